@@ -17,23 +17,23 @@
 Of the messages for the audit, an announcement says what a file id stands for, a delta counts
 records, and a seal says up to which time the deltas contain all lines.
 
-What is guaranteed, and by what (docs/delivery.md has the reasons):
+What the agent guarantees, and by which means (docs/delivery.md gives the reasons):
 
 * The agent sends bytes only after the transaction with their intent (the promise) is durable.
-* After a crash the agent sends again every intent that the checkpoint has not passed. It uses the
-  recipe that the intent names (the settings, schemas and versions of code that decide which records
-  the bytes become), and requires that the file's bytes still have the intent's CRC.
+* After a crash the agent sends again the bytes of every intent that the checkpoint has not passed.
+  It uses the recipe that the intent names (the settings, schemas and versions of code that decide
+  which records the bytes become), and requires that the file's bytes still have the intent's CRC.
 * If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
   records that the brokers have count as acknowledged. The missing records are sent as the present
-  program makes them, or their byte range is declared lost or uncertain. The transaction that moves
-  the file's position past the range also holds the declaration. Acknowledged, rejected, filtered,
+  program makes them, or their byte range is declared lost or uncertain. The same transaction writes
+  this declaration and moves the file's position past the range. Acknowledged, rejected, filtered,
   lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
   with this sequence, it ends the file id and gives the file a new one.
 
-Who owns what. One thread does all the work. The threads of watchdog and of the metrics endpoint
-only hand values to that thread, or read its values. Each mutable state has one owner:
+One thread does all the work. The threads of the watchdog and of the metrics endpoint only hand
+values to that thread, or read its values. Each mutable state has one owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -59,13 +59,14 @@ only hand values to that thread, or read its values. Each mutable state has one 
     batches.rejections.Rejections lines that did not fit lately     memory
     loop.loop.Loop                the turn                          memory
 
-Bounds: a turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the
-brokers' logs looks for the records of at most SEARCH_BYTES of files. Reading stops while
-RECORDS_MAX records that brokers refused are undecided, and while `buffer.memory` bytes of batches
-are unacknowledged. At most `max.open.files` descriptors are open. While the disk of the state is
-full, nothing is read and nothing new is promised.
+A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'
+logs looks for the records of at most SEARCH_BYTES of files. The agent reads nothing while
+RECORDS_MAX records that brokers refused are undecided. It also reads nothing while `buffer.memory`
+bytes of batches are unacknowledged. At most `max.open.files` descriptors are open. While the disk
+of the state is full, the agent reads and promises no more bytes.
 
-Not done yet: journal and syslog, records of several lines, filters (docs/open.md).
+The agent cannot yet read journal or syslog, join several lines to one record, or filter lines
+(docs/open.md).
 
 Reading order, low to high:
 

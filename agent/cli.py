@@ -93,7 +93,8 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # Where pandas is installed, pyarrow imports it: 40 MB that an agent has no use for.
+    # If pandas is installed, pyarrow imports it, and this costs 40 MB of memory for a package that
+    # the agent does not use.
     sys.meta_path.insert(0, _WithoutPandas())
     from skidway.agent import program
     from skidway.agent.validation.checks import check_settings

@@ -1,8 +1,9 @@
-"""What the agent tells Prometheus and its log. The other modules say what happened; this module
-counts and logs it.
+"""Counts and logs what happens in the agent. The other modules report each event to this module by
+calling a function that is named after the event.
 
-Nothing is logged per record or per batch: the agent's own log may be one of the files it tails. The
-label `topic` is always the data topic. It is never `<topic>.rejected`, even for rejected lines.
+Nothing is logged for each record or each batch, because the agent's own log may be one of the files
+that it tails. The label `topic` is always the data topic. The label is never `<topic>.rejected`,
+even for rejected lines.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from skidway.agent.values.set_apart import SetApart, Unseen
 from skidway.audit.topic.messages import Certainty
 
 NAMES_MAX = 5
-"""The most partitions named in one line of the log."""
+"""A log entry names at most this many partitions."""
 
 _log = log.get(__name__)
 
@@ -87,8 +88,8 @@ def pressed(topic: str, result: Pressed) -> None:
 
 
 def lines_rejected(what: Untold) -> None:
-    """Lines of a topic did not fit, and no log entry has counted them yet. The new entry says where
-    one of these lines lies.
+    """Lines of a topic did not fit, and no log entry has counted them yet. Logs an entry that says
+    where one of these lines lies.
     """
     _log.warning(
         "lines_rejected",
@@ -132,8 +133,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. If the range has no end, its known bytes are the lost bytes in
-    the tally of the file: a file has at most one range without an end.
+    """The known bytes of a range. If the range has no end, its known bytes are all lost bytes in
+    the tally of the file, because a file has at most one range without an end.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -141,7 +142,9 @@ def _bytes_known(range_: SetApart) -> int:
 
 
 def unseen(what: Unseen) -> None:
-    """Rotated files were left unread, or may have been; nobody knows how many bytes they have."""
+    """Rotated files were left unread, or may have been left unread. Nobody knows how many bytes
+    they have.
+    """
     _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
 
@@ -152,13 +155,13 @@ def committed(seconds: float) -> None:
 
 
 def state_full(reason: str) -> None:
-    """The disk of the state is full; nothing is read until there is room."""
+    """The disk of the state is full, and the agent reads nothing until there is room."""
     _FULL.inc()
     _log.error("state_full", reason=reason)
 
 
 def state_has_room() -> None:
-    """The transaction that had no room went through."""
+    """A transaction succeeded after the disk of the state had been full."""
     _log.info("state_has_room")
 
 
@@ -174,16 +177,14 @@ def brokers_silent(partitions: Sequence[str]) -> None:
 
 
 def pending_from(ask: Callable[[], int]) -> None:
-    """Sets the function that returns the pending bytes. Each scrape calls it, on the thread that
-    answers the scrape.
+    """Sets the function that returns the pending bytes. Each scrape of the metrics calls this
+    function on the thread that answers the scrape.
     """
     _PENDING.set_function(ask)
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """A look through the patterns found this many files, and this many paths that cannot be
-    read.
-    """
+    """A look through the patterns found so many files, and so many paths that cannot be read."""
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 
@@ -199,8 +200,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
-    """A path cannot be read, and its topic is not sealed meanwhile. is_passing: the path can
-    probably be read soon.
+    """A path cannot be read, and its topic is not sealed meanwhile. is_passing: whether the path
+    can probably be read soon.
     """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)

@@ -1,9 +1,9 @@
-"""`skidway agent run` and `drain`: from settings to a running loop, and to an orderly end.
+"""`skidway agent run` and `drain`: makes a running loop from the settings, and ends it in order.
 
     state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
 
-One thread does all of it. Beside it, the thread of the library watchdog only hands file events
-over, and the metrics' thread only reads values.
+One thread does all of this. The thread of the library watchdog only hands over file events, and the
+thread that serves the metrics only reads values.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from skidway.telemetry import Health, TelemetryServer
 WAIT_FIRST_S = 0.5
 WAIT_MAX_S = 10.0
 SETTLE_S = 10.0
-"""How long a stopping agent waits for acknowledgements. At the next start, the agent sends again
-whatever was not acknowledged.
+"""How long (s) a stopping agent waits for acknowledgements. At its next start, the agent sends
+again all records that were not acknowledged.
 """
 
 REFRESH_S = 30.0
@@ -65,12 +65,14 @@ LIMITS_EVERY_S = 0.2
 """Seconds between two looks at the file that the setting `read.until` names."""
 
 GARBAGE_AFTER = 200_000
-"""Python's garbage collector searches for cycles each time that there are this many new objects. A
-look through the patterns makes many objects and hardly any cycle.
+"""Python's garbage collector searches for reference cycles each time that there are this many new
+objects. A look through the patterns makes many objects and hardly any cycle.
 """
 
 ASK_TIMEOUT_MS = 5_000
-"""How long a request to the cluster may take. The loop does nothing else meanwhile."""
+"""How long a request to the cluster may take. The loop waits for the response, and does nothing
+else meanwhile.
+"""
 
 _log = log.get(__name__)
 
@@ -79,11 +81,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Status:
-    """What /health says. Its parts are never changed, only replaced as a whole, because another
-    thread reads them.
+    """What /health reports. Each field is never changed, but only replaced by a new value, because
+    another thread reads the fields.
 
-    pending: returns how many bytes of the files are not settled (for example acknowledged or
-    declared lost); None until the loop exists.
+    pending: a function that returns how many bytes of the files are not settled (for example
+    acknowledged or declared lost); None until the loop exists.
     """
 
     health: Health
@@ -98,7 +100,7 @@ class Status:
 
 
 def run(settings: AgentSettings, shutdown: Shutdown) -> int:
-    """Runs until the shutdown. Raises SkidwayError if a person has to decide something."""
+    """Runs the agent until the shutdown. Raises SkidwayError if a person must decide something."""
     gc.set_threshold(GARBAGE_AFTER)
     status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
@@ -118,7 +120,7 @@ def _tail(
 ) -> frozenset[str]:
     """Runs until the shutdown, or until topics were deleted and made again. Returns the topics that
     were made again. If topics were made again, the caller starts the agent anew from the durable
-    state, as after any stop. The old connections send nothing more.
+    state, as after any stop. After that, the old connections send no more batches.
     """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
@@ -133,14 +135,16 @@ def _tail(
 
 @contextmanager
 def opened(settings: AgentSettings) -> Iterator[StateDatabase]:
-    """The opened state; no other process can open it meanwhile. Raises StateRefused."""
+    """Locks and opens the state, so that no other process can open it meanwhile. Raises
+    StateRefused.
+    """
     with DirectoryLock(settings.state_dir), opened_state(settings) as state:
         yield state
 
 
 @contextmanager
 def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
-    """The opened state, for a caller that holds its lock. Raises StateRefused."""
+    """Opens the state for a caller that has locked it. Raises StateRefused."""
     state = open_state(settings.state_dir)
     try:
         check_machine(state, identity.machine_id())
@@ -151,7 +155,9 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
-    """Two clients: one asks, and gives up soon; the other sends."""
+    """Two clients. The first asks brokers, and gives up soon if they do not answer. The second
+    sends the records.
+    """
     with (
         Client(
             settings.bootstrap_servers, client_id=CLIENT_ID, request_timeout_ms=ASK_TIMEOUT_MS
@@ -210,7 +216,9 @@ def find(
 
 
 def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T | None:
-    """Repeats the attempt until it succeeds, because what is unreachable now may come back."""
+    """Repeats the attempt until it succeeds, because a server that is unreachable now may come
+    back.
+    """
     for pause_s in _pauses():
         if shutdown.requested:
             return None
@@ -219,7 +227,7 @@ def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T |
         except (Unreachable, KafkaError) as error:
             status.health = Health(False, {"status": "waiting", "reason": str(error)})
             _log.error("waiting", reason=str(error))
-            # the service runs, and waits for other services
+            # for systemd, the agent has started, although it still waits for other services
             systemd.ready(f"waiting: {error}")
             shutdown.wait(pause_s)
     return None
@@ -234,7 +242,7 @@ def _pauses() -> Iterator[float]:
 
 @dataclass(frozen=True, slots=True)
 class Drained:
-    """How far a leaving agent came.
+    """The result of an agent's attempt to leave for good.
 
     said: how many topics have a last word (a seal after which the audit waits for nothing more).
     unsaid: the topics without a last word. obstacles: why these topics have no last word.
@@ -262,9 +270,9 @@ class RunningAgent:
         status: Status,
         found: Found,
     ) -> None:
-        """clients: one that asks and gives up soon, one that sends."""
-        # Seven arguments, because these objects are made before the brokers answer, and outlive the
-        # objects that are made here.
+        """clients: the two clients of `connected`."""
+        # There are seven arguments, because these objects are made before the brokers answer, and
+        # are used longer than the objects that are made here.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -311,10 +319,10 @@ class RunningAgent:
         self._loop.close()
 
     def run(self) -> None:
-        """Runs turns until the shutdown. Then settles what was promised, for at most SETTLE_S. Also
-        returns when topics were made again. In this case nothing more is settled, because the
-        brokers would store the batches in the new topic, and the agent would count the batches as
-        delivered to the old topic.
+        """Runs turns until the shutdown. Then sends and settles the promised bytes, for at most
+        SETTLE_S. Also returns when topics were deleted and made again. In this case the agent sends
+        nothing more: the brokers would store the batches in the new topic, but the agent would
+        count them as delivered to the old topic.
         """
         self._refresh_at = self._clock.monotonic() + REFRESH_S
         while not self._shutdown.requested and not self.made_again:
@@ -338,14 +346,14 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The pending bytes. The thread that answers scrapes computes them, because a sum over many
-        files is too slow for a turn.
+        """The pending bytes. The thread that answers scrapes computes them, because adding up the
+        bytes of many files is too slow for a turn.
         """
         return self._loop.pending_bytes
 
     def _settle(self) -> None:
-        """Reads nothing more. For at most SETTLE_S, settles, counts and publishes what was
-        promised.
+        """Reads no more bytes. For at most SETTLE_S, settles and counts the promised bytes, and
+        publishes the counts.
         """
         self._loop.is_stopping = True
         deadline = self._clock.monotonic() + SETTLE_S
@@ -373,7 +381,7 @@ class RunningAgent:
         self._loop.turn(deliveries)
 
     def _is_made_again(self, deliveries: Sequence[Delivery]) -> bool:
-        """Whether topics were made again. If so, the caller drops these deliveries."""
+        """Whether topics were deleted and made again. If so, the caller drops these deliveries."""
         self.made_again |= self._producer.made_again
         if not self.made_again and topics.has_fallen_back(deliveries, self._loop.offsets):
             self._refresh()

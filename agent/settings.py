@@ -46,7 +46,7 @@ class ParserSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TimestampSettings:
-    """Where in a line its event time stands, and in which format."""
+    """Which fields of a line have its event time, and in which format."""
 
     fields: list[str] = setting(
         "fields", help="Groups or members that hold the time, joined by a blank.", at_least=1
@@ -61,7 +61,9 @@ class TimestampSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceSettings:
-    """Files of one kind, and the topic that takes their lines."""
+    """One source: the paths of its files, how their lines are parsed, and the topic for these
+    lines.
+    """
 
     topic: str = setting("topic", help="Topic that takes the records.")
     paths: list[str] = setting(
@@ -102,7 +104,7 @@ class SourceSettings:
     )
 
     def check(self) -> None:
-        """Refuses names and patterns that cannot work, before anything is read."""
+        """Refuses topic names and patterns that cannot work, before any file is read."""
         _check_topic(self.topic)
         for path in self.paths:
             if not path.startswith("/"):
@@ -119,13 +121,13 @@ class SourceSettings:
 
     @property
     def rejected_topic(self) -> str:
-        """The topic of lines that do not fit."""
+        """The topic for the lines that do not fit."""
         return self.topic + REJECTED_SUFFIX
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AgentSettings(RegistrySecuritySettings):
-    """Everything that `skidway agent run` can be told."""
+    """All settings of `skidway agent run`."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers", help="Brokers to begin with: host:port, comma-separated."
@@ -276,8 +278,8 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # such a topic is not mirrored, counted or loaded, even if a part of its name looks like a
-        # cluster's name
+        # a topic with such a name is not mirrored, counted or loaded, even if a part of its name
+        # looks like a cluster's name
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )

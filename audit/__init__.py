@@ -1,5 +1,5 @@
-"""The audit: every tier commits sums of its records together with its progress; the audit compares
-these sums and judges whether records are missing.
+"""The audit judges whether records are missing. Every tier commits sums of its records together
+with its progress, and the audit compares these sums.
 
     tiers        agent ----> broker ----> mirror ----> hdfs          (each counts what it committed)
                    |            |            |           |
@@ -13,15 +13,16 @@ these sums and judges whether records are missing.
                                                      report   dashboard   metrics
 
 A message of a tier has the key (tier, producer, epoch, number). The same key always has the same
-content, so messages may arrive in any order and more than once, and a missing message is noticed. A
-delta is a message that holds count, bytes and an order-independent checksum of record origins for
-each (source topic, agent, bucket of event time). A seal is an agent's message that all lines which
-its files had at a given time are counted in deltas. A bucket is complete when no message is
-missing, every expected agent has sealed the bucket, and the sums of all tiers are equal. Otherwise
-the bucket is open, incomplete, lost or unknown, always with reasons in words. The rules, and the
-reason for each rule, are in docs/delivery.md, sections 5 and 6.
+content, so messages may arrive in any order and more than once. A missing message is noticed by its
+number. A delta is a message that contains, for each (source topic, agent, bucket of event time),
+the count, the bytes and an order-independent checksum of record origins. With a seal, an agent says
+that deltas contain the counts of all lines which its files had at a given time. A bucket is
+complete when no message is missing, every expected agent has sealed the bucket, and the sums of all
+tiers are equal. Otherwise the verdict is open, incomplete, lost or unknown, always with reasons in
+words. The rules, and the reason for each rule, are in docs/delivery.md, sections 5 and 6.
 
-Modules and packages, from the bottom up; imports go downwards only (`make imports` checks):
+These are the modules and packages, from the bottom up. Each may import only those above it in this
+list (`make imports` checks this):
 
     database   opens SQLite databases, durable at every commit
     output     reads the loader's output, local or in HDFS
@@ -37,6 +38,6 @@ Modules and packages, from the bottom up; imports go downwards only (`make impor
     commands   commands that query the audit
     cli        the command `skidway audit`
 
-Decisions and I/O are in separate modules. Agent and loader import this package, never the other way
-around.
+Decisions and I/O are in separate modules. Agent and loader import this package; this package never
+imports them.
 """

@@ -1,4 +1,5 @@
-"""`skidway audit run|count|validate`; the package `commands` has the verbs that query."""
+"""`skidway audit run|count|validate`. The package `commands` has the other verbs, which query the
+audit."""
 
 from __future__ import annotations
 

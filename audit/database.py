@@ -1,10 +1,11 @@
-"""Opens SQLite databases for this package: one file, one writer, durable at every commit.
+"""Opens SQLite databases for this package. Each database has one file and one writer, and is
+durable at every commit.
 
-WAL with synchronous=FULL: a committed transaction survives a power cut, and readers never wait for
-the writer. A database that is damaged or of another version is refused, never replaced by an empty
-one. If a database cannot grow (a full disk), the program ends with an error message. The last
-transaction stays committed. When the program starts again, it reads again what came after that
-transaction.
+The databases use WAL with synchronous=FULL, so a committed transaction survives a power cut, and
+readers never wait for the writer. A database that is damaged or of another version is refused, and
+never replaced by an empty database. If a database cannot grow because the disk is full, the program
+ends with an error message. The last transaction stays committed. When the program starts again, it
+reads again the messages or records that came after that transaction.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ def open_database(
 
     upgrades: for each older version, the statements that turn a database of that older version into
     one of the next version. additions: statements that add tables or indexes which a database of
-    this version may lack. Raises StateRefused if the file is no database of this kind, is damaged
-    or has another version; raises DatabaseFailed if there is no room.
+    this version may lack. Raises StateRefused if the file is not a database of this kind, is
+    damaged, or has another version. Raises DatabaseFailed if there is no room.
     """
     try:
         connection = sqlite3.connect(
@@ -63,7 +64,7 @@ def open_database(
 def failures(path: Path | str) -> Iterator[None]:
     """Turns SQLite's errors into DatabaseFailed or StateRefused.
 
-    One sentence says that the disk is full or broken, or that the database is damaged.
+    The error's sentence says that the disk is full or broken, or that the database is damaged.
     """
     try:
         yield
@@ -81,8 +82,8 @@ def failures(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Commits all statements of the `with` block, or none of them. They are durable when the block
-    has ended."""
+    """Commits all statements of the `with` block, or none of them. Committed statements are durable
+    when the block has ended."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection

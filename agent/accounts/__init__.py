@@ -1,4 +1,4 @@
-"""What the agent says about itself on the audit topic, and when.
+"""Makes the messages that the agent sends to the audit, and decides when each of them is due.
 
     mail            the durable outbox; a message is written in the transaction of its progress
     announcements   what a file id stands for, and when it is closed

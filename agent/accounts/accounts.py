@@ -1,4 +1,4 @@
-"""Counts, losses and seals: what the agent vouches for, and when it says so."""
+"""Tells the audit the agent's counts, losses and seals, each when it is due."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Takes over the counts that the state kept. If the state used another bucket size than the
-        settings, first puts the kept counts into separate deltas.
+        """Takes over the counts that the state kept. If these counts were made with another bucket
+        size than the settings name, first puts them into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -78,7 +78,7 @@ class Accounts:
         return self._deltas.is_empty
 
     def committed(self) -> None:
-        """Notes that the transaction is durable."""
+        """Notes that the turn's transaction is durable."""
         self._deltas.committed()
         self.leaving.committed()
 
@@ -140,7 +140,7 @@ class Accounts:
         return any(file == each[0] for each in self._declared)
 
     def forget(self, files: Collection[int], changes: Changes) -> None:
-        """Forgets file ids from which nothing can come any more."""
+        """Forgets file ids from which no more records or losses can come."""
         if files:
             changes.forget_files(files)
             changes.forget_losses()
@@ -148,15 +148,16 @@ class Accounts:
 
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
-        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`: each
-        audit message states that setting, and the audit's own `lateness.ms` may be larger.
+        older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`. The
+        audit does so later: it uses the agent's setting, which each audit message states, or its
+        own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The bucket of the last seal, or the bucket of the oldest unseen line if that one is
-        earlier because the clock was set back after the seal.
+        """The bucket of the last seal or the bucket of the oldest unseen line, whichever is
+        earlier. The line can be earlier if the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -164,8 +165,9 @@ class Accounts:
         return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of the present time, or of the greatest time that the clock showed before it
-        was set back.
+        """The bucket of the latest time that an unread line can have. This is the present time, the
+        greatest time that the clock showed before it was set back, or the time of the last seal,
+        whichever is latest.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
@@ -200,7 +202,7 @@ class Accounts:
 
     def begin_seal(self, now: float, now_ms: int, changes: Changes) -> tuple[int, int] | None:
         """Returns the wall time W of a new seal, and `at`, the last number that was used for deltas
-        and seals; None if no seal is due. The caller scans the patterns after this call.
+        and seals. Returns None if no seal is due. The caller scans the patterns after this call.
         """
         if now < self._seal_at and not self.leaving.is_asked:
             return None
@@ -244,7 +246,7 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Sends each seal whose noted bytes are settled and contained in deltas."""
+        """Sends each seal for which all noted bytes are settled and counted in deltas."""
         self._name_unsealed(changes, now_ms, tracker, topics)
         files, doubts = tracker.files, tracker.doubts
         for noted in list(self._noted):
@@ -267,9 +269,9 @@ class Accounts:
         tracker: Tracker,
         topics: Mapping[str, tuple[Source, Source]],
     ) -> None:
-        """Names to the audit, once, each topic that the agent has but cannot seal. Otherwise the
-        audit would not know of such topics, and would believe that the host has sealed all its
-        topics.
+        """Tells the audit, once for each topic, which topics the agent reads but cannot seal.
+        Otherwise the audit would not know of these topics, and would believe that the host has
+        sealed all its topics.
         """
         held = [
             topic
@@ -293,8 +295,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Says an ordinary seal in place of each last word (the seal of an agent that leaves) that
-        is no longer true, because the agent goes on."""
+        """Takes back each last word (the final seal of an agent that leaves) that is no longer true
+        because the agent goes on. For each, sends an ordinary seal instead.
+        """
         again = self.leaving.take_back()
         if not again:
             return
@@ -309,8 +312,8 @@ class Accounts:
 
     def _is_newest(self, topic: str, word: LastWord) -> bool:
         """Whether a last word is the topic's newest seal. The answer is no in three cases: the last
-        word belongs to another epoch, the topic was made again, or an older program that does not
-        know last words sealed the topic later.
+        word belongs to another epoch, the topic was made again, or an older version of the agent,
+        which does not know last words, sealed the topic later.
         """
         return word.epoch == self._epoch and word.wall_ms == self._topics.sealed_until(topic)
 

@@ -26,7 +26,7 @@ Previous = Callable[[Iterable[BucketKey]], Mapping[BucketKey, int]]
 
 
 class Deltas:
-    """Owns the numbers of this agent's messages."""
+    """Owns the sequence numbers of this agent's audit messages."""
 
     def __init__(
         self,
@@ -38,11 +38,11 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """previous: looks up the numbers of the buckets' last deltas. sums, losses: what the state
-        holds and no delta contains yet.
+        """previous: looks up the numbers of the buckets' last deltas. sums, losses: the sums and
+        losses in the state that no delta contains yet.
         """
-        # Seven arguments, because an agent that was restarted goes on with the numbers, buckets
-        # and counts that it had before.
+        # There are seven arguments, because an agent that was restarted continues with the numbers,
+        # buckets and counts that it had before.
         self._sender = sender
         self._mail = mail
         self._previous = previous
@@ -50,7 +50,7 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        self._touched: dict[BucketKey, int] = {}  # numbers of last deltas, not durable yet
+        self._touched: dict[BucketKey, int] = {}  # buckets' last delta numbers, not durable yet
         self.number = number
 
     @property
@@ -104,7 +104,7 @@ class Deltas:
         self._touched.clear()
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
-        """Gives numbers to seals. Everything that the seals vouch for is in deltas already."""
+        """Numbers the seals. Deltas already contain all counts for which these seals vouch."""
         for seal in number_seals(self._sender, now_ms, self.number, topics):
             self._mail.stage(seal, number=seal.number)
             self._use(seal.number, changes)

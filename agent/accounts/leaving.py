@@ -1,22 +1,23 @@
-"""Leaving for good: the agent's last word on each topic, and what prevents a last word.
+"""Lets an agent leave for good with a last word (a final seal) for each topic, and says what
+prevents a last word.
 
-    look       notes, as for every seal, the wall time W and the last number `at`; then scans the
-               patterns and notes how long each file is
-    at rest    if the checkpoint has passed all these bytes at that look, nothing of the topic is
-               under way: this seal is the last word, and nothing of the topic is read any more
+    look       as for every seal, the agent notes the wall time W and the last used number `at`,
+               scans the patterns, and notes how long each file is
+    at rest    if the checkpoint has passed all these bytes at the time of the look, no line of the
+               topic is under way: this seal is the last word, and the agent stops reading the topic
     otherwise  this seal is an ordinary one, sent when the checkpoint has passed the bytes; the next
                look decides anew
     disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
-               last word is taken back, and the agent reads the topic's files on
+               agent takes the last word back, and goes on reading the topic's files
     over       one look finds all topics at rest, and all last words are published
 
 A last word is a seal. Like any seal, it vouches for all bytes that lay in the files at the wall
 time W that it names. But after a last word the audit waits for no further seal of the topic. So if
-the agent sees more bytes later, it must take the last word back. The state keeps which topics have
-a last word. To take a last word back, the agent sends an ordinary seal with the same W and `at`. An
-agent that opens the state again (to run or to drain) takes all last words back in its first
-transaction. If a look finds more bytes, the agent sends this ordinary seal in the transaction of
-that look.
+the agent sees more bytes later, it must take the last word back. The state keeps the last word of
+each topic that has one. To take a last word back, the agent sends an ordinary seal with the same W
+and `at`. An agent that opens the state again (to run or to drain) takes all last words back in its
+first transaction. If a look finds more bytes, the agent sends this ordinary seal in the transaction
+of that look.
 
 A last word closes no file id, because a closure cannot be taken back. If the host stays after all,
 its agent must still notice when a known file vanishes unread.
@@ -36,9 +37,9 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Leaving:
     """Owns the last words of the topics.
 
-    left: by topic, the last word, if it is the topic's newest seal. The last word is durable, or
-    this turn's transaction makes it durable. done: topics whose last word was said after the agent
-    started, and whose files have shown nothing new since that last word.
+    left: for each topic whose newest seal is a last word, that last word. It is durable, or this
+    turn's transaction makes it durable. done: topics whose last word was sent after the agent
+    started, and whose files have had no new bytes since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
@@ -50,8 +51,8 @@ class Leaving:
 
     @property
     def at_rest(self) -> list[str]:
-        """The topics that are no longer read, because their last word is said or will be sent
-        soon.
+        """The topics that the agent has stopped reading, because their last word is sent or will be
+        sent soon.
         """
         return list(self._at_rest)
 
@@ -61,11 +62,11 @@ class Leaving:
         return self._kept & self.done
 
     def committed(self) -> None:
-        """Notes that the transaction is durable."""
+        """Notes that the turn's transaction is durable."""
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Decides whether the seal that belongs to a new note will be a last word."""
+        """Decides whether the seal that is sent for a new note will be a last word."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts
@@ -79,7 +80,7 @@ class Leaving:
 
     def disturbed(self, topic: str) -> None:
         """Notes that a topic is not at rest: the agent goes on reading the topic, and takes the
-        topic's last word back if that word was said.
+        topic's last word back if it was sent.
         """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)
@@ -93,8 +94,8 @@ class Leaving:
         return was_left != self.left.get(noted.topic)
 
     def is_done_with(self, topic: str) -> bool:
-        """Whether nothing of the topic is read, because its last word is said or will be sent
-        soon.
+        """Whether the agent has stopped reading the topic, because the topic's last word is sent or
+        will be sent soon.
         """
         return self.is_asked and topic in self._at_rest
 

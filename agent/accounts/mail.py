@@ -1,4 +1,6 @@
-"""The outbox: an audit message is staged with a transaction, then published, then forgotten."""
+"""The outbox: a transaction stores each audit message here; the message is then published, and then
+removed.
+"""
 
 from __future__ import annotations
 
@@ -40,7 +42,7 @@ class Mail:
         changes.forget_messages(message.id for message in self._forgetting)
 
     def committed(self) -> None:
-        """Notes that the transaction is durable."""
+        """Notes that the turn's transaction is durable."""
         self._durable.extend(self._staged)
         self._staged = []
         self._forgetting = []

@@ -17,7 +17,9 @@ REPEAT_S = 600.0
 
 
 class Register:
-    """Stages announcements: opening, repeated, grown and closing ones."""
+    """Stages the announcements that open a file id, repeat an earlier announcement, complete a
+    fingerprint, or close a file id.
+    """
 
     def __init__(
         self,
@@ -62,7 +64,7 @@ class Register:
         )
 
     def repeat(self, now: float, now_ms: int) -> None:
-        """Announces again each file id that was announced a day ago."""
+        """Announces again each file id whose last announcement is a day old."""
         if now < self._repeat_at:
             return
         self._repeat_at = now + REPEAT_S

@@ -1,13 +1,14 @@
-"""A seal says that deltas contain everything that lay in a topic's files at some wall time.
+"""A seal says that deltas contain the counts of all lines that lay in a topic's files at a wall
+time W.
 
     begin     put what was counted so far into deltas; note the wall time W and `at`, the last
               number; then look through every pattern and note how long each file is
     complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
               deltas contain their counts: (W, at) may be sent
 
-This wall time, W, is noted before the files are looked at. So every line that lay in a file at W is
-among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and the
-reports name that file or directory. Filtered, rejected and lost bytes do not hold a seal back.
+The agent notes the wall time W before it looks at the files. So every line that lay in a file at W
+is among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and
+the reports name that file or directory. Filtered, rejected and lost bytes do not hold a seal back.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Noted:
     """One topic's files at the moment of a scan.
 
-    targets: by file id, the position up to which the file must be settled. final: the seal is the
-    last word of an agent that leaves for good (see leaving).
+    targets: by file id, the position up to which the file must be settled. final: whether the seal
+    is the last word of an agent that leaves for good (see leaving).
     """
 
     topic: str
@@ -44,7 +45,8 @@ def note(
     """Notes how far each file of a topic must be settled.
 
     files: the topic's files, each with the position up to which it may be read, or None if there is
-    no limit. doubts: how often a file of the topic turned out to differ from what was read of it.
+    no limit. doubts: how often the agent found that a file of the topic no longer has the bytes
+    that were read.
     """
     targets = {}
     for tracked, limit in files:
@@ -61,8 +63,8 @@ def note(
 
 
 def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-    """Whether all noted bytes are settled. The caller has to know whether these bytes are in
-    deltas.
+    """Whether all noted bytes are settled. The caller has to check whether deltas contain the
+    counts of these bytes.
 
     A file that is not verified may be another file than the one that was read, so its bytes do not
     count as settled.
@@ -79,8 +81,8 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether the noted bytes may belong to other file ids by now, so that sizes must be noted
-    anew.
+    """Whether the noted bytes may belong to other file ids by now, so that the sizes must be noted
+    again.
     """
     if doubts != noted.doubts:
         return True
@@ -94,6 +96,8 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """Which of a topic's files cannot be read, and why; empty if nothing holds the seal back."""
+    """The files of a topic that cannot be read, each with the reason. Empty if no file holds the
+    seal back.
+    """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

@@ -1,5 +1,5 @@
-"""From the lines of files to record batches. All functions are pure: they read nothing, wait for
-nothing and remember nothing.
+"""Makes record batches of the lines of files. All functions are pure: they do no I/O, never wait,
+and remember nothing.
 
 recipe      everything that decides what becomes of a line, as a value that is stored
 press       a compiled recipe: bytes become records, datums, batches

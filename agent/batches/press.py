@@ -1,4 +1,4 @@
-"""From intents and their bytes to record batches: a pure function of intents, bytes and recipe.
+"""Makes record batches of intents and their bytes, as a pure function of intents, bytes and recipe.
 
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
@@ -43,13 +43,13 @@ Partitions = int | Int64s
 
 AHEAD_MS_MAX = 3_600_000
 """If a record's event time is later than the moment of reading by more than this, the record gets
-the moment of reading instead.
+the moment of reading as its timestamp.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class PressedBatch:
-    """A batch and the readings (by index) that have records in it."""
+    """A record batch, and the indexes of the readings whose records it contains."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -59,7 +59,7 @@ class PressedBatch:
 
 @dataclass(frozen=True, slots=True)
 class Pressed:
-    """What becomes of readings that are pressed together.
+    """The batches and outcomes of readings that are pressed together.
 
     batches: the batches, in the order in which they must be sent.
     outcomes: one outcome for each reading.
@@ -96,8 +96,8 @@ class _Records:
 
 @dataclass(frozen=True, slots=True)
 class _Parsed:
-    """What became of the lines of some readings. refused: each refused line, with the index of its
-    reading.
+    """The records and the refused lines of some readings. refused: each refused line, with the
+    index of its reading.
     """
 
     refused: list[tuple[int, RejectedLine]]
@@ -107,7 +107,7 @@ class _Parsed:
 
 
 class _Lines:
-    """The framed lines of some readings, and where each comes from."""
+    """The framed lines of some readings, each with its file and its position in this file."""
 
     def __init__(self, readings: Sequence[Reading]) -> None:
         self.readings = readings
@@ -164,8 +164,8 @@ class Press:
         sources: tuple[Source, Source],
         bucket_ms: int,
     ) -> Pressed:
-        """Makes batches and counts of readings that share `read_ms`. The reading of an over-long
-        line must be pressed alone, in a call of its own.
+        """Makes the batches and the counts for readings that share `read_ms`. The reading of an
+        over-long line must be pressed alone, in a call of its own.
 
         sources: the data topic and its rejected topic.
         """
@@ -355,7 +355,9 @@ def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """(the records' timestamps, how many lines had an event time that was not believed)."""
+    """Returns the timestamps of the records, and how many lines had an event time that was not
+    believed.
+    """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
     times = np.where(believed, event_ms, np.int64(read_ms))
@@ -377,7 +379,7 @@ def _rows_of(column: pa.BinaryArray, rows: slice | Int64s) -> pa.BinaryArray:
 
 
 def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int64s | None]]:
-    """Each partition with its rows; None means all rows."""
+    """Yields each partition with its rows; None means all rows."""
     if isinstance(partitions, int):
         yield partitions, None
         return
@@ -387,7 +389,7 @@ def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int
 
 
 def _distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct numbers in rising order; most often there is only one."""
+    """The distinct numbers in rising order. Usually there is only one."""
     first = int(numbers[0])
     if (numbers == first).all():
         return (first,)
@@ -395,7 +397,7 @@ def _distinct(numbers: Int64s) -> tuple[int, ...]:
 
 
 def _files(records: _Records) -> Iterator[tuple[int, Int64s]]:
-    """Each file among the records, with its rows."""
+    """Yields each file of the records, with its rows."""
     for file in _distinct(records.file):
         yield file, np.flatnonzero(records.file == file)
 

@@ -1,9 +1,9 @@
 """Recipes. A file's bytes and its recipe together decide which records the file becomes.
 
 A recipe consists of settings, schemas, topics and versions of code. An intent names its recipe by
-fingerprint; the state keeps the recipe as long as an intent needs it. So a range that was promised
-under yesterday's settings is sent again under yesterday's settings, to the partitions that the
-topic had yesterday, with yesterday's size limit.
+fingerprint; the state keeps the recipe as long as an intent needs it. So if a byte range was
+promised under yesterday's settings, it is sent again under yesterday's settings, to the partitions
+that the topic had yesterday, with yesterday's size limit.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Schema:
 
 @dataclass(frozen=True, slots=True)
 class TopicSnapshot:
-    """A topic as it was when the intent was made; `limit_bytes` is its max.message.bytes."""
+    """A topic as it was when the intent was made. limit_bytes: its max.message.bytes."""
 
     name: str
     partitions: int
@@ -82,7 +82,7 @@ class Recipe:
     on_error: str = "reject"
 
     def to_json(self) -> str:
-        """Returns canonical JSON: equal recipes give equal text.
+        """Returns canonical JSON, so that equal recipes give equal text.
 
         Fields that have their default value are left out. Only fields that newer programs added
         have a default. So a recipe that an older program stored keeps its text and fingerprint.
@@ -116,7 +116,7 @@ def from_json(text: str) -> Recipe:
 
 
 def program_version() -> str:
-    """The version of Skidway's own code that makes records of lines: framing and pressing."""
+    """The version of Skidway's own code that makes records of lines (framing and pressing)."""
     return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
 
 
@@ -125,12 +125,14 @@ def program_of(parser: str, timezone: str | None) -> str:
     other versions, the intent's records cannot be made again: the agent asks the brokers which of
     these records arrived.
 
-    timezone: the zone of times that name no zone; None if no times are parsed. The following parts
-    are left out, because they do not change a record: the compression library and
-    `compression.type` (the bytes of a batch, not its records), NumPy (integers only: positions,
-    times, hashes), the Avro libraries (a value has one encoding, except for the blocks of arrays
-    and maps, which schemas/codec/writing.py makes), google-crc32c (one polynomial), and Skidway's
-    own version (its framing and pressing have version numbers of their own).
+    timezone: the zone of times that name no zone; None if no times are parsed.
+
+    The following versions are left out, because they never change a record. The compression library
+    and `compression.type` change only the bytes of a batch. NumPy computes only integers here
+    (positions, times, hashes). The Avro libraries have only one encoding for each value, except for
+    the blocks of arrays and maps, and schemas/codec/writing.py makes these blocks. google-crc32c
+    computes one fixed polynomial. Skidway's own version is not needed, because framing and pressing
+    have version numbers of their own.
     """
     names = [program_version()]
     if parser == "json":
@@ -142,7 +144,7 @@ def program_of(parser: str, timezone: str | None) -> str:
         # pyarrow contains RE2, and casts to numbers, booleans and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if timezone is not None and timezone.upper() not in _UTC:
-        # The rules of time zones change; they come with the machine, not with Python.
+        # The rules of time zones change, and they come with the machine, not with Python.
         names.append(f"zone-{_zone_rules(timezone)}")
     return " ".join(names)
 
@@ -161,8 +163,8 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of the recipe's intents, and may then have taken later
-    records.
+    """Whether a broker refused a record of the recipe's intents, and may have taken records that
+    come after the refused one.
     """
     return recipe.program.endswith(_REFUSED)
 
@@ -173,8 +175,8 @@ _version = cache(version)
 
 @cache
 def _zone_rules(name: str) -> str:
-    """A text that identifies a zone's rules: other rules have another text. A process makes the
-    text once, because Python loads a zone once.
+    """A text that identifies a time zone's rules. If the rules change, the text changes. A process
+    makes the text only once, because Python loads a zone only once.
     """
     for folder in zoneinfo.TZPATH:
         try:
@@ -219,7 +221,8 @@ def derived_schema(source: SourceSettings) -> str:
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)
-    # Here the parser is regex, which has a pattern; the settings require a schema for json
+    # The parser must be regex, which has a pattern, because raw is handled above and the settings
+    # require a schema for json.
     assert source.parser.pattern is not None
     groups = groups_of(source.parser.pattern)
     with_time = source.timestamp is not None

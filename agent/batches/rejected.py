@@ -1,8 +1,8 @@
 """A line that does not fit becomes a record of `<topic>.rejected`, with all its bytes and its place
 in the file.
 
-Schema: schemas/rejected.avsc. A line that would not fit a batch of that topic is cut; its origin
-keeps the full length.
+Schema: schemas/rejected.avsc. If a line is too long for a batch of that topic, the record has only
+the head of the line; the record's origin gives the full length.
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """One line that does not fit. first, length: as in the origin of the line's record."""
+    """One line that does not fit. first, length: where the line lies in its file, as in the origin
+    of the line's record.
+    """
 
     reason: str
     detail: str

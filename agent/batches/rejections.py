@@ -1,8 +1,9 @@
-"""Lines that did not fit, by topic: what the log says about them, and their recent share.
+"""Counts the lines of each topic that did not fit, for the log, and computes their share of the
+topic's recent lines.
 
 A log entry gives the topic, the reasons, the number of lines and the place of one of these lines,
 but never a line's content. The share covers the last one to two minutes in which lines came. So if
-a source falls silent, its share stays as it was after its last lines.
+no more lines come, the share stays as it was after the last lines.
 """
 
 from __future__ import annotations
@@ -15,17 +16,17 @@ from typing import Final
 from skidway.agent.batches.rejected import RejectedLine
 
 TELL_EVERY_S: Final = 60.0
-"""Least time between two log entries about a topic."""
+"""The least time between two log entries about the same topic."""
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""If a topic had fewer lines than this, its share is not judged."""
+"""If a topic had fewer recent lines than this, its share of rejected lines is ignored."""
 
 
 @dataclass(frozen=True, slots=True)
 class Untold:
-    """Rejected lines of a topic that are not in the log yet. path, position: where the first of
-    these lines lies.
+    """Rejected lines of a topic that are not in the log yet. path, position: the place of the first
+    of these lines.
     """
 
     topic: str
@@ -41,7 +42,7 @@ class Untold:
 
 @dataclass(slots=True)
 class _Half:
-    """Lines of one half of the window."""
+    """How many lines came in one half of the time window."""
 
     since: float
     lines: int = 0
@@ -83,7 +84,7 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """Returns what to log now, and counts it as logged."""
+        """Returns the lines to log now, and counts them as logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S
@@ -94,7 +95,9 @@ class Rejections:
         return found
 
     def too_many(self) -> dict[str, str]:
-        """By topic, a sentence about each topic whose rejected share is above the limit."""
+        """By topic name, one sentence about each topic whose share of rejected lines is above the
+        limit.
+        """
         found = {}
         for topic, known in self._topics.items():
             lines = known.current.lines + known.before.lines

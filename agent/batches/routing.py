@@ -1,4 +1,4 @@
-"""Which partition a record goes to: a pure function of file id, key, or position.
+"""Chooses the partition of a record, as a pure function of file id, key, or position.
 
 file     all records of a file go to one partition, so that they keep their order
 key      the record's key decides, as in Kafka's own clients (skidway.kafka.partitioning)

@@ -1,5 +1,4 @@
-"""What the cluster and the registry know of a source of lines: its topics, their ids, their
-schemas.
+"""Asks the cluster and the registry for the topics, topic ids and schemas of each source of lines.
 
 destinations  a source with its two topics, as the cluster describes them
 connection    asks brokers and registry for topics, ids and schemas

@@ -1,7 +1,7 @@
 """Asks the cluster and the registry for what a starting agent needs: topics, ids, schemas.
 
-If the cluster or the registry is down when the agent starts, the agent waits, reads nothing and
-says so. Nothing is lost, because the files are the buffer.
+If the cluster or the registry is down when the agent starts, the agent waits, reads no lines, and
+logs that it waits. Nothing is lost, because the files are the buffer.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ _KAFKA_CONFIGS: Final = {
     "message.timestamp.type": "CreateTime",
     "message.timestamp.after.max.ms": str((1 << 63) - 1),
 }
-"""If these topic configs have other values, Apache Kafka refuses records because of their event
-time, or deletes records, even before anybody has read them.
+"""The topic configs that the agent's topics need in Apache Kafka. With other values, Apache Kafka
+refuses records because of their event time, or deletes records before anybody has read them.
 """
 
 _log = log.get(__name__)
@@ -44,7 +44,9 @@ Pause = Callable[[float], object]
 
 
 def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
-    """(the cluster, whether it is Apache Kafka). Raises Unreachable, ConfigurationRefused."""
+    """Returns the cluster, and whether it is Apache Kafka. Raises Unreachable,
+    ConfigurationRefused.
+    """
     configs = client.broker_configs()
     cluster_id = client.metadata([]).cluster_id or ""
     return Cluster(cluster_name_of(configs, name), cluster_id), CLUSTER_NAME not in configs
@@ -53,7 +55,9 @@ def cluster_of(client: Client, name: str | None) -> tuple[Cluster, bool]:
 def ensure_topics(
     client: Client, settings: AgentSettings, is_apache_kafka: bool, pause: Pause
 ) -> None:
-    """Creates missing topics, data and rejected ones, and waits for their leaders."""
+    """Creates the data topics and the rejected topics that are missing, and waits until all
+    partitions have leaders.
+    """
     names = _topics(settings.sources)
     deadline = client.clock.monotonic() + READY_WITHIN_S
     while missing := _not_ready(client, names):
@@ -84,7 +88,7 @@ def ensure_topics(
 
 @dataclass(frozen=True, slots=True)
 class SourceSchemas:
-    """The registered schemas of a source: of its records, and of its rejected lines."""
+    """The registered schemas of a source, for its records and for its rejected lines."""
 
     records: Schema
     rejected: Schema
@@ -151,7 +155,7 @@ def resolve(
 
 @dataclass(frozen=True, slots=True)
 class Refreshed:
-    """destinations: the destinations with the current partitions and limits of their topics; but a
+    """destinations: the destinations with the current partitions and limits of their topics. A
     destination stays unchanged if one of its topics was deleted and made again. made_again: the
     names of the topics that were deleted and made again.
     """
@@ -161,7 +165,9 @@ class Refreshed:
 
 
 def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
-    """Asks the cluster about topics; schemas stay as they are. Raises Unreachable, KafkaError."""
+    """Asks the cluster about the topics, but does not ask the registry. Raises Unreachable,
+    KafkaError.
+    """
     topics = _topics_now(client, _topics([each.settings for each in destinations]))
     found = Refreshed([], set())
     for each in destinations:
@@ -174,7 +180,7 @@ def refresh(client: Client, destinations: Sequence[Destination]) -> Refreshed:
 
 
 def ends_of(client: Client, partitions: Sequence[TopicPartition]) -> dict[TopicPartition, int]:
-    """Where partitions end now. Raises Unreachable, KafkaError."""
+    """The present log end offset of each partition. Raises Unreachable, KafkaError."""
     if not partitions:
         return {}
     listed = client.list_offsets(dict.fromkeys(partitions, LATEST))
@@ -223,7 +229,9 @@ def _schema(registry: RegistryClient, source: SourceSettings) -> Schema:
 
 
 def read_schema_file(path: Path) -> str:
-    """The text of a schema file that parses. Raises ConfigurationRefused."""
+    """The text of a schema file. Raises ConfigurationRefused if the file cannot be read or is no
+    schema.
+    """
     try:
         text = path.read_text()
         parse(text)
@@ -249,7 +257,7 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """The topics that are missing or have a partition without a leader, by name; the value says
+    """By name, the topics that are missing or have a partition without a leader. The value says
     whether the topic exists.
     """
     found = client.metadata(names).topics

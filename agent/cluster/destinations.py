@@ -1,4 +1,4 @@
-"""Where a source's lines go, as cluster and registry describe it now."""
+"""The topics to which a source's lines go, as cluster and registry describe them now."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Destination:
     rejected: Source
 
     def tailed(self) -> TailedSource:
-        """What the tracker needs of this destination."""
+        """The part of this destination that the tracker needs."""
         exclude = tuple(self.settings.exclude)
         return TailedSource(
             topic=self.data.topic,

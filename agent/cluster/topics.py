@@ -1,5 +1,5 @@
-"""What the agent knows about each topic: its id, up to which time it is sealed (the agent has told
-the audit all counts of lines up to that time), and whether its log was replaced.
+"""What the agent knows about each topic: its id, the time up to which it is sealed (the agent has
+sent the audit all counts of lines up to that time), and whether its log was replaced.
 """
 
 from __future__ import annotations
@@ -56,8 +56,8 @@ class Topics:
         rejected topic.
 
         The data topics include those that the settings named earlier, but do not name any more. The
-        agent reads no files for these topics any more, and has declared what was unread. So nobody
-        needs to wait for these topics.
+        agent reads no files for these topics any more, and has declared the bytes that were unread.
+        So the agent can go on sealing these topics, and the audit need not wait for them.
         """
         found = {}
         for topic in self._former:

@@ -1,4 +1,4 @@
-"""What `skidway agent` does besides running: the work of the commands in `cli`.
+"""The work of the commands of `skidway agent`, except `run`.
 
 state         `state show|adopt|give-up`: what became of every byte
 draining      `drain`: the agent's last word on every topic

@@ -1,5 +1,5 @@
-"""`skidway agent drain`: before a host leaves for good, its agent delivers everything and says so
-to the audit.
+"""`skidway agent drain`: before a host leaves for good, its agent delivers all lines and tells the
+audit that no more will come.
 
     state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
 
@@ -28,12 +28,12 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Something on the host is not delivered, so the topics concerned have no last word."""
+    """Something on the host is not delivered, so some topics have no last word."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
-    """Delivers what lies in the files, and says the last word on every topic. Returns a sentence
-    for the operator.
+    """Delivers all lines of the files, and then sends the last word on every topic. Returns a
+    sentence for the operator.
 
     Raises NotDrained or Unreachable if the time is too short. Raises ConfigurationRefused if the
     settings do not let this command read all that lies in the files, and StateRefused if the state
@@ -111,8 +111,8 @@ def _said_of(drained: program.Drained, state: StateDatabase) -> str:
 
 
 def _unknown(state: StateDatabase, topics: Collection[str] | None = None) -> Iterator[str]:
-    """What the audit will not know about these topics; by default about all topics without a last
-    word.
+    """Says what the audit will not know about these topics, or by default about all topics without
+    a last word.
     """
     for name, topic in sorted(state.topics().items()):
         if name.endswith(REJECTED_SUFFIX):
@@ -150,7 +150,7 @@ def _is_ours(directory: Path) -> bool:
 
 
 def _refuse_remains(directory: Path) -> None:
-    """Raises StateRefused if the directory is missing, or holds only remains of a state."""
+    """Raises StateRefused if the directory is missing, or contains only remains of a state."""
     if not directory.is_dir():
         raise StateRefused(
             f"there is no directory {directory}: nothing is known of what was read on this host. If"

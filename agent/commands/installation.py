@@ -1,4 +1,6 @@
-"""`skidway agent install-snippet`: the commands for a host with neither Ansible nor dpkg."""
+"""`skidway agent install-snippet`: commands that install the agent on a host with neither Ansible
+nor dpkg.
+"""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""The ledger says what became of every byte of every file. The ledger is read from the state and
-can be read while the agent runs. With `adopt` and `give_up` an operator changes the state of an
-agent that is stopped.
+"""The ledger says what became of every byte of every file. The ledger is read from the agent's
+state, which is possible even while the agent runs. With `adopt` and `give_up` an operator changes
+the state of an agent that is stopped.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -62,8 +62,8 @@ def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
 
 def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """The two tables that `show` prints for people: one of the files, and one of the files' ranges
-    that were declared lost or uncertain. Ids are written as in the audit's sentences. If nobody saw
-    the end of a declared range, the file's sum says "or more".
+    that were declared lost or uncertain. Ids are written as in the audit's sentences. If the end of
+    a declared range is unknown, the file's sum says "or more".
     """
     more = {(each["file"], each["fate"]) for each in shown["declared"] if each["end"] is None}
     files = [
@@ -107,8 +107,8 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
 
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
-    """A range as the audit names it. end: None if nobody saw the end. path: None for files that
-    never got an id of their own (the reason names them).
+    """A declared range, described as in the audit. end: None if the end is unknown. path: None for
+    files that never got an id of their own (the reason names them).
     """
     return {
         "file": loss.file,
@@ -122,12 +122,13 @@ def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
 
 
 def adopt(directory: Path, *, new_epoch: bool = False) -> str:
-    """Binds the state to this machine, in a new epoch. Raises StateRefused; returns a sentence.
+    """Binds the state to this machine, in a new epoch. Returns a sentence for the operator. Raises
+    StateRefused.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
     operator needs this after audit messages of the previous epoch were lost with their topic,
-    because in that epoch no later bucket could be proven. If the state is an older copy, the next
-    start finds that out (agent.state.renewal).
+    because in that epoch no later bucket could be proven complete. If the state is an older copy,
+    the agent notices this at its next start (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -138,7 +139,7 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
         changes = Changes()
         changes.put_meta("machine", machine)
         changes.put_meta("epoch", state.epoch + 1)
-        changes.put_meta("number", 0)  # an epoch has its own numbers and chains
+        changes.put_meta("number", 0)  # each epoch has its own numbers and delta chains
         changes.forget_touched()
         changes.put_adopted(state.adopted or (state.epoch, state.number))
         changes.put_left({})  # last words belong to the old epoch; the new epoch has no seal yet
@@ -152,7 +153,8 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 def give_up(directory: Path, topic: str) -> str:
     """Gives up the bytes that are on their way to a topic, so that the agent can be started
-    although the topic was deleted and made again. Raises StateRefused; returns a sentence.
+    although the topic was deleted and made again. Returns a sentence for the operator. Raises
+    StateRefused.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -172,10 +174,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe leads to a topic, and returns these intents. None of them
-    is sent again as it was. If the topic was not made again, the agent later asks the brokers which
-    records of these intents arrived, and sends the missing records by the present settings of the
-    intents' files.
+    """Gives up the intents whose recipe leads to a topic, and returns these intents. None of these
+    intents is sent again unchanged. If the topic was not made again, the agent later asks the
+    brokers which records of these intents arrived, and sends the missing records with the present
+    settings of the intents' files.
     """
     recipes = state.recipes()
     found = []
@@ -191,7 +193,9 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """The file's size now; if the file is not found, the position up to which it was promised."""
+    """The file's size now. If the file is not found, the position up to which its bytes were
+    promised.
+    """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:
         directory = os.path.dirname(tracked.location)

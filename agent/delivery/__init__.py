@@ -1,4 +1,5 @@
-"""From bytes of files to acknowledged batches: what is sent, and how it is sent again.
+"""Sends the bytes of files as batches until brokers acknowledge them, and sends them again after a
+crash.
 
     presses     recipes, and a press for each that is in use
     outbound    batches on their way: sent, drained, sent again, halved when refused
@@ -11,8 +12,9 @@
     read_back   where an intent's records can lie, which were found, the intent's parts; pure
     progress    which flights (intents under way) the checkpoint passes; partitions' offsets, floors
     logs        the logs of the brokers, fetched to be read back
-    silences    partitions whose leader says nothing
+    silences    partitions whose leader does not answer
 
-Sending a range again gives the same records, byte for byte, because `batches.press` sees nothing
-but the intent, the recipe that the intent names, and the bytes whose CRC the intent holds.
+If a range is sent again, its records are the same, byte for byte. The records that `batches.press`
+makes depend only on three things: the intent, the recipe that the intent names, and the bytes,
+whose CRC the intent contains.
 """

@@ -1,4 +1,4 @@
-"""The bytes of an intent, if they are provably those that were promised."""
+"""Reads the bytes of an intent, and proves that they are the bytes that were promised."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evid
     where it was at the last look, and OSError if the bytes cannot be read right now.
     """
     if intent.first != tracked.read_position:
-        return None  # the bytes before the intent were not proven
+        return None  # the bytes before the intent may have changed
     handle = handles.get(tracked)
     if intent.length > READ_BYTES:
         return _long(handle, intent, tracked.read_crc)
@@ -40,7 +40,7 @@ def proven_bytes(handles: Handles, tracked: TrackedFile, intent: Intent) -> Evid
 
 
 def _long(handle: Handle, intent: Intent, before: int) -> Evidence | None:
-    """Reads an over-long line piece by piece; keeps only its head."""
+    """Reads an over-long line piece by piece, and keeps only its head."""
     crc, prefix_crc, at = 0, before, intent.first
     head = tail = b""
     while at < intent.end:

@@ -1,5 +1,5 @@
-"""Handles intents that cannot be sent again as they were: finds out which of their records the
-brokers have, then decides what is done with the records that they lack.
+"""Handles intents that cannot be sent again unchanged. Finds out which of their records the brokers
+have, and then decides what is done with the missing records.
 
     asked  -> search     which of the records the brokers have (search has the rules of waiting)
     search -> parts      arrived, missing, doubtful (read_back)
@@ -10,17 +10,16 @@ brokers have, then decides what is done with the records that they lack.
     missing, bytes gone  lost: no broker has them
     missing, and behind  lost: the record's partition holds later records of the file, so readers
                          would drop the record as a repeat
-    doubtful, or a hole  uncertain: the log shows the bytes in several ways, or has lost a part
+    doubtful, or a hole  uncertain: the log has the bytes in different records, or lost some records
 
-If only a part of an intent is sent, the intent is divided: one transaction replaces its row by one
-row for each part. Parts that are not sent keep their recipe, so that they are read back (looked for
-in the brokers' logs) again after a crash. A part keeps the `read_ms` of its intent.
+If only a part of an intent is sent, the intent is divided: one transaction replaces the intent's
+row by one row for each part. Parts that are not sent keep their recipe, so that they are read back
+(looked for in the brokers' logs) again after a crash. A part keeps the `read_ms` of its intent.
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
 A record is not sent if a partition would get it after later records of its file. Since the settings
-are the same, this can happen only to two kinds of records: those that a broker had refused, and
-those that the present program sends to another partition, because it rejects other lines or finds
-another key.
+are the same, this can happen only to two kinds of records. A broker had refused the record, or the
+present program sends it to another partition, because it rejects other lines or finds another key.
 """
 
 from __future__ import annotations
@@ -65,7 +64,9 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""The most bytes of files that one search looks for; the records found are held in memory."""
+"""One search looks for the records of at most this many bytes of files, because the records that it
+finds are kept in memory.
+"""
 
 TURN_INTENTS = 200
 """The most intents about which one turn decides."""
@@ -74,7 +75,8 @@ TURN_INTENTS = 200
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """An intent whose records are looked for. recipe: the recipe by which the intent was sent. If
-    that recipe is unknown, the present recipe of the intent's file; None if the topic is gone.
+    that recipe is unknown, this is the present recipe of the intent's file, or None if the file's
+    topic is gone.
     """
 
     intent: Intent
@@ -85,8 +87,8 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: the part is sent as this reading. certainty: the part is
-    declared lost or uncertain, with a reason. If both are None, the part arrived.
+    """What is done with a part. sending: the reading as which the part is sent. certainty: says
+    that the part is declared lost or uncertain, with a reason. If both are None, the part arrived.
     """
 
     part: Part
@@ -96,7 +98,7 @@ class _Verdict:
 
 
 class Inquiry:
-    """Owns the intents whose records are looked for in the brokers."""
+    """Owns the intents whose records are looked for in the brokers' logs."""
 
     def __init__(
         self,
@@ -112,7 +114,8 @@ class Inquiry:
         """past_at: the monotonic time after which a batch that was sent before the agent started
         can no longer arrive.
         """
-        # Eight arguments, because a decision about an intent changes files, presses and progress.
+        # There are eight arguments, because a decision about an intent changes files, presses and
+        # progress.
         self._tracker = tracker
         self._handles = handles
         self._presses = presses
@@ -123,7 +126,9 @@ class Inquiry:
         self._past_at = past_at
         self._asked: list[_Asked] = []
         self._searching: list[_Asked] = []  # the intents that this search looks for
-        # by file: the count of news when its records were last gathered, and these records
+
+        # By file: the value of `Found.news` when the file's records were last gathered, and these
+        # records
         self._records: dict[int, tuple[int, Records]] = {}
         self._again_at = 0.0
         self._files: Counter[int] = Counter()  # by file: how many intents are undecided
@@ -145,7 +150,7 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that is not sent again as it was. The intents of a file must come in
+        """Takes over an intent that is not sent again unchanged. The intents of a file must come in
         the order of the file's bytes.
         """
         if recipe is not None:
@@ -157,13 +162,15 @@ class Inquiry:
         self._asked.append(_Asked(intent, recipe, reason, frozenset(places)))
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent; never waits."""
+        """Takes what the brokers have sent, without waiting for more."""
         if not self._searching and self._asked:
             self._begin(now)
         self._search.turn(now, is_past=now >= self._past_at)
 
     def take(self, now: float) -> list[Taken]:
-        """Decides about each intent as soon as enough is known; returns the parts that are sent."""
+        """Decides about each intent as soon as the search has found enough, and returns the parts
+        that are sent.
+        """
         taken: list[Taken] = []
         if not self._searching or now < self._again_at:
             return taken
@@ -217,7 +224,7 @@ class Inquiry:
         return {"bytes": size, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions that send nothing, and for how long (s)."""
+        """The partitions whose brokers send nothing, and for how long (s)."""
         return self._search.silent_s(now)
 
     def _make_way(self, unreadable: set[int]) -> None:
@@ -260,7 +267,7 @@ class Inquiry:
 
     def _decide(self, asked: _Asked) -> list[Taken]:
         """Adds a flight (what the checkpoint has still to pass) for every part of an intent;
-        returns the parts that are sent. May raise OSError.
+        then returns the parts that are sent. May raise OSError.
         """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -304,7 +311,7 @@ class Inquiry:
         tracked: TrackedFile,
         evidence: Evidence | None,
     ) -> list[_Verdict]:
-        """What to do with each part, or with each piece of a part, in the order of the bytes."""
+        """The verdict on each part, or on each piece of a part, in the order of the bytes."""
         why, unsure = asked.reason, Certainty.UNCERTAIN
         missing = [part for part in parts if part.fate is Fate.MISSING]
         certainty, finding = self._search.verdict(asked.reach)
@@ -452,7 +459,7 @@ class Inquiry:
 
 
 def _record_bounds(intent: Intent, evidence: Evidence) -> Int64s:
-    """Where records begin and end for the present program."""
+    """The positions at which the present program begins and ends records."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
     frames = frame(evidence.data, np.array([len(evidence.data)]))

@@ -1,4 +1,6 @@
-"""Fetches the logs of partitions that are read back (I/O)."""
+"""Fetches the logs of partitions that are read back, that is, searched for records of intents
+(I/O).
+"""
 
 from __future__ import annotations
 
@@ -27,12 +29,14 @@ class FetchedLogs:
     """
 
     def __init__(self, sending: Client, asking: Client) -> None:
-        """sending: the producer's client. asking: a client that gives up soon."""
+        """sending: the producer's client. asking: a client that soon gives up if a broker does not
+        answer.
+        """
         self._fetcher = Fetcher(sending, max_bytes=RESPONSE_BYTES)
         self._asking = asking
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads the partitions in `floors`, and no others, each from the offset given there on."""
+        """Reads only the partitions in `floors`, each from the offset that `floors` gives."""
         self.end()
         for tp, floor in floors.items():
             self._fetcher.seek(tp, floor)
@@ -83,7 +87,7 @@ class FetchedLogs:
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # the same error will come again
+                self._go_on(error.tp, error.requested)  # the same error comes again, later
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

@@ -1,12 +1,13 @@
-"""Batches that are being sent: they are handed to the producer in order, sent again if the producer
-took them back, halved if a broker refused them, and settled when acknowledged.
+"""Owns the batches that are being sent. Hands them to the producer in order, sends them again if
+the producer gave them back, halves them if a broker refused them, and settles them when they are
+acknowledged.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
-module: a batch that the broker refused for good, and the later batches that the producer took back
+module: a batch that the broker refused for good, and the later batches that the producer gave back
 because of the refusal. A refused batch is halved until the refused record is alone. The record's
 flight (the intent that is being sent) waits until it is known whether the record arrived
 (agent.delivery.refused). All other records are sent again in their order. All copies of a record
-are the same. So for readers that count by origin it makes no difference how records are divided
+are the same. So readers that count by origin get the same counts, however the records are divided
 into batches.
 """
 
@@ -33,7 +34,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """What the agent needs of a producer; tests and models have sinks of their own."""
+    """The part of a producer that the agent needs. Tests and models have sinks of their own."""
 
     @property
     def has_room(self) -> bool:
@@ -49,7 +50,8 @@ class Sink(Protocol):
 class Parcel:
     """A batch, and the flights (intents that are being sent) that have records in it.
 
-    was_sent: the records were sent, in this batch or in a larger one, and may have arrived.
+    was_sent: whether the records were sent before, in this batch or in a larger one, so that they
+    may have arrived.
     """
 
     tp: TopicPartition
@@ -65,8 +67,8 @@ class Refusal:
     """A record that the broker refuses. Its flight waits until it is known whether the record
     arrived. Positions are in bytes.
 
-    was_sent: an earlier attempt may have arrived. counts: what the record adds to its flight's
-    outcome. is_rejected: whether that outcome counts the record as rejected.
+    was_sent: whether an earlier attempt may have arrived. counts: what the record adds to its
+    flight's outcome. is_rejected: whether that outcome counts the record as rejected.
     """
 
     tp: TopicPartition
@@ -124,7 +126,9 @@ class Departure:
 
 @dataclass(slots=True)
 class Settled:
-    """What a round of deliveries did: the last acknowledged offset per partition, and refusals."""
+    """The result of a round of deliveries: the last acknowledged offset of each partition, and the
+    refusals.
+    """
 
     offsets: dict[TopicPartition, int]
     refusals: list[Refusal]
@@ -140,8 +144,8 @@ class Outbound:
 
     @property
     def has_room(self) -> bool:
-        """Whether more batches may be made, because no batch is waiting here and the producer takes
-        more.
+        """Whether more batches may be made, because no batch waits in this object and the producer
+        takes more batches.
         """
         return not self._queue and self._sink.has_room
 
@@ -178,8 +182,8 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels. Parcels that came back are put first in the queue, in their
-        order.
+        """Notes what became of parcels. Parcels that came back are put at the head of the queue, in
+        their order.
         """
         settled = Settled({}, [])
         again: list[Parcel] = []
@@ -201,8 +205,8 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """The parcel's halves. If the parcel has only one record, returns nothing, and the record
-        becomes a refusal.
+        """The parcel's halves. If the parcel has only one record, returns an empty list, and the
+        record becomes a refusal.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(
@@ -221,7 +225,9 @@ def _land(parcel: Parcel) -> None:
 
 
 def _halves(parcel: Parcel) -> list[Parcel]:
-    """Two batches with the same records; each flight waits for the halves that hold its records."""
+    """Divides a batch into two batches with the same records. Each flight waits for the halves that
+    contain its records.
+    """
     rows = decode(memoryview(seal(parcel.encoded)))
     assert rows.origins is not None
     origins, middle = rows.origins, parcel.encoded.count // 2
@@ -258,7 +264,7 @@ def _has(origins: Origins, flight: Flight) -> bool:
 
 
 def _refusal(parcel: Parcel, reason: str) -> Refusal:
-    """The refusal of a parcel's only record. The refusal does not hold the record's bytes, because
+    """The refusal of a parcel's only record. The refusal does not keep the record's bytes, because
     many large records may be refused.
     """
     (flight,) = parcel.flights

@@ -30,7 +30,7 @@ PRESSES_MAX = 64
 
 
 class Presses:
-    """Owns the recipes, and which of them are durable."""
+    """Owns the recipes, and the set of recipes that are durable."""
 
     def __init__(
         self,
@@ -43,7 +43,7 @@ class Presses:
         rejections: Rejections,
     ) -> None:
         """kept: the fingerprints of the recipes that are durable, because intents name them."""
-        # Seven arguments: what every press needs, and what is durable already
+        # There are seven arguments: what every press needs, and what is durable already.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms
@@ -91,8 +91,8 @@ class Presses:
     def places(
         self, recipe: Recipe, readings: Sequence[Reading]
     ) -> Iterator[tuple[TopicPartition, Int64s]]:
-        """Where the records of readings would go: for each batch, its partition and the positions
-        of its records.
+        """Says to which partitions the records of readings would go: for each batch, its partition
+        and the positions of its records.
         """
         press = self._press_of(recipe.fingerprint)
         pressed = press.press(self._agent, readings, self._sources(recipe), self._bucket_ms)
@@ -102,7 +102,7 @@ class Presses:
             yield batch.tp, origins.first
 
     def arrived(self, recipe: Recipe, file: int, records: Records) -> ReadingOutcome:
-        """The outcome of a file's records that were found in the recipe's topics."""
+        """The outcome of those records of a file that were found in the recipe's topics."""
         return outcome_of(records, self._agent, file, self._sources(recipe), self._bucket_ms)
 
     def press(self, taken: Iterable[Taken], outbound: Outbound, now: float) -> None:
@@ -134,8 +134,8 @@ class Presses:
 
 
 def _groups(taken: Iterable[Taken]) -> Iterator[list[Taken]]:
-    """Groups neighbouring readings that have the same recipe and moment of reading. Each group
-    becomes batches together. Over-long lines stay alone.
+    """Groups neighbouring readings that have the same recipe and moment of reading. The readings of
+    a group are pressed into batches together. An over-long line is a group of its own.
     """
     group: list[Taken] = []
     for one in taken:

@@ -1,13 +1,15 @@
-"""How far the delivery has come for each file and each partition, and what the checkpoint may pass.
+"""Knows how far the delivery of each file and each partition is, and which intents the checkpoint
+may pass.
 
     offsets   the last acknowledged offset of a partition; seals carry it
     floors    the offset of a partition below which no intent of the state has a record
 
-Offset and floor differ. A batch may be acknowledged while its intent is not passed yet, because the
-intent has records in another partition, too, whose batch is not acknowledged. A batch that was not
-acknowledged may have arrived nevertheless. Its offset may be lower than the offsets of batches that
-were sent again later, for example after the producer's id was lost. To find the records of intents
-in a partition's log, the agent reads from the partition's floor on:
+A partition's floor may be lower than its last acknowledged offset, for two reasons. A batch may be
+acknowledged while its intent is not passed yet, because the intent has records in another
+partition, too, whose batch is not acknowledged. And a batch that was not acknowledged may have
+arrived nevertheless. Its offset may be lower than the offsets of batches that were sent again
+later, for example after the producer's id was lost. To find the records of intents in a partition's
+log, the agent reads from the partition's floor on:
 
     if all intents are passed, the floor is the offset after the last acknowledged one
     otherwise, take the moment at which the producer got the first batch of an intent that is not
@@ -51,8 +53,8 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes batches that were just sent; from now on, the brokers may have them. If a batch is
-        sent again, the note from the first time stays unchanged.
+        """Notes batches that were just sent, so that the brokers may have them. If a batch is sent
+        again, the note from the first time stays unchanged.
         """
         for departure in departures:
             tp = departure.tp
@@ -67,15 +69,15 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds the parts of divided intents. The intents were made before the agent started."""
+        """Adds the parts of divided intents to the intents from before the start of the agent."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
-        """Whether a process before this one may have sent records of an intent."""
+        """Whether an earlier process may have sent records of an intent."""
         return intent in self._before
 
     def floors_of(self, places: Collection[TopicPartition]) -> dict[TopicPartition, int]:
-        """The offsets at which reading back begins in some partitions."""
+        """The offsets at which a search of these partitions begins."""
         return {tp: self.floors.get(tp, 0) for tp in sorted(places)}
 
     def pass_flights(self, tracker: Tracker, changes: Changes) -> Passed:
@@ -100,7 +102,7 @@ class Progress:
         return passed
 
     def forget(self, intents: Iterable[int]) -> None:
-        """Removes intents that were passed, or replaced by others."""
+        """Removes intents that the checkpoint passed, or that other intents replaced."""
         for intent in intents:
             self._before.discard(intent)
             self._moved.update(self._sent.pop(intent, {}))
@@ -134,7 +136,9 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Removes a file's first flights as far as they are done, and adds up their outcomes."""
+        """Removes a file's first flights up to the first that is not done, and adds up their
+        outcomes.
+        """
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)
             outcome = flight.outcome

@@ -1,14 +1,15 @@
-"""What the brokers have of intents that cannot be sent again as they were. Pure.
+"""Determines, without I/O, which records the brokers have of intents that cannot be sent again
+unchanged.
 
     intents -> reach   the partitions in which records of the intents can lie
     rows    -> Found   the records that lie in these partitions
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
     missing -> split   what can be sent, and what readers would drop
 
-A record is recognised by its origin. Equal origins in one partition are repeats: the first counts,
-and every reader of the logs drops the others. If records of a file overlap in any other way, in one
-partition or in several, they were made in two different ways, and readers count both. Then their
-bytes are doubtful.
+A record is recognised by its origin. Records with equal origins in one partition are repeats: every
+reader of the log keeps the first of them and drops the others. If records of a file overlap in any
+other way, in one partition or in several, they were made in two different ways, and readers count
+both of them. Then their bytes are doubtful.
 """
 
 from __future__ import annotations
@@ -37,7 +38,9 @@ Columns = tuple[Int64s, Int64s, Int64s]
 """First bytes, ends and times of records."""
 
 ROWS_MIN = 100_000
-"""How many records of a file in a partition may gather before repeats are dropped."""
+"""When this many records of a file in one partition have gathered, the repeats among them are
+dropped.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +65,7 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """Bytes [first, end) of an intent; all of them have the same fate."""
+    """Bytes [first, end) of an intent, all of which have the same fate."""
 
     first: int
     end: int
@@ -125,9 +128,9 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 
 
 class Marks:
-    """For each partition and file, the mark: the end of the bytes that readers of the partition
-    have. Readers drop a record that does not end after the mark. After a gap in the log, a record
-    may repeat one that readers have kept.
+    """Owns the marks. The mark of a file in a partition is the position up to which readers of the
+    partition have the file's bytes. Readers drop a record that does not end after the mark. After a
+    gap in the log, the mark is unknown: a record may repeat one that readers have kept.
     """
 
     def __init__(self) -> None:
@@ -193,8 +196,8 @@ class Found:
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
         # Readers drop a record that ends before an earlier record's end, even if it is a first copy
-        # that came late. In a partition with a gap every record is kept; repeats are dropped when
-        # there are many.
+        # that came late. In a partition with a gap, every record is kept here, and repeats are
+        # dropped when there are many records.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -205,7 +208,9 @@ class Found:
             rows[:] = [_distinct(rows)]
 
     def has_all(self) -> bool:
-        """Whether every byte was found; computed only when enough bytes have come."""
+        """Whether every wanted byte was found. The answer is computed only when enough bytes have
+        come.
+        """
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False
         self._looked_at = self.bytes
@@ -261,7 +266,8 @@ def divide(intent: Intent, records: Records) -> list[Part]:
 def outcome_of(
     records: Records, agent: int, file: int, sources: tuple[Source, Source], bucket_ms: int
 ) -> ReadingOutcome:
-    """The outcome of records that arrived. Acknowledged records would have the same outcome.
+    """The outcome of records that were found in the logs. Acknowledged records would have the same
+    outcome.
 
     sources: the data topic and its rejected topic.
     """
@@ -306,7 +312,7 @@ def split(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part,
 
 def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bool]]:
     """Yields (begin, end, is_sound) of each run of adjacent records inside [first, end). is_sound:
-    no record of the run overlaps another record or leaves the range.
+    whether no record of the run overlaps another record or leaves the range.
     """
     low = int(np.searchsorted(records.tops, first, side="right"))
     high = int(np.searchsorted(records.first, end))

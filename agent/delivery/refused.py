@@ -7,17 +7,17 @@ declared lost or uncertain.
         not found               lost
         a hole in the log       uncertain
 
-"Sent before" means that the answer to an attempt was lost, or that the intent was made before the
-agent started. A record counts as found if readers of the log keep it. Readers drop a record that
-lies after later records of its file. Such a record comes from an attempt that was under way for
-long.
+"Sent before" means that the response to an earlier attempt was lost, or that the intent was made
+before the agent started. A record counts as found if readers of the log keep it. Readers drop a
+record that lies after later records of its file. Such a record comes from an attempt that took long
+to arrive.
 
 Until it is known what became of a refused record, the record's intent waits. The records after the
 refused one wait only for the transaction that marks this intent. Without the mark, the agent would
-send the refused record again after a crash. The record would then lie after the later ones, and
+send the refused record again after a crash. The record would then lie after later records, and
 readers would drop it. A lost or uncertain record is declared only in the transaction in which the
 checkpoint passes the intent. If the agent crashes before that transaction, it looks for the record
-again, may send it again, and a broker may take it.
+again and may send it again. A broker may then take the record.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Finds out which of the wanted records the readers of their partitions have. Pure."""
+    """Determines, without I/O, which of the wanted records the readers of their partitions have."""
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
@@ -74,7 +74,7 @@ class Sought:
         return (refusal.first, refusal.end) not in self._missing[refusal.tp, refusal.file]
 
     def has_all(self) -> bool:
-        """Whether nothing is missing any more."""
+        """Whether all wanted records were found."""
         return not any(self._missing.values())
 
 
@@ -116,7 +116,7 @@ class Refused:
 
     @property
     def is_full(self) -> bool:
-        """Whether no more undecided records may be added."""
+        """Whether there are so many undecided records that no more may be added."""
         return len(self._asked) + len(self._searching) >= RECORDS_MAX
 
     @property
@@ -125,7 +125,7 @@ class Refused:
         return bool(self._unmarked or self._marking)
 
     def take(self, refusals: Iterable[Refusal], now: float) -> None:
-        """Takes over what brokers have refused just now."""
+        """Takes over the records that brokers have just refused."""
         for each in refusals:
             self._unmarked[each.flight.intent.sequence] = each.flight.intent
             if each.was_sent or self._progress.is_of_before(each.flight.intent.sequence):
@@ -147,8 +147,8 @@ class Refused:
         self._marking = {}
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, and decides about each record as soon as enough is
-        known; never waits.
+        """Takes what the brokers have sent, without waiting for more, and decides about each record
+        as soon as enough is known.
         """
         if not self._searching and self._asked:
             self._begin(now)
@@ -160,7 +160,7 @@ class Refused:
             self._search.end()
 
     def passed(self, intents: Iterable[int]) -> list[SetApart]:
-        """The ranges to declare lost or uncertain now, because the checkpoint passes these
+        """The byte ranges to declare lost or uncertain now, because the checkpoint passes these
         intents.
         """
         return [each for intent in intents for each in self._apart.pop(intent, [])]
@@ -173,7 +173,7 @@ class Refused:
         return {"records": count, **self._search.status(self._past_at, now)}
 
     def silent_s(self, now: float) -> Mapping[TopicPartition, float]:
-        """The partitions that send nothing, and for how long (s)."""
+        """The partitions whose brokers send nothing, and for how long (s)."""
         return self._search.silent_s(now)
 
     def _begin(self, now: float) -> None:
@@ -183,7 +183,9 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """Decides about a record if its fate is known. Returns whether it was decided."""
+        """Decides about a record if it is known whether the record arrived. Returns whether this
+        was decided.
+        """
         if self._search.found.has(refusal):
             refusal.land()
             return True

@@ -1,10 +1,11 @@
-"""Replays what was promised before the agent started, that is, sends it again unchanged.
+"""Replays the intents that were promised before the agent started, that is, sends their records
+again unchanged.
 
 Some intents cannot be replayed: their bytes are gone or changed, another version of the program
 promised them, or an operator gave them up. Such an intent, and all later intents of its file, are
 handed to the inquiry. The inquiry finds out which of their records the brokers have, before it
-declares anything lost or uncertain. A file that cannot be opened right now is tried again later;
-until then its promises wait, and it is not read.
+declares bytes lost or uncertain. A file that cannot be opened right now is tried again later. Until
+then, its intents wait, and the file is not read.
 """
 
 from __future__ import annotations
@@ -43,12 +44,16 @@ class Replay:
 
     @property
     def is_over(self) -> bool:
-        """Whether all intents that were made before the agent started are sent or handed on."""
+        """Whether all intents that were made before the agent started have been sent, or handed to
+        the inquiry.
+        """
         return not self._waiting and not self._later
 
     @property
     def can_go_on(self) -> bool:
-        """Whether any intent still waits, apart from those that are put off."""
+        """Whether any intent still waits to be sent, apart from intents of files that are tried
+        again later.
+        """
         return bool(self._waiting)
 
     def take(self, now: float) -> list[Taken]:

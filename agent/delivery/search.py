@@ -6,25 +6,26 @@ lies) to their high watermarks, a piece in each turn.
     later     `wait_s` after the start of the process: asks for the high watermarks anew, reads up
               to them
 
-While something is missing, the search may not end before `wait_s` has passed. The previous process
-is dead, and so are its connections, but the kernel may still deliver what that process had handed
-to it. The broker's check of producer ids does not keep these bytes out. Without transactions, a
-broker refuses a producer id's old epoch only after the partition has received a batch with the id's
-next epoch. But that batch of the next epoch would be the wanted batch itself, sent again. TCP
-bounds the wait: the kernel repeats the sending for a socket without a process 8 times, over at most
-103 s (tcp_orphan_retries), then gives up. A broker that has taken a request's bytes appends them
-before it answers later fetches, or dies with them. The appended bytes lie below the high watermark
-as soon as the high watermark reaches the end that the log had after the append. So once this
-process has run for `wait_s`, bytes that the previous process sent can no longer arrive. If the
-search asks for a high watermark after that time, all bytes that did arrive lie below it. If these
-assumptions fail, a batch may arrive still later. If the agent has sent the batch's bytes again, the
-late batch repeats records with the same origin, partition and time, and every reader drops the late
-batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
+While records are missing, the search may not end before `wait_s` has passed. The previous process
+is dead, and so are its connections, but the kernel may still deliver bytes that the dead process
+had sent. The broker's check of producer ids and epochs does not refuse these bytes. Without
+transactions, a broker refuses a producer id's old epoch only after the partition has received a
+batch with the id's next epoch. But that batch of the next epoch would be the wanted batch itself,
+sent again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel
+repeats the sending 8 times, over at most 103 s (tcp_orphan_retries), and then gives up. A broker
+that has taken a request's bytes appends them before it answers later fetches, or dies with them.
+The appended bytes lie below the high watermark as soon as the high watermark reaches the end that
+the log had after the append. So once this process has run for `wait_s`, bytes that the previous
+process sent can no longer arrive. If the search asks for a high watermark after that time, all
+bytes that have arrived lie below this high watermark. If these assumptions fail, a batch may arrive
+still later. If the agent has sent the batch's bytes again, the late batch repeats records with the
+same origin, partition and time, and every reader drops the late batch. If the batch's bytes were
+declared lost, the audit shows more records than the agent counted.
 
-While brokers are unreachable, the search waits, and nothing is decided. The agent may be unable to
-read all records from the floor on: records were deleted, cut off or damaged, or the agent has no
-right to read them. Then a record that was not found may have been there. The search reports such a
-hole, and the missing bytes are uncertain.
+While brokers are unreachable, the search waits, and the agent decides about no record. The agent
+may be unable to read all records from the floor on: records were deleted, cut off or damaged, or
+the agent has no right to read them. Then a record that was not found may have been there. The
+search reports such a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Hole:
-    """Records of a partition that cannot be read. is_over: nothing more of the partition will be
-    read.
+    """Records of a partition that cannot be read. is_over: whether nothing more of the partition
+    will be read.
     """
 
     tp: TopicPartition
@@ -50,14 +51,16 @@ class Hole:
 
 
 class Logs(Protocol):
-    """What a search needs of the cluster. No method waits for long."""
+    """The part of the cluster that a search needs. No method waits for long."""
 
     def begin(self, floors: Mapping[TopicPartition, int]) -> None:
-        """Reads the partitions in `floors`, and no others, each from its floor on."""
+        """Reads only the partitions in `floors`, each from its floor on."""
         ...
 
     def poll(self) -> Sequence[Rows | Hole]:
-        """Returns what has arrived, in the order of offsets; the number of bytes is bounded."""
+        """Returns the records that have arrived, in the order of offsets, but not more than a fixed
+        number of bytes.
+        """
         ...
 
     def ask_anew(self) -> None:
@@ -74,7 +77,7 @@ class Logs(Protocol):
 
 
 class Wanted(Protocol):
-    """What is looked for, and what was found of it."""
+    """The records that a search looks for, and those of them that it has found."""
 
     def add(self, rows: Rows) -> None:
         """Adds records of a partition, in the order of their offsets."""
@@ -85,7 +88,7 @@ class Wanted(Protocol):
         ...
 
     def has_all(self) -> bool:
-        """Whether nothing is missing any more."""
+        """Whether all wanted records were found."""
         ...
 
 
@@ -93,10 +96,11 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns what was found about the wanted records, from the first record read to the last
+    """Owns the results about the wanted records, from the first record that is read until the last
     decision.
 
-    The object is used again: `is_over` is true before `begin` and after `end`.
+    The same object is used for one search after another. `is_over` is true before `begin` and after
+    `end`.
     """
 
     def __init__(self, logs: Logs, nothing: W) -> None:
@@ -110,7 +114,7 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets the previous search, and reads from these floors on."""
+        """Forgets the previous search, and begins a new one that reads from these floors on."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}
@@ -120,7 +124,7 @@ class Search(Generic[W]):
         self._logs.begin(floors)
 
     def end(self) -> None:
-        """Ends the search, because everything is decided."""
+        """Ends the search. The caller has decided about all wanted records."""
         self.found = self._nothing
         self.is_over = True
         self._logs.end()
@@ -132,26 +136,26 @@ class Search(Generic[W]):
 
     @property
     def waits_for(self) -> list[TopicPartition]:
-        """The partitions that are not read up to their watermarks."""
+        """The partitions that are not yet read up to their high watermarks."""
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether the search has found out all that it can about these partitions. Other
-        partitions need not have answered.
+        """Whether the search has found out all that it can about these partitions. The brokers of
+        other partitions need not have answered.
         """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
 
     def verdict(self, reach: Iterable[TopicPartition]) -> tuple[Certainty, str]:
-        """Certainty and reason for bytes that were not found in these partitions."""
+        """Whether bytes that were not found in these partitions are lost or uncertain, and why."""
         hole = next((self._holes[tp] for tp in sorted(reach) if tp in self._holes), None)
         if hole is not None:
             return Certainty.UNCERTAIN, f", and {hole}"
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, in words for people. past_at: the time after which nothing
-        that was sent earlier can arrive any more.
+        """What the search waits for, in words for people. past_at: the time after which no batch
+        can arrive any more that was sent before the agent started.
         """
         if self.is_over:
             return {}
@@ -159,12 +163,12 @@ class Search(Generic[W]):
         return {"partitions": waits_for, "late_batches_for_s": max(round(past_at - now), 0)}
 
     def silent_s(self, now: float) -> dict[TopicPartition, float]:
-        """The partitions that send nothing, and for how long (s)."""
+        """The partitions whose brokers send nothing, and for how long (s)."""
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes what has arrived. is_past: whether anything that was sent before the agent
-        started can no longer arrive.
+        """Takes the records that have arrived. is_past: whether so much time has passed that no
+        batch from before the start of the agent can arrive any more.
         """
         if self.is_over:
             return

@@ -1,4 +1,6 @@
-"""Partitions whose leader does not answer at all: how /health knows that brokers are away."""
+"""Notes which partitions have a leader that does not answer at all, so that /health can report
+them.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +10,9 @@ from skidway.kafka.types import TopicPartition
 
 
 class Silences:
-    """Owns the times (monotonic seconds) since which partitions wait for an acknowledgement."""
+    """Owns, for each partition, the monotonic time (s) since which it has waited for an
+    acknowledgement.
+    """
 
     def __init__(self) -> None:
         self._since: dict[TopicPartition, float] = {}

@@ -1,45 +1,45 @@
-"""The host's files: finding them, knowing them, reading them.
+"""Finds, recognises and reads the log files of the host.
 
-host        what the agent asks of the operating system; tests have a host of their own
+host           what the agent asks of the operating system; tests have a host of their own
 operating_system  implements `host` with the calls of this machine
-birth_times when an inode was made: tells whether a new file has got a deleted file's inode
-patterns    which paths a source's patterns match
-directories what a look has listed
-generations names that rotation gives to generations, the rotated files of a log
-sources     which source a path belongs to, and how patterns and links lead into a directory
-links       the files in other directories to which a link led between two looks
-strays      generations under names that rotation is not known to give
-same_file   from evidence to the answer: the same file, another one, or nobody knows
-mounts      known files whose file system is not there yet
-likeness    gathers the evidence for same_file: compares what lies at a path now with known files
-rotations   files that were rotated away before anybody looked, directory by directory
-look        one directory at one look, and what was found
-history     what became of the files that lay at a path
-stillness   whether generations were being renamed while a directory was looked at
-watching    events of the operating system, which only make looks earlier
-compression which known file a compressed one holds
-decompressed, plain_sizes  the plain bytes of a compressed file, and how many they are
-copies      of logs: left alone, or read from where their original was cut
-known       all known files: by id, by inode, by the path at which they were written
-births      how file ids begin
-endings     how file ids end
-host_files  the owners of all that is known, in one value
-recognition what a file found on the host is: new, the same, a copy, another one, rewritten
-tracking    makes a look; decides which file ids begin or end, by the files that lie there and
-            those that are gone; like recognition and reading, it reports which files were cut or
-            vanished, and why
-sighting    what a look found, and for which source
-unopened    files that were found and could not be opened yet
-unreadable  what could not be looked into, by name
-news        new file ids and losses, which the agent's loop has to write to the state
-handles     open files, bounded
-reading     from tracked files to readings, in fair turns
+birth_times    when an inode was made; this shows whether a new file got a deleted file's inode
+patterns       which paths a source's patterns match
+directories    what a look has listed
+generations    the names that rotation gives to generations (the rotated files of a log)
+sources        which source a path belongs to, and how patterns and links lead into a directory
+links          the files in other directories to which a link led between two looks
+strays         generations with names that no known rotation program gives
+same_file      decides from evidence whether two files are the same, or whether nobody can know
+mounts         known files whose file system is not mounted yet
+likeness       gathers the evidence for same_file: compares the file at a path with known files
+rotations      finds files, in each directory, that were rotated away before the agent looked
+look           one directory at one look, and what the look found
+history        decides what became of the files that lay at a path
+stillness      whether generations were being renamed while the agent looked at a directory
+watching       events of the operating system, which only make looks earlier
+compression    finds the known file that a compressed file contains
+decompressed   reads the plain bytes of a compressed file
+plain_sizes    measures how many plain bytes a compressed file has
+copies         copies of logs: they are not read, or only from where their original was cut
+known          all known files: by id, by inode, by the path at which they were written
+births         how file ids begin
+endings        how file ids end
+host_files     the owners of all that is known about the host's files, in one value
+recognition    decides what a file is: new, known, a copy, another file, or a rewritten one
+tracking       makes a look: compares the files that lie there, and those that are gone, with the
+               known file ids, and begins and ends file ids
+sighting       a file that a look found, and its source
+unopened       files that were found but could not be opened yet
+unreadable     paths that could not be looked into
+news           new file ids and losses, which the agent's loop has to write to the state
+handles        a limited number of open files
+reading        makes readings of tracked files, and treats all files fairly
 
 The agent tails a file because a look through the patterns finds it; events only make the look
 earlier. If a link leads to the file, the agent watches and lists the directory in which the file
-really lies, and looks there for rotated files. Two looks at a meant path (one that a pattern
-matches) may find the same file or two different files, and sometimes nobody can know which
-(same_file). If they find different files, rotation has probably renamed the first file in between,
-and the agent looks for it beside the path (rotations). So the agent misses nothing that is still on
-the host, and declares what is gone.
+really lies, and looks there for rotated files. Two looks at a meant path (a path that a pattern
+matches) may find the same file or two different files. Sometimes nobody can know whether the file
+is the same (same_file). If they find different files, rotation has probably renamed the first file
+in between, and the agent looks for it beside the path (rotations). So the agent reads every file
+that is still on the host, and declares the unread files that are gone.
 """

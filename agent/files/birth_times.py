@@ -1,9 +1,9 @@
 """The time at which an inode was made distinguishes a file from a later file with the same inode.
 
-The kernel gives the inode of a deleted file to a new file; on ext4, the very next new file gets
-it. On ext4, XFS, Btrfs, F2FS, ZFS and tmpfs, statx(2) says when the inode was made. Python's
-os.stat does not show this time on Linux. If the C library, the kernel or the file system has no
-such time, the answer is None.
+The kernel gives the inode number of a deleted file to a new file. On ext4, the very next new file
+gets this number. On ext4, XFS, Btrfs, F2FS, ZFS and tmpfs, statx(2) says when the inode was made.
+Python's os.stat does not show this time on Linux. If the C library, the kernel or the file system
+does not provide this time, the functions return None.
 """
 
 from __future__ import annotations
@@ -32,12 +32,14 @@ if _statx is not None:
 
 
 def born_of(descriptor: int) -> int | None:
-    """When an open file's inode was made, ns since 1970; None if unknown."""
+    """The time at which an open file's inode was made, in ns since 1970; None if unknown."""
     return _born(descriptor, b"", _AT_EMPTY_PATH, None)
 
 
 def born_at(path: str, inode: int) -> int | None:
-    """When this inode was made, if it lies at the path; ns since 1970, None if unknown."""
+    """The time at which this inode was made, in ns since 1970. None if the time is unknown, or if
+    another file lies at the path.
+    """
     return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
 
 

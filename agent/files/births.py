@@ -1,4 +1,4 @@
-"""How file ids begin: at byte 0 of a new file, or at the first new byte of a known file."""
+"""Begins file ids, at byte 0 of a new file or at the first new byte of a known file."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ class Births:
     def begin(
         self, sighting: Sighting, old: TrackedFile | None = None, *, may_double: int = 0
     ) -> TrackedFile | None:
-        """Begins the file id of a new file at its first byte; None if the file cannot be read.
+        """Begins the file id of a new file at its first byte. Returns None if the file cannot be
+        read.
 
         old: the known file with the same inode or the same bytes. may_double: how many of the new
         file's first bytes may have been delivered already, as bytes of the old file.
@@ -44,15 +45,17 @@ class Births:
     def go_on(
         self, sighting: Sighting, old: TrackedFile, handle: Handle | None = None
     ) -> TrackedFile | None:
-        """Begins a file id for the bytes after the end of an older file id."""
+        """Begins a file id for the bytes that come after the end of an older file id of the same
+        file.
+        """
         handle = handle or self.open(sighting)
         point = old.last_point
         mark = Mark(old.length or 0, point.prefix_crc)
         return self._begin(sighting, handle, mark, point.marks, old)
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
-        """Begins a file id at the end of the proven bytes. Bytes are proven if they are surely
-        those that were read.
+        """Begins a new file id in place of `old`, at the end of the proven bytes. Bytes are proven
+        if they are surely the bytes that were read under `old`.
         """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)
@@ -65,10 +68,11 @@ class Births:
             self._news.may_double(new, mark.position, end, old)
 
     def open(self, sighting: Sighting) -> Handle | None:
-        """Opens the file that was found, even if it was renamed since; None if that fails.
+        """Opens the file that was found, even if it was renamed since. Returns None if the opening
+        fails.
 
-        If the opening fails, the file is listed as unreadable, so that nothing is sealed before the
-        next look.
+        If the opening fails, the file is listed as unreadable, so that its topic is not sealed
+        before the next look.
         """
         found = sighting.found
         try:

@@ -2,9 +2,9 @@
 generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
-recognises the compressed file by its first plain bytes, by the plain bytes before the read
-position, and by its time of change, which most compressing programs copy from the plain file. From
-then on the agent reads the known file in the compressed one. Positions count plain bytes, so
+recognises a known file in the compressed file by its first bytes, by the bytes before the read
+position, and by its time of change. Most compressing programs copy this time from the plain file.
+From then on the agent reads the known file in the compressed one. Positions count plain bytes, so
 nothing is read twice. While the plain file is still there, compression is under way, and the agent
 reads the plain file.
 """
@@ -27,12 +27,15 @@ from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
 from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
-"""If a file cannot be decompressed this long after its last change, it counts as damaged for good.
+"""If a file still cannot be decompressed when this much time has passed since its last change, it
+counts as damaged for good.
 """
 
 
 class Compression:
-    """Owns no state: it changes known files, and `births` notes the files that cannot be opened."""
+    """Owns no state. It changes known files, and lets `births` note the files that cannot be
+    opened.
+    """
 
     def __init__(self, host: Host, known: KnownFiles, births: Births) -> None:
         self._host = host
@@ -40,15 +43,17 @@ class Compression:
         self._births = births
 
     def is_going_on(self, path: str) -> bool:
-        """Whether the plain file lies beside a compressed one."""
+        """Whether compression is still under way, because the plain file still lies beside the
+        compressed file.
+        """
         plain = os.path.splitext(path)[0]
         return is_decompressed(path) and self._host.look(plain) is not None
 
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
         """Looks for the known file that became this compressed file. SAME: the known file was
         found, and is read in the compressed file from now on. UNKNOWN: the compressed file cannot
-        be read yet. It is listed as unreadable, and looked at again. OTHER: no known file was found
-        in it.
+        be read yet; it is listed as unreadable, and later looks try again. OTHER: it contains no
+        known file.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):
@@ -88,7 +93,9 @@ def is_hopeless(found: Found, now_ms: int) -> bool:
 
 
 def may_hold(file: UnopenedFile, gone: TrackedFile) -> bool:
-    """Whether a file that is gone may be in a compressed one that could not be opened yet."""
+    """Whether `file`, a compressed file that could not be opened yet, may contain the bytes of
+    `gone`.
+    """
     path = file.found.real_path
     if not is_decompressed(path) or file.found.size not in (UNMEASURED, DAMAGED):
         return False

@@ -1,11 +1,12 @@
-"""Copies of logs, which `copytruncate` or a person makes under a name that rotation could give.
+"""Recognises copies of logs, which `copytruncate` or a person makes under a name that rotation
+could give.
 
-A file with such a name is compared with each original, that is, each file that was born at the
-log's path. It is a copy of the original if it has the bytes that were read of the original. A file
-that is shorter than these bytes is compared only by its own first and last bytes. The agent does
-not read a copy if the agent reads the original at the original's place, or if the copy has no more
-bytes than were read of the original. If the original was truncated before all of it was read, the
-agent reads the rest from the copy.
+The agent compares a file with such a name with each original, that is, with each file that was
+first found at the log's path. The file is a copy of the original if it has the bytes that were read
+of the original. If the file is shorter than these bytes, only the file's first and last bytes are
+compared. The agent does not read a copy if it reads the original at the log's path, or if the copy
+has no more bytes than were read of the original. If the original was truncated before all of it was
+read, the agent reads the rest from the copy.
 """
 
 from __future__ import annotations
@@ -23,13 +24,13 @@ ORIGINALS_MAX = 16
 """A copy is compared with at most this many file ids that were born at a path."""
 
 _Content = tuple[int | None, int, int]
-"""Values that do not change while nobody changes the file: birth (ns), size, time of change
-(ns).
-"""
+"""Values by which a changed file is recognised: birth (ns), size, time of change (ns)."""
 
 
 class Copies:
-    """Owns which files were born at each path, and which copies are not read."""
+    """Owns two tables: the file ids that were born at each path, and the copies that the agent does
+    not read.
+    """
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -44,14 +45,14 @@ class Copies:
             del born_at[:-ORIGINALS_MAX]
 
     def forget(self, tracked: TrackedFile) -> None:
-        """Removes a file id that is forgotten."""
+        """Removes a file id that the agent forgets."""
         for path in origins(tracked):
             others = [each for each in self._born_at.pop(path, ()) if each is not tracked]
             if others:
                 self._born_at[path] = others
 
     def forget_gone(self, there: set[FileKey]) -> None:
-        """Forgets the unread copies that are not among these files any more."""
+        """Forgets those unread copies that are not among the files in `there`."""
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> list[TrackedFile]:
@@ -59,8 +60,8 @@ class Copies:
         return self._born_at.get(path, [])
 
     def is_left_alone(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy of the file at a path, and all its bytes are read from that
-        file.
+        """Whether a file is a copy of a file that was born at `base`, and the agent reads all its
+        bytes from that original.
         """
         if self._is_known(found):
             return True
@@ -73,15 +74,17 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """How many bytes of the original were read, or can be read at the path."""
+        """How many bytes of the original were read if its file id has ended, and otherwise how many
+        can be read at the path.
+        """
         if original.length is not None:
             return original.length
         there = self._host.look(base)
         return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy that holds unread bytes, which a truncation at the path cut
-        off.
+        """Whether a file is a copy with unread bytes that a truncation cut off from the original at
+        the path.
         """
         if self._is_known(found):
             return False
@@ -89,8 +92,8 @@ class Copies:
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """(the file that was born at the path and that `found` may copy; how sure it is that
-        `found` has that file's bytes).
+        """Returns the file that was born at the path and of which `found` may be a copy, and the
+        answer to the question whether `found` has that file's bytes.
         """
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:

@@ -1,8 +1,9 @@
-"""Compressed generations (rotated files), read as the plain files that they hold.
+"""Reads a compressed generation (a rotated file) as if it were the plain file from which it was
+made.
 
-Positions count plain bytes. A file can only be decompressed forwards. To go back, it is
-decompressed again from its first byte. Only its first bytes and the bytes that were read last are
-kept.
+Positions count plain bytes. A file can only be decompressed forwards. To go back, this module
+decompresses the file again from its first byte. It keeps only the first bytes of the file and the
+bytes that were read last.
 """
 
 from __future__ import annotations
@@ -63,8 +64,8 @@ def begins_compressed(path: str, head: bytes) -> bool:
 
 
 class Decompressor:
-    """Reads the plain bytes of an open descriptor. Moves the descriptor's offset; does not close
-    it.
+    """Reads the plain bytes of an open descriptor. Moves the descriptor's offset, but does not
+    close the descriptor.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -73,8 +74,8 @@ class Decompressor:
         self._stream: Any = None
 
     def read(self, count: int) -> bytes:
-        """The next bytes; fewer than asked for only at the end. Raises OSError if they cannot be
-        decompressed.
+        """The next plain bytes: `count` bytes, or fewer at the end of the file. Raises OSError if
+        the file cannot be decompressed.
         """
         try:
             if self._stream is None:
@@ -92,12 +93,12 @@ class Decompressor:
             raise OSError(errno.EIO, f"it cannot be decompressed: {error}") from error
 
     def rewind(self) -> None:
-        """Goes back: the next byte is the first one again."""
+        """Goes back to the start, so that the next read returns the first bytes again."""
         os.lseek(self._descriptor, 0, os.SEEK_SET)
         self._stream = self._format.stream(io.FileIO(self._descriptor, closefd=False))
 
     def length(self, most: int) -> int:
-        """How many plain bytes follow; raises OSError if there are more than `most`."""
+        """How many plain bytes follow. Raises OSError if there are more than `most`."""
         total = 0
         while part := self.read(_CHUNK):
             total += len(part)
@@ -107,7 +108,7 @@ class Decompressor:
 
 
 class Decompressed:
-    """A handle of a compressed file whose plain size is known (bytes)."""
+    """A handle of a compressed file whose plain size in bytes is known."""
 
     def __init__(self, handle: Handle, path: str, descriptor: int, size: int) -> None:
         self._handle = handle
@@ -137,7 +138,7 @@ class Decompressed:
         return data[:count]
 
     def status(self) -> Status:
-        """The file now, with its plain size."""
+        """The present status of the file, with the size of the plain bytes."""
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:

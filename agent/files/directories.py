@@ -1,4 +1,4 @@
-"""Directories. A look through everything lists each directory at most once."""
+"""Lists directories. A look through all patterns lists each directory at most once."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from skidway.agent.values.found import FileKey
 
 
 class Directories:
-    """What a look has listed so far."""
+    """The directories that a look has listed so far."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -18,7 +18,7 @@ class Directories:
         self._resolved: dict[str, str] = {}
 
     def forget(self) -> None:
-        """Forgets everything. Each look begins with this call, because files may have moved."""
+        """Forgets all listings. Each look begins with this call, because files may have moved."""
         self._names.clear()
         self._by_inode.clear()
         self._resolved.clear()
@@ -31,8 +31,8 @@ class Directories:
         return found
 
     def names(self, directory: str) -> list[tuple[str, int]]:
-        """(name, inode) of each entry. Raises OSError: FileNotFoundError if there is no
-        directory.
+        """Returns (name, inode) of each entry. Raises OSError, and FileNotFoundError if there is no
+        such directory.
         """
         found = self._names.get(directory)
         if found is None:
@@ -40,7 +40,7 @@ class Directories:
         return found
 
     def name_of(self, directory: str, inode: int) -> str | None:
-        """A name of an inode in a directory, if it has one there. Raises OSError."""
+        """A name that an inode has in a directory; None if it has no name there. Raises OSError."""
         by_inode = self._by_inode.get(directory)
         if by_inode is None:
             try:
@@ -51,9 +51,9 @@ class Directories:
         return by_inode.get(inode)
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file among the names of a directory; None if the directory did not have it
-        when it was listed. The file may have come or gone since then. Raises OSError if the
-        directory cannot be listed.
+        """The path of a file in a directory; None if the directory did not contain the file when it
+        was listed. The file may have come or gone since then. Raises OSError if the directory
+        cannot be listed.
         """
         name = self.name_of(directory, key.inode)
         if name is None:
@@ -62,4 +62,4 @@ class Directories:
         found = self._host.look(path)
         if found is not None and found.key == key:
             return path
-        return self._host.find(directory, key)  # the file was renamed since, or has several names
+        return self._host.find(directory, key)  # since then it was renamed, or it has several names

@@ -1,5 +1,5 @@
-"""How file ids end (read to the end, replaced, or gone), and how long the agent watches the files
-after that.
+"""Ends file ids, because a file was read to its end, was replaced or is gone. Says how long the
+agent watches a file after that.
 """
 
 from __future__ import annotations
@@ -18,14 +18,15 @@ CHANGED: Final = "the bytes before the position are others than were read"
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
-"""A file may vanish while nobody looks. It then counts as read to its end if two things hold. All
-bytes that it had at the last look were promised. And at that look it had been unchanged for at
-least STILL_S, and for at least STILL_FACTOR times the time that passed until it was found gone.
+"""A file may vanish while nobody looks. It then counts as read to its end if two conditions are
+met. All bytes that it had at the last look were promised. And at that look it had been unchanged
+for at least STILL_S, and for at least STILL_FACTOR times the time between that look and the look
+that found it gone.
 """
 
 CLOCK_SET_S: Final = 5.0
-"""The clock counts as set if its time moved by this much more, or this much less, than the time
-that has really passed.
+"""The clock counts as set if it moved by this much more or less than the time that has really
+passed.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
@@ -35,7 +36,7 @@ it.
 
 
 class Endings:
-    """Owns which file ids have ended, and the times of the looks."""
+    """Owns the file ids that have ended, and the times of the looks."""
 
     def __init__(self, handles: Handles, known: KnownFiles, news: News) -> None:
         self._handles = handles
@@ -46,7 +47,7 @@ class Endings:
         self._now = 0.0
         self._now_ms = 0
         self._looked_ms: int | None = None  # the look before this one
-        self._set_ms = 0  # the clock's time at the last look that found the clock set
+        self._set_ms = 0  # the time of the last look that noticed that the clock was set
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
@@ -59,7 +60,9 @@ class Endings:
                 self.ended[tracked.file] = tracked
 
     def begin_look(self, now: float, now_ms: int) -> None:
-        """Notes the time. At the first look, all finished files count as finished lately."""
+        """Notes the time of a look. At the first look, all file ids that are not open count as
+        lately ended.
+        """
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)
             self._ended_lately = {each.file: now + WATCH_ENDED_S for each in closed}
@@ -69,7 +72,7 @@ class Endings:
         self._looked_ms, self._now_ms = self._now_ms or None, now_ms
 
     def end(self, tracked: TrackedFile) -> None:
-        """Ends a file id: no more of it is read."""
+        """Ends a file id, so that no more of its file is read."""
         tracked.end()
         self.ended[tracked.file] = tracked
         self._ended_lately[tracked.file] = self._now + WATCH_ENDED_S
@@ -95,8 +98,8 @@ class Endings:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """Lately finished files that no pattern leads to. A look checks them because they may still
-        grow. found: the keys of the files that patterns lead to.
+        """The lately finished files to which no pattern leads. A look checks them because they may
+        still grow. found: the keys of the files to which patterns lead.
         """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
@@ -106,18 +109,17 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether the file id may be forgotten, because no new copy of the file can appear any
-        more. A new copy would have to be compared with the file.
+        """Whether the file id may be forgotten, because no new copy of the file can appear any more
+        that would have to be compared with the file.
         """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
         )
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
-        """Whether the file had not changed for so long that nobody can have written more to it
-        unseen. If rotation was at work since the last look, other files may have vanished with this
-        one, and the answer is no. If the clock was set, nobody knows how long the file had been
-        unchanged before the clock was set.
+        """Whether the file had been unchanged for so long that it counts as read to its end (see
+        STILL_FACTOR). If rotation was at work since the last look, other files may have vanished
+        with this one, and the answer is no. If the clock was set, only the time since then counts.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
@@ -131,8 +133,8 @@ class Endings:
         return unseen_s >= 0 and still_s >= max(STILL_S, STILL_FACTOR * unseen_s)
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
-        """When the file was looked at last (ms). If nobody has looked at it since the agent
-        started, the time of its topic's last seal.
+        """The time (ms) of the last look that found the file. If no look has found the file since
+        the agent started, the time of its topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms

@@ -1,5 +1,5 @@
-"""Names that rotation gives to generations (a log's rotated files): from `app.log.1` back to
-`app.log`.
+"""Recognises the names that rotation gives to generations (a log's rotated files), and finds the
+log's name: `app.log` for `app.log.1`.
 
     app.log.1  app.log-2  app.log.old  app.log~       a number, a word, a mark behind the name
     app.log-20261120  app.log.20-11-2026  app.log20261120   a date
@@ -7,11 +7,12 @@
     app-11-20-2026-1.log  app (2).log                 several of them
     app.log.1.gz  app.log-20261120.zst                compressed
 
-These rules cover the names of logrotate with any `dateformat`, `extension` or `addextension`,
-log4j2, logback, log4net, NLog, Serilog, java.util.logging, Python, nginx, rotatelogs, cronolog,
-kubelet, Docker, savelog, newsyslog, and of copies that people and Windows make. Only files with
-such names can be generations of a log: `mail.err` is no generation of `mail`. Whether a file with
-such a name is a generation depends on when it was made and changed (rotations).
+These rules cover the names that logrotate gives with any `dateformat`, `extension` or
+`addextension`. They also cover the names of log4j2, logback, log4net, NLog, Serilog,
+java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet, Docker, savelog and newsyslog, and
+the names of copies that people and Windows make. Only files with such names can be generations of a
+log: `mail.err` is no generation of `mail`. Whether a file with such a name is a generation depends
+on when it was made and changed (rotations).
 """
 
 from __future__ import annotations
@@ -35,12 +36,12 @@ _COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)
 _BREAKS: Final = frozenset("-_.+:,@#~ (")
 
 _CACHED: Final = 1 << 14
-"""The meanings of this many names are cached, because a directory that changes is listed again."""
+"""The results for this many names are cached, because a directory that changes is listed again."""
 
 
 class Generation(NamedTuple):
-    """What a file's name may be: bases are the names of which it may be a generation; plain is its
-    name before compression, or None.
+    """What a file's name says. bases: the names of the logs of which the file may be a generation.
+    plain: the file's name before compression, or None.
     """
 
     bases: tuple[str, ...]
@@ -49,8 +50,8 @@ class Generation(NamedTuple):
 
 @lru_cache(_CACHED)
 def generation(name: str) -> Generation | None:
-    """Which names a file's name (without directories) may be a generation of; None for names that
-    no rotation gives.
+    """Interprets a file's name (without directories). Returns None if no rotation gives such a
+    name.
     """
     compressed = _COMPRESSED.fullmatch(name)
     plain = name if compressed is None else compressed["name"]
@@ -63,11 +64,11 @@ def generation(name: str) -> Generation | None:
 
 
 def copied_from(path: str) -> Iterator[str]:
-    """The paths of the logs that the file at `path` may be a copy of. The file's name begins with
-    the log's name.
+    """The paths of the logs of which the file at `path` may be a copy. The name of a copy begins
+    with the name of its log.
 
     `app.log.1` may be a copy of `app.log`. `app-1.log` is no copy of `app.log`: if a pattern
-    matches both, it is the log of another worker.
+    matches both names, `app-1.log` is the log of another worker.
     """
     above, name = os.path.split(path)
     said = generation(name)
@@ -77,8 +78,9 @@ def copied_from(path: str) -> Iterator[str]:
 
 
 def _bases(plain: str) -> list[str]:
-    """The names that are left when the parts that mark a generation are removed: first the names
-    without such parts at the end, then the names without such parts before the file extension.
+    """The names that are left when the parts that mark a generation are removed. First come the
+    names without such parts at the end, and then those without such parts before the file
+    extension.
     """
     found = list(_stems(plain))
     ending = _ENDING.search(plain)
@@ -88,7 +90,7 @@ def _bases(plain: str) -> list[str]:
 
 
 def _stems(name: str) -> Iterator[str]:
-    """Each beginning of `name` after which only parts that mark a generation follow."""
+    """Yields each beginning of `name` after which only parts that mark a generation follow."""
     run = _PARTS.search(name)
     for at in range(max(run.start(), 1), len(name)) if run is not None else ():
         before, behind = name[at - 1], name[at]

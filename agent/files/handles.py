@@ -1,5 +1,5 @@
-"""Open files, of which there is a limited number: if one more file is needed, the least recently
-used one is closed.
+"""Keeps a limited number of log files open. If one more file is needed, the least recently used one
+is closed.
 """
 
 from __future__ import annotations
@@ -13,13 +13,15 @@ from skidway.agent.files.host import Handle, Host, Status
 from skidway.agent.values.tracked import TrackedFile
 
 OLDEST = 1_000
-"""How many of the least recently used files are searched for one that can be opened again."""
+"""To find a file that can be closed and opened again, at most this many of the least recently used
+files are checked.
+"""
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 class Moved(Exception):
-    """The path leads to another file now, or to none."""
+    """Another file, or no file, now lies at the path."""
 
 
 class Handles:
@@ -34,11 +36,13 @@ class Handles:
         return len(self._open)
 
     def held(self, file: int) -> Handle | None:
-        """The handle of a file if it is open."""
+        """The handle of a file; None if the file is not open."""
         return self._open.get(file)
 
     def get(self, tracked: TrackedFile) -> Handle:
-        """The file's handle, opened if need be. Raises Moved; OSError if the file is unreadable."""
+        """The file's handle; opens the file if it is not open. Raises Moved, and OSError if the
+        file cannot be read.
+        """
         handle = self._open.get(tracked.file)
         if handle is not None:
             self._open.move_to_end(tracked.file)
@@ -72,7 +76,7 @@ class Handles:
             self._close_oldest()
 
     def _opened_as(self, tracked: TrackedFile, path: str) -> Handle | None:
-        """Opens what lies at a path, if it is this file."""
+        """Opens the file at a path if it is this tracked file."""
         handle = self._opened(path)
         if handle is not None and not _is_of(handle.status(), tracked):
             handle.close()

@@ -1,8 +1,8 @@
-"""Decides about the files that lay at a path since the last look: each is read, left unread, or
-declared lost.
+"""Decides about the files that lay at a path since the last look. Each of them is read, left
+unread, or declared lost.
 
-`rotations` has the rules, and calls `History` for each path of a directory that a look goes
-through.
+The module `rotations` describes the rules, and calls `History` for each path of a directory that a
+look goes through.
 """
 
 from __future__ import annotations
@@ -31,15 +31,15 @@ _NUMBERED: Final = re.compile(r"(?P<stem>.+)\.(?P<number>\d{1,4})", re.DOTALL)
 
 
 class Known(Protocol):
-    """What the tracker knows about files."""
+    """The questions about known files that the tracker answers."""
 
     def knows(self, found: Found) -> bool:
         """Whether the found file is a known one that was not deleted."""
         ...
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether the found file is another file with the inode of a deleted one, and none of the
-        files at the paths `beside` is a copy of the deleted one.
+        """Whether the found file is a new file with the inode of a deleted file. The answer is no
+        if one of the files at the paths `beside` is a copy of the deleted file.
         """
         ...
 
@@ -48,24 +48,24 @@ class Known(Protocol):
         ...
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of a file that was read, or that is read at its own
-        place.
+        """Whether a found file is a copy of a file that was read, or that the agent reads at the
+        path `base`.
         """
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy that holds unread bytes, which a truncation at the path
-        cut off.
+        """Whether a found file is a copy with unread bytes that a truncation cut off from the file
+        at the path.
         """
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, in whatever directory; "" if unknown."""
+        """The path at which a known file now lies, in any directory; "" if unknown."""
         ...
 
     def rotated_from(self, base: str) -> list[str]:
-        """The present paths of the newest known files that were written at a path and have left
-        it.
+        """The present paths of the newest known files that were written at the path `base` and have
+        been renamed since.
         """
         ...
 
@@ -74,25 +74,25 @@ class Known(Protocol):
         ...
 
     def first_born(self, base: str) -> int | None:
-        """The time of birth of the oldest known file that was written at a path and still lies
-        somewhere; None if there is no such file, or if its time of birth is unknown.
+        """The time of birth of the oldest known file that was written at a path and still exists;
+        None if there is no such file, or if its time of birth is unknown.
         """
         ...
 
 
 class Adopts(Protocol):
-    """Finds out which known file a compressed one holds."""
+    """Finds the known file whose bytes a compressed file contains."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: the compressed file holds a known file, which is read there from now on. UNKNOWN:
-        nobody knows yet; a later look finds out. index: the number of the source. may_begin: as in
-        `Sighting`.
+        """SAME: the compressed file contains a known file, and the agent reads on in the compressed
+        file. UNKNOWN: it is not known yet which file it contains, and a later look finds out.
+        index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
 
 
 class History:
-    """Owns no state: all that is known belongs to the look and to the tracker."""
+    """Owns no state: what is known about the files belongs to the look and to the tracker."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -101,8 +101,8 @@ class History:
         self._adopt = adopt
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
-        """Judges every path with generations (rotated files) beside it, that is, decides which of
-        them are read. Returns the new names of generations whose path was not judged.
+        """Judges every path with generations (rotated files) beside it, that is, decides which
+        generations are read. Returns the new names of generations whose path was not judged.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -121,8 +121,8 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Judges the files that lay at a meant path (one that a pattern matches). By now another
-        file lies at this path, or no file.
+        """Judges the files that lay at a meant path (a path that a pattern matches). Now another
+        file, or no file, lies at this path.
 
         Returns the newest of the files that are read from now on.
         """
@@ -149,8 +149,8 @@ class History:
         return max(fresh, key=lambda found: found.changed_ns, default=None)
 
     def look_at_compressed(self, look: Look, base: str, names: Mapping[str, Member]) -> None:
-        """Looks at compressed generations that came since the last look: they may hold known
-        files.
+        """Looks at compressed generations that came since the last look, because they may contain
+        known files.
         """
         index = index_of(base, look.moment.sources)
         if index is None:
@@ -170,8 +170,8 @@ class History:
                 look.unknown.add(member.inode)
 
     def _came_lately(self, look: Look, name: str, member: Member) -> bool:
-        """Whether a compressed file is to be looked at: at the last look it was not there, or was
-        being written, or nobody knew which file it holds.
+        """Whether a compressed file must be looked at, because at the last look it was not there,
+        or was still being written, or it was not yet known which file it contains.
         """
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
@@ -203,8 +203,8 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files younger than the newest known file may be gone. If no look has
-        found a file at the path, the agent may still know one from an event.
+        """Whether files that are younger than the newest known file may be gone. If no look has
+        found a file at the path, the agent may still know a file of this path from an event.
         """
         before = look.before.get(base)
         if before is None:
@@ -220,8 +220,8 @@ class History:
         return not self._is_there(look, before, names) or self._has_hole(look, before, names)
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether a generation younger than the newest known file is gone. Generations are numbered
-        from the newest on, so a missing number shows that a generation is gone.
+        """Whether a generation that is younger than the newest known file is gone. Generations are
+        numbered from the newest on, so a missing number shows that a generation is gone.
         """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)
@@ -245,9 +245,9 @@ class History:
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
-        """Whether the file lay under the same name at the last look. For a copy with bytes that a
-        truncation cut off, the answer is no: the copy was made before the truncation, so a look may
-        have seen the copy and not yet the truncation.
+        """Whether the file lay under the same name at the last look. If the file is a copy with
+        bytes that a truncation cut off, the answer is no: the copy was made before the truncation,
+        so the last look may have seen the copy without the truncation.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -257,17 +257,17 @@ class History:
         return same.plain is None or not look.lay_plain(same.plain)
 
     def _is_left_alone(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether the file is older than the last look, or a copy of a file that is read where it
-        lies.
+        """Whether the file is not read, because it is older than the last look, or is a copy of a
+        file that is read at its own path.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file was made after the file at the path, so that it was not rotated from
-        there. If the clock was set back, or if the file at the path is an old file that came from
-        another path, nobody can tell, and the answer is no.
+        """Whether a file was made after the file that now lies at the path, so that it cannot have
+        been rotated from that path. If the clock was set back, or if the file at the path is an old
+        file that came from another path, nobody can tell, and the answer is no.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None
@@ -287,9 +287,9 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares a file lost if it was left unread because it seems old, but its age is
-        uncertain. The age is uncertain if the file's time of change or the clock was set back while
-        nobody looked.
+        """Declares the loss of a file that was left unread because it seems old, if its age is
+        uncertain. The age is uncertain if the file's time of change or the clock was set back
+        between two looks.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
@@ -303,8 +303,8 @@ class History:
                 look.miss(index, found.path, AGED)
 
     def _strays(self, look: Look, base: str, index: int) -> list[Found]:
-        """Files that were rotated to names that rotation is not known to give, or into other
-        directories.
+        """Files that were rotated into other directories, or to names that no known rotation
+        program gives.
         """
         known = self._known.rotated_from(base)
         strange = [path for path in known if look.is_strange(path)]
@@ -324,8 +324,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """The files of a directory that are unknown and changed since the last look, and whose own
-        names do not show from which path they come. A look lists the directory once.
+        """The files of a directory that are not known, that changed since the last look, and whose
+        names do not show from which path they come. Each look lists a directory only once.
         """
         known = look.others.get(directory)
         if known is not None:
@@ -357,7 +357,7 @@ class History:
         return not is_left and not self._is_younger(look, base, index, found)
 
     def _is_there(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether the file that the last look found is still somewhere, plain or compressed."""
+        """Whether the file that the last look found still exists, plain or compressed."""
         if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
             return True
         path = self._host.find(look.directory, before.key)  # renamed since it was listed
@@ -384,14 +384,14 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compressing keeps this time, so the compressed file then holds the known file.
+        Compressing keeps this time, so the compressed file then contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))
 
 
 def by_path(members: Mapping[str, Member]) -> dict[str, dict[str, Member]]:
-    """The names in a directory, grouped by the path that they were rotated from."""
+    """The names in a directory, grouped by the path from which they were rotated."""
     groups: dict[str, dict[str, Member]] = {}
     for name, member in members.items():
         groups.setdefault(member.base, {})[name] = member

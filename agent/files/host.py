@@ -1,9 +1,9 @@
-"""What the agent asks of the operating system about log files.
+"""The interface through which the agent asks the operating system about log files.
 
-`Host` is a protocol because it has two implementations: the operating system, and a file system
-that rotates, truncates and loses power at random, on which the model tests run the real agent. To
-all other modules, a compressed file is the plain file that it holds: it has the plain size, and
-reading it gives the plain bytes.
+`Host` is a protocol because it has two implementations. One is the operating system. The other is a
+simulated file system that rotates, truncates and loses power at random; the model tests run the
+real agent on it. To all other modules, a compressed file looks like the plain file that it
+contains: its size is the plain size, and reading it gives the plain bytes.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from skidway.agent.values.found import FileKey, Found
 
 class Status(NamedTuple):
     """A file's state now. links: how many names the file has; 0 if it has lost its last name.
-    changed_ns: when its content last changed.
+    changed_ns: when the file's content last changed.
 
-    born_ns: when its inode was made; None if the file system does not report this time.
+    born_ns: when the file's inode was made; None if the file system does not report this time.
     """
 
     key: FileKey
@@ -33,8 +33,8 @@ class Status(NamedTuple):
 
 @dataclass(slots=True)
 class Scan:
-    """What the patterns found. unreadable: (path, reason) for each path that could not be looked
-    into. dead: those of the unreadable paths that are broken links.
+    """What a scan of the patterns found. unreadable: (path, reason) for each path that could not be
+    looked into. dead: the unreadable paths that are broken links.
     """
 
     found: list[Found] = field(default_factory=list)
@@ -54,7 +54,7 @@ class Handle(Protocol):
         ...
 
     def where(self) -> str:
-        """Where the file lies now, after any number of renames; "" if unknown."""
+        """The path at which the file lies now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:
@@ -66,13 +66,13 @@ class Host(Protocol):
     """A machine with files."""
 
     def open(self, path: str) -> Handle:
-        """Opens a regular file for reading. Raises OSError, also for a compressed file until its
-        plain size is known.
+        """Opens a regular file for reading. Raises OSError if the file cannot be opened, or if it
+        is compressed and its plain size is not known yet.
         """
         ...
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """Every regular file that a pattern leads to, once per path."""
+        """Finds every regular file to which a pattern leads, once per path."""
         ...
 
     def look(self, path: str) -> Found | None:
@@ -82,19 +82,19 @@ class Host(Protocol):
         ...
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """The path of a file among the names of a directory; None if it is not there.
+        """The path of a file in a directory; None if the directory does not contain the file.
 
-        Raises OSError if that cannot be known.
+        Raises OSError if nobody can know, for example because the directory cannot be read.
         """
         ...
 
     def list(self, directory: str) -> list[tuple[str, int]]:
-        """(name, inode) of each entry of a directory. Raises OSError."""
+        """Returns (name, inode) of each entry of a directory. Raises OSError."""
         ...
 
     def changed(self, directory: str) -> int:
-        """When a directory last gained or lost a name, ns. Raises OSError, for example if no file
-        in it can be looked at.
+        """The time (ns) at which a directory last gained or lost a name. Raises OSError, for
+        example if no file in the directory can be looked at.
         """
         ...
 
@@ -103,12 +103,12 @@ class Host(Protocol):
         ...
 
     def device_of(self, directory: str) -> int | None:
-        """The device of a directory, or of the nearest one above it that exists; None if it cannot
-        be looked at.
+        """The device of a directory. If the directory does not exist, the device of its nearest
+        parent that exists. None if that directory cannot be looked at.
         """
         ...
 
 
 def shown(path: str) -> str:
-    """A path as text for people: bytes that are no UTF-8 are escaped."""
+    """A path as text for people. Bytes that are not UTF-8 are escaped."""
     return os.fsencode(path).decode("utf-8", "backslashreplace")

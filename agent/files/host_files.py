@@ -1,4 +1,6 @@
-"""All that is known of a host's files, for the modules that find out more."""
+"""All that is known of a host's files, in one value that is passed to the modules that find out
+more.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +14,8 @@ from skidway.agent.files.unreadable import Unreadable
 
 @dataclass(frozen=True, slots=True)
 class HostFiles:
-    """The owners of what is known: of files with ids, of files without ids, of places that cannot
-    be read, and of the news that the state has to keep.
+    """The objects that own what is known: the files with ids, the files without ids, the paths that
+    cannot be read, and the news that must be written to the state.
     """
 
     known: KnownFiles

@@ -1,4 +1,6 @@
-"""The files that are known: by id, by inode, by the path at which they were written."""
+"""Keeps all known files, and finds them by id, by inode, and by the path at which they were
+written.
+"""
 
 from __future__ import annotations
 
@@ -15,10 +17,11 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 
-# 27 methods: one for each question about the known files, answered from the same few indexes.
+# The class has 27 methods, one for each question about the known files. All answers come from the
+# same few indexes.
 class KnownFiles:
-    """Owns every TrackedFile. replaced: by path, the files whose id was replaced by a new one since
-    the last look, and that were not open.
+    """Owns every TrackedFile. replaced: by path, the files whose id was replaced since the last
+    look, while the agent did not hold them open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
@@ -37,7 +40,7 @@ class KnownFiles:
     # --- which there are ----------------------------------------------------------------------
 
     def add(self, tracked: TrackedFile) -> None:
-        """Adds a file id, a new one or one from the state. The newest file id of an inode must be
+        """Adds a new file id, or a file id from the state. The newest file id of an inode must be
         added last.
         """
         self._serial = max(self._serial, tracked.birth.serial)
@@ -50,11 +53,11 @@ class KnownFiles:
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
-        """Notes that the durable part of a file has changed."""
+        """Notes that facts about a file have changed which the state must keep."""
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files noted since the last call."""
+        """The files that were noted since the last call."""
         changed, self._changed = self._changed, {}
         return [tracked for tracked in changed.values() if tracked.file in self.files]
 
@@ -67,12 +70,12 @@ class KnownFiles:
         return self._by_key.get(tracked.birth.key) is tracked
 
     def detach(self, tracked: TrackedFile) -> None:
-        """Takes the inode from a file id, because another file has it now."""
+        """Removes the inode from a file id, because another file has this inode now."""
         if self.is_newest(tracked):
             del self._by_key[tracked.birth.key]
 
     def renumber(self, tracked: TrackedFile, key: FileKey) -> None:
-        """Gives a file id a new key, because its file system's device has another number."""
+        """Gives a file id a new key, because the device number of its file system has changed."""
         self.detach(tracked)
         tracked.birth = replace(tracked.birth, key=key)
         self._by_key[key] = tracked
@@ -87,8 +90,8 @@ class KnownFiles:
         self.copies.forget(tracked)
 
     def grew(self, tracked: TrackedFile, size: int, changed_ns: int, now: float) -> None:
-        """Notes a size and a time of change. If the file changed and did not grow, it must be
-        verified again.
+        """Notes a file's size and time of change. If the time has changed but the file has not
+        grown, the file must be verified again.
         """
         if size <= tracked.size and changed_ns != tracked.changed_ns:
             tracked.verified = False
@@ -112,8 +115,8 @@ class KnownFiles:
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
         """The path where the file lies; None if it is gone. If the file is not held open, this
-        method reads the file's directory once more before it answers None. Raises OSError if the
-        answer cannot be known.
+        method reads the file's directory once more before it answers None. Raises OSError if nobody
+        can know whether the file is gone.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -127,18 +130,18 @@ class KnownFiles:
         return path
 
     def is_there(self, tracked: TrackedFile) -> bool:
-        """Whether the file lies somewhere; True if that cannot be known."""
+        """Whether the file still exists at any path; True if nobody can know."""
         try:
             return self.find(tracked, is_held=False) is not None
         except OSError:
             return True
 
     def gone(self, base: str) -> list[TrackedFile]:
-        """The newest known files that were written at a path and no longer lie anywhere."""
+        """The newest known files that were written at a path and no longer exist."""
         return [each for each in self.copies.born_at(shown(base)) if not self.lies_at(each)]
 
     def move(self, tracked: TrackedFile, found: Found) -> None:
-        """Notes that the file's bytes lie in another file from now on."""
+        """Notes that from now on another file has the bytes of this file."""
         old = tracked.birth.key
         if self._by_key.get(old) is tracked:
             del self._by_key[old]
@@ -151,13 +154,13 @@ class KnownFiles:
         self.note(tracked)
 
     def lies_at(self, tracked: TrackedFile) -> str:
-        """Where the file lies according to the listings of this look; "" if unknown."""
+        """The path of the file according to the directory listings of this look; "" if unknown."""
         if not self.is_newest(tracked) or tracked.is_deleted:
             return ""
         try:
             path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
         except OSError:
-            path = None  # other code reports the directory if need be
+            path = None  # other code reports the directory
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
             return self.where(tracked.birth.key, tracked.birth.born_ns)
@@ -173,9 +176,9 @@ class KnownFiles:
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """Where a known file lies, in whatever directory; "" if unknown.
+        """The path at which a known file now lies, in any directory; "" if unknown.
 
-        If a file was compressed, it is also found by its former key and birth.
+        A file that was compressed is also found by its former key and time of birth.
         """
         is_moved = (key, born_ns) in self._moved_to
         key = self._moved_to.get((key, born_ns), key)
@@ -193,8 +196,8 @@ class KnownFiles:
         return path
 
     def rotated_from(self, base: str) -> list[str]:
-        """The present paths of the newest known files that were written at a path and have left
-        it.
+        """The present paths of the newest known files that were written at the path `base` and have
+        been renamed since.
         """
         places = {self.lies_at(each) for each in self.copies.born_at(shown(base))}
         return sorted(places - {"", base})
@@ -205,19 +208,20 @@ class KnownFiles:
         return tracked is not None and tracked.birth.path != shown(found.path)
 
     def first_born(self, base: str) -> int | None:
-        """The time of birth of the oldest known file that was written at a path and still lies
-        somewhere; None if there is no such file, or if its time of birth is unknown.
+        """The time of birth of the oldest known file that was written at a path and still exists;
+        None if there is no such file, or if its time of birth is unknown.
         """
         there = [each for each in self.copies.born_at(shown(base)) if self.lies_at(each)]
         return there[0].birth.born_ns if there else None
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
-        """Whether the found file is another file that got a deleted file's inode, and not the known
-        file after a truncation.
+        """Whether the found file is a new file that got a deleted file's inode. Otherwise it is the
+        known file after a truncation.
 
         The kernel gives a deleted file's inode to the next file, but not while the deleted file is
-        held open. Like that next file, a truncated file has other bytes than those that were read.
-        But a copy of the old bytes may lie beside a truncated file.
+        held open. A truncated file looks like that next file, because both have other bytes than
+        those that were read. But if a copy of the old bytes lies beside the path, the file was
+        truncated.
         """
         old = self.replaced.get(found.path)
         if old is None:
@@ -229,8 +233,8 @@ class KnownFiles:
         return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
     def changed_times(self, directory: str) -> set[int]:
-        """The times (ns) at which the known files of a directory changed last, as far as anybody
-        looked.
+        """The times (ns) at which the known files of a directory changed last, as far as the agent
+        has seen.
         """
         times = set()
         for tracked in self.files.values():
@@ -243,7 +247,9 @@ class KnownFiles:
         return times
 
     def is_copy(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy of a file that is read where it lies, or that was read."""
+        """Whether a found file is a copy of a file that was read, or that the agent reads at
+        `base`.
+        """
         return not self.knows(found) and self.copies.is_left_alone(found, base)
 
     def is_rest(self, found: Found, base: str) -> bool:
@@ -251,8 +257,8 @@ class KnownFiles:
         return not self.knows(found) and self.copies.is_rest(found, base)
 
     def has_copy(self, original: TrackedFile) -> bool:
-        """Whether a copy of the original was found before. If so, another copy may hold bytes that
-        were written after the first copy was made.
+        """Whether a copy of the original was found before. If so, another copy may contain bytes
+        that were written after the first copy was made.
         """
         return any(
             each.birth.predecessor == original.file and each.birth.key != original.birth.key

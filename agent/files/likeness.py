@@ -1,4 +1,4 @@
-"""Looks at the file that lies at a path now: whether it is a known file, or begins like one."""
+"""Decides whether the file that lies at a path now is a known file, or begins like a known file."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.agent.values.tracked import TrackedFile
 
 
 def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
-    """Opens what lies at a path, if it has this key. Raises OSError."""
+    """Opens the file at a path, if it has this key. Raises OSError."""
     try:
         handle = host.open(path)
     except FileNotFoundError:
@@ -26,8 +26,8 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether the found file is the known file. Reads its bytes if the answer depends on them;
-    raises OSError if they cannot be read.
+    """Whether the found file is the known file. Reads the found file's bytes if the answer depends
+    on them, and raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -45,9 +45,9 @@ def compare(
 
 def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
     """Whether the file at `path` has the bytes that were read of `old`. If no bytes of `old` were
-    read, whether the file has the first bytes of `old`.
+    read, says whether the file has the first bytes of `old`.
 
-    Raises OSError; FileNotFoundError if there is no such file.
+    Raises OSError: FileNotFoundError if there is no file at `path`.
     """
     point, print_ = old.last_point, old.birth.fingerprint
     handle = host.open(path)
@@ -59,10 +59,10 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
-    """Whether a file holds nothing but the first bytes of another one.
+    """Whether the found file contains only the first bytes of the known file `old`.
 
-    Compares the found file's first bytes. If the other file is still at its place, compares the
-    found file's last bytes as well. Raises OSError.
+    Compares the found file's first bytes. If `old` still lies at its path, compares the found
+    file's last bytes as well. Raises OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length
@@ -86,7 +86,9 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
 
 
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """As `has_bytes_of`, but True if nobody can know, and False if there is no file."""
+    """Does the same as `has_bytes_of`, but returns True if nobody can know, and False if there is
+    no file at `path`.
+    """
     try:
         return has_bytes_of(host, path, old)
     except FileNotFoundError:
@@ -96,12 +98,12 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The known file's new key, if the file is still there and only the device number of its file
-    system changed.
+    """The known file's new key, if the file is still there, and only the device number of its file
+    system has changed.
 
     The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
-    at each mount. So a restart of the machine may renumber every file. If nothing was read of the
-    file, only its birth proves that it is the same.
+    at each mount. So a restart of the machine may renumber every file. If no bytes of the file were
+    read, only an equal time of birth proves that it is the same file.
     """
     known = old.birth.key
     found = None if old.is_deleted else _with_inode_of(host, old)
@@ -119,8 +121,8 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file with the known file's inode: at the known file's path, or elsewhere in that
-    directory if it has the same birth.
+    """The file that has the known file's inode. It lies at the known file's path, or it lies
+    elsewhere in the same directory and has the same time of birth.
     """
     inode, found = old.birth.key.inode, host.look(old.location)
     if found is not None and found.key.inode == inode:

@@ -1,12 +1,12 @@
-"""Links that lead into another directory than at the last look, for example after a deployment or
-at the start of a new day.
+"""Handles links that lead into another directory than at the last look, for example after a
+deployment or at the start of a new day.
 
-A link may have led to other files in between. For example, `latest.log` led to
+Between two looks, a link may have led to other files as well. For example, `latest.log` led to
 `2026-11-19/app.log`, now leads to `2026-11-21/app.log`, and nobody looked on the 20th. The agent
 looks for such files in the neighbouring directories, under names that differ from both targets'
 names only in numbers, and under the names that rotation gives to files with such names. If the
-names of the two targets differ in more than numbers, nobody knows where to look, and the agent
-declares that.
+names of the two targets differ in more than numbers, the agent cannot know where to look, and
+declares that files may be unread.
 """
 
 from __future__ import annotations
@@ -22,28 +22,29 @@ from skidway.agent.values.found import Found
 
 LEVELS: Final = 3
 PLACES_MAX: Final = 5_000
-"""The most levels, and the most directories, that are looked through."""
+"""The agent looks through at most LEVELS levels of directories, and at most PLACES_MAX directories.
+"""
 
 ID_LENGTH_MIN: Final = 8
-"""If a directory's name is shorter than this, a file's name may contain it by chance."""
+"""If a directory's name is shorter than this, the name of a file may contain it by chance."""
 
 
 class Links:
-    """Owns where each link led at the last look."""
+    """Owns, for each link, the path to which it led at the last look."""
 
     def __init__(self, directories: Directories) -> None:
         self._directories = directories
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over where known files lay before the agent started: (path of the link, real path),
-        the newest last.
+        """Takes over the paths of files that were known before the agent started, as (path of the
+        link, real path). The newest file comes last.
         """
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Each link that leads into another directory now, and the paths of files to which it may
-        have led between the two looks; None if nobody knows such paths.
+        """Yields each link that leads into another directory now, with the paths of files to which
+        it may have led between the two looks, or with None if nobody knows such paths.
         """
         led = {}
         for path, found in lay.items():
@@ -56,8 +57,8 @@ class Links:
         self._led.update(led)
 
     def lost(self, lay: Mapping[str, Found]) -> Iterator[tuple[str, str]]:
-        """Links that lead nowhere now, and where they led before. A link is forgotten when the
-        directory that it led into is gone.
+        """Yields each link that leads nowhere now, with the path to which it led before. A link is
+        forgotten when the directory of that path is gone.
         """
         for path, real_path in list(self._led.items()):
             if path in lay or path == real_path:
@@ -104,7 +105,7 @@ class Links:
 
 
 def _bases(name: str) -> list[str]:
-    """A name, and the names that it may be a generation of."""
+    """A file name, and the names of the logs of which it may be a generation."""
     said = generation(name)
     return [name, *(() if said is None else said.bases)]
 

@@ -1,4 +1,6 @@
-"""One look of `rotations`: its time, each directory as it is now, and all that the look found."""
+"""The values of one look of `rotations`: its time, each directory as it is now, and all that the
+look found.
+"""
 
 from __future__ import annotations
 
@@ -13,21 +15,22 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""If a generation (a rotated file) changed after the last look, its time of change may still be
-earlier than that look, by up to this much.
+"""A generation (a rotated file) that changed after the last look may have a time of change that is
+up to this much earlier than that look.
 """
 
 STEP_MS: Final = 100
-"""The wall clock counts as set back only if it lags by more than this behind a clock that is never
-set: the two are not read at the same moment.
+"""The wall clock counts as set back only if, since the last look, it moved by at least this much
+less than the monotonic clock. Smaller differences mean nothing, because the two clocks are not read
+at the same moment.
 """
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a look found. generations: each with its source and the path that it was rotated from.
-    unreadable, passing: (topic, directory, reason). A later look can decide about the directories
-    in `passing`.
+    """What a look found. generations: each with its source and the path from which it was rotated.
+    unreadable, passing: (topic, directory, reason) of directories about which this look could not
+    decide. A later look can decide about the directories in `passing`.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -38,8 +41,8 @@ class Findings:
     def miss(
         self, source: TailedSource, path: str, reason: str, found: Found | None = None
     ) -> None:
-        """Notes that generations of a path were left unread, or may have been. found: one of these
-        generations, if the clock was set back after the last seal.
+        """Notes that generations of a path were left unread, or may have been left unread. found:
+        one of these generations, if the clock was set back after the last seal.
         """
         unseen = Unseen(source.topic, source.topic_id, path, reason, _oldest_ms(found))
         for index, each in enumerate(self.unseen):
@@ -52,14 +55,15 @@ class Findings:
 
 @dataclass(slots=True)
 class Place:
-    """A directory as the last look left it. changed_ns None: it must be listed again.
+    """One directory, as the last look found it. changed_ns: None if the directory must be listed
+    again.
 
-    lay: what lay at the meant paths (those that a pattern matches).
+    lay: the files that lay at the meant paths (the paths that a pattern matches).
     anchors: for each meant path where nothing lay, its newest known file.
-    seen: all that a rotation would change.
+    seen: the names, inodes and times of birth that a rotation would change.
     restless: the later looks during which names came and went.
-    unknown: the inodes of compressed files of which nobody could tell yet whether they hold known
-        files.
+    unknown: the inodes of compressed files for which it is not decided yet whether they contain
+        known files.
     """
 
     changed_ns: int | None = None
@@ -75,10 +79,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """This look, through all directories.
+    """What is the same for all directories of one look.
 
-    reborn: paths at which another file lies that has the same inode. truncated: paths at which the
-    same file has lost its bytes; copies of these bytes may lie beside it.
+    reborn: paths at which another file lies that has the inode of a known file. truncated: paths at
+    which a file was truncated; copies of its bytes may lie beside it.
     """
 
     sources: Sequence[TailedSource]
@@ -91,14 +95,16 @@ class Moment:
 
 @dataclass(slots=True)
 class Look:
-    """This look into one directory.
+    """What one look knows about one directory.
 
-    since: by topic, the time (ms) that counts as that of the last look before the agent started.
-    before_ms: the time of the last look, if the directory is new in this look.
-    before: what lay at each path at the last look, or the path's anchor (see `Place`).
+    since: by topic, the time (ms) that counts as the time of the last look before the agent
+        started.
+    before_ms: the time of the last look at the other directories, if no look has listed this
+        directory before.
+    before: the file that lay at each path at the last look, or the path's anchor (see `Place`).
     names_here: the names that the patterns found.
     others: unknown files, by directory.
-    unresolved: paths whose known files may be in compressed files that nobody could look into yet.
+    unresolved: paths whose known files may be in compressed files that could not be read yet.
     """
 
     directory: str
@@ -117,30 +123,31 @@ class Look:
     unknown: set[int] = field(default_factory=set)
 
     def seen(self) -> Seen:
-        """All that a rotation would change in the directory. It includes times of birth, because
-        the newest file may have the inode of a deleted one.
+        """All names, inodes and times of birth that a rotation would change in the directory. Times
+        of birth are included, because the newest file may have the inode of a deleted file.
         """
         names = ((name, member.inode) for name, member in self.members.items())
         here = ((path, (found.key, found.born_ns)) for path, found in self.here.items())
         return frozenset([*names, *here])
 
     def is_judged(self, base: str) -> bool:
-        """Whether it must be decided what became of the files at a path: another file, or no file,
-        lies there now, or files may have waited there since before the agent started.
+        """Whether the look must decide what became of the files at a path. This is so in two cases.
+        Another file, or no file, lies at the path now. Or this is the first look into the
+        directory, in which files may have waited since before the agent started.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the plain file lay in the directory at the last look. If so, its compression was
-        still under way at that look.
+        """Whether the plain file lay in the directory at the last look, which means that its
+        compression was still under way.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path leads to another file than at the last look, and this other file existed
-        already at the last look.
+        """Whether the path leads to another file than at the last look, and this other file already
+        existed at that time.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):
@@ -185,11 +192,11 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The time (ms) since which nobody has looked."""
+        """The time (ms) since which the agent has not looked, with SLACK_MS to spare."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:
-        """Whether rotation is not known to put files at the path."""
+        """Whether the path is one to which no known rotation program moves files."""
         if is_meant(path, self.moment.sources):
             return False
         directory, name = os.path.split(path)
@@ -201,7 +208,7 @@ class Look:
 
 
 def _oldest_ms(found: Found | None) -> int | None:
-    """The birth of a file or its last change, whichever is earlier."""
+    """The time of a file's birth or of its last change, whichever is earlier."""
     if found is None:
         return None
     times = (found.changed_ns, found.changed_ns if found.born_ns is None else found.born_ns)

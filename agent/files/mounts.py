@@ -1,11 +1,11 @@
-"""Known files whose file system is not mounted, for example because the agent started before the
-mount.
+"""Waits for known files whose file system is not mounted, for example because the agent started
+before the mount.
 
-Such files are not gone, and nobody knows what lies beside them. So for the first hour their
-directories count as unreadable. After that hour, missing files count as gone, and the agent
-declares their unread bytes lost. It remembers for longer what it has read of such files, because
-the file system may come back with the same files, which must not be read again. The same rules hold
-for a file system that is unmounted while the agent runs.
+Such files are not gone, but nobody can know which other files lie in their directories. So for the
+first hour their directories count as unreadable. After that hour, missing files count as gone, and
+the agent declares their unread bytes lost. But the agent remembers for longer what it has read of
+these files, because the file system may come back with the same files, which must not be read
+again. The agent also remembers its files if a file system is unmounted while the agent runs.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ have to check it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""How long finished files of a missing file system are remembered."""
+"""For this long, the agent remembers finished files of a missing file system."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
 
 class Mounts:
-    """Owns the known files that are waited for."""
+    """Owns the known files for whose file systems the agent waits."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -57,8 +57,8 @@ class Mounts:
         return any(each is tracked for each in waiting)
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
-        """Whether another device lies where the file's file system was mounted. If so, that file
-        system may come back, and the file with it.
+        """Whether another device is mounted now where the file's file system was mounted. If so,
+        that file system may come back, and the file with it.
         """
         if tracked.is_deleted:
             return False
@@ -69,8 +69,8 @@ class Mounts:
         return now - self._elsewhere.setdefault(directory, now) < REMEMBERED_S
 
     def arrived(self, now: float) -> list[TrackedFile]:
-        """Files whose file system is mounted now, or for which the agent waits no longer; the
-        oldest first.
+        """The files whose file system is mounted now, and the files for which the agent waits no
+        longer. The oldest come first.
         """
         if not self._away:
             return []
@@ -81,7 +81,7 @@ class Mounts:
         return sorted(files, key=lambda tracked: tracked.birth.serial)
 
     def missing(self) -> Iterator[tuple[str, str]]:
-        """(topic, directory) of each file that the agent waits for."""
+        """Yields (topic, directory) of each file for which the agent waits."""
         for directory, files in self._away.items():
             yield from {(tracked.birth.topic, directory) for tracked in files}
 

@@ -1,4 +1,6 @@
-"""New file ids and losses: the tracker hands them to the loop, which writes them to the state."""
+"""Collects new file ids and losses. The tracker hands them to the loop, which writes them to the
+state.
+"""
 
 from __future__ import annotations
 
@@ -13,8 +15,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since the last call of `take`. doubts: by topic, how often a file turned out
-    to differ from what was read of it, since the agent started.
+    """What has changed since the last call of `take`. doubts: for each topic, how often since its
+    start the agent found that a file no longer has the bytes that were read.
     """
 
     born: list[TrackedFile] = field(default_factory=list)
@@ -41,14 +43,14 @@ class News:
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
     def miss(self, unseen: Unseen) -> None:
-        """Notes that a generation (a rotated file) was left unread, or may have been."""
+        """Notes that generations (rotated files) were left unread, or may have been left unread."""
         self.doubts[unseen.topic] += 1
         self.unseen.append(unseen)
 
 
 def _together(ranges: Sequence[SetApart]) -> list[SetApart]:
-    """Merges losses if their files belong to one topic and were lost at the same time for the same
-    reason.
+    """Merges losses that were noted at the same time for the same reason, if their files belong to
+    one topic.
     """
     alike: dict[tuple[str, str, str], list[SetApart]] = {}
     found = []

@@ -1,4 +1,4 @@
-"""This machine's files, by the calls of its operating system."""
+"""Finds and reads this machine's files with the calls of its operating system."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAGIC_BYTES: Final = 8
 
 
 class OpenFile:
-    """A descriptor. Every read names its position, so the descriptor's own offset does not
+    """An open file. Every read gives its position, so the offset of the file's descriptor does not
     matter.
     """
 
@@ -44,7 +44,9 @@ class OpenFile:
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
 
     def where(self) -> str:
-        """Where the kernel says that the file lies now; "" if it has no name any more."""
+        """The path at which the file lies now, according to the kernel; "" if the file has no name
+        any more.
+        """
         try:
             path = os.readlink(f"/proc/self/fd/{self.descriptor}")
         except OSError:
@@ -63,7 +65,9 @@ _FIND_TRIES: Final = 10
 
 
 class OperatingSystem:
-    """This machine. Owns a cache of birth times, each valid until its inode changes."""
+    """Implements `Host` for this machine. Owns a cache of birth times; each entry is valid until
+    its inode changes.
+    """
 
     def __init__(self) -> None:
         self._births: dict[FileKey, tuple[int, int | None]] = {}
@@ -101,7 +105,7 @@ class OperatingSystem:
         return self._found(path, os.path.islink(path), {}, Scan())
 
     def find(self, directory: str, key: FileKey) -> str | None:
-        """Looks for the inode among the entries; looks again if an entry is renamed meanwhile."""
+        """Looks for the inode among the entries. Looks again if an entry was renamed meanwhile."""
         for _ in range(_FIND_TRIES):
             try:
                 with os.scandir(directory) as entries:
@@ -137,7 +141,7 @@ class OperatingSystem:
         return os.path.realpath(directory)
 
     def device_of(self, directory: str) -> int | None:
-        """The device of the directory, or of the nearest one above that exists."""
+        """The device of the directory, or of the nearest parent directory that exists."""
         for above in [directory, *map(str, PurePosixPath(directory).parents)]:
             try:
                 return _key(os.stat(above)).device
@@ -193,7 +197,7 @@ class OperatingSystem:
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
         """The time of birth. Asks the operating system again if the inode has changed since the
-        last answer. An inode also changes when a new file gets it.
+        last answer. The inode also counts as changed when a new file gets it.
         """
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:
@@ -206,8 +210,8 @@ class OperatingSystem:
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
-    """Whether the file lies at a path that the kernel named. The kernel marks the path of a deleted
-    file at its end, but a file's own name may end like this mark.
+    """Whether the file really lies at a path that the kernel returned. At the end of a deleted
+    file's path the kernel adds a mark, but a file's own name may end in the same way.
     """
     try:
         return os.path.samestat(os.stat(path), status)

@@ -1,8 +1,8 @@
-"""Which paths a pattern matches: *, ?, [...] within a name, and ** for any number of directories.
+"""Patterns of paths: *, ? and [...] match within a name, and ** matches any number of directories.
 
 As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. Links
-are followed; a directory that contains itself is walked once. What cannot be looked into is
-reported, because an unreadable directory may hold files that nobody counts.
+are followed, but a directory that contains itself through a link is walked only once. Directories
+that cannot be read are reported, because they may contain files that nobody counts.
 """
 
 from __future__ import annotations
@@ -55,7 +55,9 @@ class Pattern:
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-        """Existing paths that match, sorted within each directory, and whether each is a link."""
+        """Yields the existing paths that match, sorted within each directory, and whether each path
+        is a link.
+        """
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)
         closed: Unreadable = []
@@ -65,7 +67,7 @@ class Pattern:
         unreadable += [each for each in closed if not self._excludes_all(each[0])]
 
     def _excludes_all(self, path: str) -> bool:
-        """Whether the pattern leaves out everything at and below a path."""
+        """Whether the pattern excludes a path and every path below it."""
         return self.excludes(path) or self.excludes(os.path.join(path, "\n"))
 
 
@@ -104,7 +106,7 @@ def _walk(
 
 
 def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-    """A path without a wildcard, if something lies there."""
+    """Yields a path without a wildcard, if something lies there."""
     try:
         yield path, stat.S_ISLNK(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -142,13 +144,13 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:
-        if error.errno != errno.ELOOP:  # but a circle of links leads to no file
+        if error.errno != errno.ELOOP:  # a circle of links leads to no file
             unreadable.append((entry.path, error.strerror or str(error)))
         return False
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
-    """The entries of a directory whose names match a part of a pattern, sorted."""
+    """The entries of a directory whose names match `part`, a part of a pattern. They are sorted."""
     match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
     try:

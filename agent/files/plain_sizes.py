@@ -1,4 +1,6 @@
-"""How many plain bytes compressed files hold. To measure this, a thread reads each whole file."""
+"""Measures how many plain bytes compressed files contain. A thread decompresses each whole file for
+this.
+"""
 
 from __future__ import annotations
 
@@ -16,7 +18,9 @@ _ASKED_MAX: Final = 1_000
 
 
 class Content(NamedTuple):
-    """Identifies a compressed file, which does not change once it is complete."""
+    """Identifies the content of a compressed file. A complete compressed file does not change any
+    more.
+    """
 
     device: int
     inode: int
@@ -25,13 +29,13 @@ class Content(NamedTuple):
 
     @classmethod
     def of(cls, status: os.stat_result) -> Content:
-        """Makes the value from the operating system's answer."""
+        """Makes the value from the result of a stat call."""
         return cls(status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
 
 
 class PlainSizes:
-    """Owns the size of each file, or the reason why it has no size. The thread only hands
-    sizes and reasons over.
+    """Owns the size of each file, or the reason why it has no size. The thread only hands over
+    sizes and reasons.
     """
 
     def __init__(self) -> None:
@@ -41,7 +45,9 @@ class PlainSizes:
         self._thread: threading.Thread | None = None
 
     def known(self, content: Content) -> int | OSError | None:
-        """The size in bytes, or why it cannot be measured; None if nobody has looked yet."""
+        """The size in bytes, or the error why it cannot be measured; None if the file was not
+        measured yet.
+        """
         return self._found.get(content)
 
     def learn(self, content: Content, size: int | OSError) -> None:
@@ -51,8 +57,8 @@ class PlainSizes:
         self._found[content] = size
 
     def ask(self, path: str, content: Content) -> None:
-        """Asks the thread to measure a file. If too many files wait, does nothing: the caller asks
-        again.
+        """Asks the thread to measure a file. If too many files already wait, this does nothing, and
+        the caller asks again later.
         """
         if content in self._asked:
             return
@@ -70,7 +76,7 @@ class PlainSizes:
             path, content = self._queue.get()
             try:
                 self._look(path, content)
-            finally:  # even if a bug ends this thread: who asks again starts another one
+            finally:  # if a bug ends this thread, the next `ask` starts another one
                 self._asked.discard(content)
 
     def _look(self, path: str, content: Content) -> None:
@@ -83,7 +89,7 @@ class PlainSizes:
 
 
 def _measure(path: str, content: Content) -> int | None:
-    """The plain size; None if another file lies at the path by now."""
+    """The plain size; None if another file, or no file, lies at the path by now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:

@@ -1,13 +1,14 @@
-"""From tracked files to readings (the bytes that one intent promises), in fair turns.
+"""Makes readings (the bytes that one intent promises) of tracked files, and treats all files
+fairly.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
 not keep the others waiting. Every read begins a little before the read position. If the bytes there
-are not the ones that were read last time, the file gets a new file id: it was rewritten, or it was
-cut and has grown again.
+are not the ones that were read last time, the file was rewritten, or was cut and has grown again,
+so it gets a new file id.
 
-A reading ends with the last whole record. If a file's last line has no line end, the agent reads it
-only after the file has not changed for `idle.flush.ms`. A line that does not end within READ_BYTES
-is scanned piece by piece, and only its head is kept.
+A reading ends with the last whole record. If a file's last line has no line end, the agent reads
+this line only when the file has not changed for `idle.flush.ms`. A line that does not end within
+READ_BYTES is scanned piece by piece, and only its head is kept.
 """
 
 from __future__ import annotations
@@ -27,24 +28,26 @@ from skidway.agent.values.intents import Intent, Reading, crc_of
 from skidway.agent.values.tracked import FileState, Flight, LongLine, TrackedFile
 
 TURN_BYTES = 2 << 20
-"""The most bytes of all files that are promised in one turn. The last reading of the turn may
+"""The most bytes of all files together that one turn promises. The last reading of the turn may
 exceed this limit.
 """
 
 TURN_FILES = 1000
-"""The most files looked at in one turn."""
+"""The most files at which one turn looks."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
-"""An endless line is cut after this many bytes; the length in an origin has 32 bits."""
+"""A longer line is cut after this many bytes, because the length in a record's origin has only 32
+bits.
+"""
 
 ACTIVE_S = 2.0
-"""For this long after a read, the agent looks at the file again without an event."""
+"""For this long after a read, every turn looks at the file again, even without an event."""
 
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and its flight (its intent while it is being sent). is_new: the reading was not
-    promised before the agent started.
+    """A reading, and its flight (its intent while it is being sent). is_new: whether the reading's
+    intent is not in the state yet.
     """
 
     tracked: TrackedFile
@@ -54,7 +57,7 @@ class Taken:
 
 
 class FileReader:
-    """Owns which files are looked at next."""
+    """Owns the list of the files that the next turns look at."""
 
     def __init__(
         self,
@@ -82,12 +85,12 @@ class FileReader:
 
     @property
     def has_ready(self) -> bool:
-        """Whether the next turn has something to look at."""
+        """Whether there are files at which the next turn must look."""
         return bool(self._ready)
 
     @property
     def is_quiet(self) -> bool:
-        """Whether there is nothing to look at, now or later."""
+        """Whether there are no files at which a turn must look, now or later."""
         return not (self._ready or self._active or self._due)
 
     @property
@@ -96,8 +99,8 @@ class FileReader:
         return bool(self._active)
 
     def look_again(self, now: float) -> None:
-        """Wakes the files that were read lately, the files whose last line is to be read now, and
-        the files whose id is to be ended now.
+        """Wakes the files that were read lately, the files whose last line must be read now, and
+        the files whose id must be ended now.
         """
         for file, until in list(self._active.items()):
             self._wake_file(file)
@@ -109,7 +112,7 @@ class FileReader:
                 self._wake_file(file)
 
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
-        """Readings of this turn, numbered from sequence + 1 on."""
+        """Makes this turn's readings. Their intents are numbered from `sequence` + 1 on."""
         taken: list[Taken] = []
         room = TURN_BYTES
         waiting: list[TrackedFile] = []
@@ -165,8 +168,8 @@ class FileReader:
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Checks that the file is the one that was read, before more of it is read; ends the file
-        id if there is doubt.
+        """Checks that the file is the one that was read, before more of it is read. If there is
+        doubt, ends the file id.
         """
         status = handle.status()
         point = tracked.last_point
@@ -187,8 +190,8 @@ class FileReader:
     def _bytes_of(
         self, tracked: TrackedFile, handle: Handle, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """(bytes, end position, CRC of the bytes, CRC of all bytes of the file before the end,
-        tail) of the next reading.
+        """Returns, for the next reading, its bytes, its end position, the CRC of its bytes, the CRC
+        of all bytes of the file before the end, and its tail. Returns None if there is no reading.
         """
         if tracked.long_line is not None:
             return self._go_through(tracked, handle, tracked.long_line, now)
@@ -215,7 +218,9 @@ class FileReader:
         return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
 
     def _read_behind_tail(self, tracked: TrackedFile, handle: Handle, now: float) -> bytes | None:
-        """The next bytes; None if the bytes before them are not the bytes that were read there."""
+        """Returns the next bytes; None if the bytes before them have changed since they were read,
+        or if the file was cut.
+        """
         tail = tracked.tail or b""
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
@@ -229,8 +234,8 @@ class FileReader:
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
         """Notes size and time of change. Returns False if the file was cut. If the time of change
-        is new and the file has not grown, the next look deals with the file, because a write sets
-        the time before the size.
+        is new but the file has not grown, this method leaves the file to the next look, because a
+        write sets the time before the size.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -295,8 +300,8 @@ class FileReader:
         return at_limit or now - tracked.grown_at >= self._idle_flush_s
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
-        """Called when nothing can be read: notes when the last line is to be read, or the file id
-        to be ended, if nothing else happens.
+        """Called when no bytes can be read now. Notes when the file's last line must be read, or
+        when the file id must be ended, if nothing else happens until then.
         """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._idle_flush_s
@@ -324,7 +329,7 @@ def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
 
 
 def _begins_as_announced(tracked: TrackedFile, data: bytes) -> bool:
-    """Whether the bytes of a first reading are those with which the file id was announced."""
+    """Whether the bytes of the first reading are the bytes with which the file id was announced."""
     print_ = tracked.birth.fingerprint
     if tracked.read_position:
         return True

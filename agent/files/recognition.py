@@ -1,9 +1,10 @@
-"""Decides what a file that lies on the host is: new, the same, a copy, another one, rewritten.
+"""Decides what a file on the host is: a new file, a known file, a copy, another file with a known
+inode, or a known file that was rewritten.
 
 A `Sighting` (a found file, and why it matters) comes from a look (tracking), or from the reader if
-a file's bytes are not those that were read before. One step may lead to the next: from a compressed
-file to the known file that it holds, from a copy to its original, from a replaced file to its
-successor.
+a file's bytes are not those that were read before. One decision may lead to the next one: about the
+known file that a compressed file contains, about the original of a copy, or about the successor of
+a replaced file.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""How long a write may wait for the disk after it has set the file's time and before it sets the
-size.
+"""A write sets the file's time before its size, and may wait for the disk for this long between the
+two.
 """
 
 
 class Recognition:
-    """Decides what a file that lies on the host is. Owns a list of paths: those at which, since the
-    last look, it found a file that was truncated, or a new file that has the inode of a known one.
+    """Decides what a file on the host is. Owns two sets of paths: the paths at which, since the
+    last look, it found a truncated file, and the paths at which it found another file with the
+    inode of a known file.
     """
 
     def __init__(
@@ -59,7 +61,7 @@ class Recognition:
         self._compression = Compression(host, files.known, births)
         self._now = 0.0
         self._now_ms = 0
-        self._reborn: set[str] = set()  # paths where another file had the inode
+        self._reborn: set[str] = set()  # see `Moment.reborn`
         self._truncated: set[str] = set()  # paths where a file was cut
 
     def begin_look(self, now: float, now_ms: int) -> None:
@@ -67,15 +69,17 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
-        """The paths where another file was found with a known file's inode, and the paths where a
-        file was cut; both since the last call.
+        """The paths at which, since the last call, another file was found with a known file's
+        inode, and the paths at which a file was truncated.
         """
         taken = self._reborn, self._truncated
         self._reborn, self._truncated = set(), set()
         return taken
 
     def see(self, sighting: Sighting) -> None:
-        """Handles a file that was found, at a meant path or beside one."""
+        """Handles a file that was found at a meant path (a path that a pattern matches) or beside
+        one.
+        """
         found = sighting.found
         self._mind_unopened(sighting)
         tracked = self._known.at(found.key)
@@ -100,8 +104,8 @@ class Recognition:
             self._see_same(tracked, sighting)
 
     def see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, that is, a rotated file to which no pattern leads; it may be a
-        copy.
+        """Handles a generation, that is, a rotated file to which no pattern leads. The file may
+        also be a copy.
         """
         found, base = sighting.found, sighting.meant
         old = self._known.at(found.key)
@@ -110,16 +114,16 @@ class Recognition:
             self.see(sighting)
 
     def adopt(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """Whether a compressed file holds a known file; if so, the known file is read in the
-        compressed file from now on.
+        """Whether a compressed file contains a known file. If so, the agent reads the known file in
+        the compressed file from now on.
         """
         sighting = Sighting(found, index, self._sources[index], self._now, base, may_begin)
         return self._compression.adopt(sighting, self._now_ms)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """Ends a file id whose file has, or may have, other bytes than those that were read.
-        Declares the id's unread bytes lost; nobody knows how many they were. Begins a new id for
-        the bytes that are in the file now.
+        Declares the id's unread bytes lost, without their number, which nobody knows. Begins a new
+        id for the bytes that are in the file now.
         """
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked
@@ -146,7 +150,7 @@ class Recognition:
             self._births.succeed(sighting, tracked, handle)
 
     def moved(self, tracked: TrackedFile, path: str) -> None:
-        """Notes where a file lies now."""
+        """Notes the path at which a file lies now."""
         if path != tracked.location:
             tracked.location = path
             self._known.note(tracked)
@@ -160,14 +164,14 @@ class Recognition:
         tracked.rotated = is_rotated
 
     def _find_out_size(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Asks for the plain size of a compressed file that holds a known file."""
+        """Starts to measure the plain size of a compressed file that contains a known file."""
         if tracked.state is FileState.OPEN:
             self._known.on_growth(tracked)
         elif (handle := self._births.open(sighting)) is not None:
             handle.close()
 
     def _see_new(self, sighting: Sighting, old: TrackedFile | None = None) -> None:
-        """Begins a file id for a new file, unless it is a copy. old: the file that had the
+        """Begins a file id for a new file if the file is no copy. old: the known file that had the
         new file's inode before.
         """
         new = self._whole(sighting) if sighting.found.size else None
@@ -189,8 +193,8 @@ class Recognition:
             self._see_open(tracked, sighting)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
-        """The sighting of a new file, with the plain size if it is compressed. None if the file is
-        not new, or cannot be read yet.
+        """The sighting of a new file; if the file is compressed, with its plain size. None if the
+        file is not new, or cannot be read yet.
         """
         found = sighting.found
         if not is_decompressed(found.real_path):
@@ -211,9 +215,9 @@ class Recognition:
         return whole
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """Handles a file if it is a copy, and returns whether it is. If it surely is a copy, the
-        agent reads only the bytes that it had not read of the original. If it may be a copy, the
-        agent reads the whole file, and declares that its bytes may be delivered twice.
+        """Handles a file if it is a copy, and returns whether it is. If the file surely is a copy,
+        the agent reads only the bytes that it had not read of the original. If the file may be a
+        copy, the agent reads the whole file, and declares that its bytes may be delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -230,8 +234,8 @@ class Recognition:
 
     def _is_put_off(self, sighting: Sighting, original: TrackedFile) -> bool:
         """Whether a copy has to wait until the agent has noticed that its original was cut. The
-        copy has more bytes than the original has now, so the original was cut. What was read of the
-        original before the cut says where the copy's unread bytes begin.
+        copy has more bytes than the original has now, so the original was cut. The copy's unread
+        bytes begin at the position up to which the original was read before the cut.
         """
         found, source = sighting.found, sighting.source
         is_undecided = original.is_replaying or original.is_unproven
@@ -244,7 +248,7 @@ class Recognition:
         return True
 
     def _mind_unopened(self, sighting: Sighting) -> None:
-        """Declares bytes that were cut off before anybody could read them."""
+        """Declares the loss of bytes that were cut off before the agent could read them."""
         found, source = sighting.found, sighting.source
         if self._unopened.was_cut(found):
             self._truncated.add(found.path)
@@ -268,17 +272,17 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # the marks tell which bytes are new
+            return Answer.SAME  # the marks show which bytes are new
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
-        """Handles a file that has the inode of a known file and is, or may be, another one. The
-        found file is read from its first byte.
+        """Handles a found file that has the inode of a known file, but is another file, or may be
+        another file. The found file is read from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
-            self._known.detach(old)  # the old file may lie elsewhere, compressed
+            self._known.detach(old)  # the old file may lie elsewhere, in compressed form
             self._see_new(sighting, old)
             return
         if old.state is FileState.OPEN and not old.is_replaying:
@@ -307,16 +311,16 @@ class Recognition:
             self._known.grew(tracked, found.size, found.changed_ns, now)
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
-        """Whether the found file has the bytes that were read. A file that is held open is not
-        checked here, but when it is read.
+        """Whether the found file has the bytes that were read. Returns True for a file that the
+        agent holds open, because the agent checks the bytes when it reads the file.
         """
         if self._handles.held(tracked.file) is not None:
             return True
         return begins_like(self._host, found.real_path, tracked)
 
     def _see_ended(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Handles a finished file that is still there. It may have the same bytes as before, more
-        bytes, or others.
+        """Handles a finished file that is still there. The file may have the same bytes as before,
+        more bytes, or different bytes.
         """
         assert tracked.length is not None
         found = sighting.found
@@ -340,11 +344,11 @@ class Recognition:
             handle.close()
 
     def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
-        """Whether the file was written to since the last look, and has not grown (yet).
+        """Whether the file was written to since the last look, but has not grown yet.
 
-        A write sets the file's time before its size. If the size still has not changed after a
-        while, the file may have been cut and the same bytes written again, for example by a job
-        that writes the same at each run. The agent declares that.
+        A write sets the file's time before its size. If the size still has not changed after
+        WRITE_S, the file may have been cut and the same bytes written again, for example by a job
+        that writes the same text at each run. The agent then declares that lines may be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -366,8 +370,8 @@ class Recognition:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """Notes that a finished file has other bytes than before. It was cut; if its birth is
-        unknown, it may also be another file.
+        """Notes that a finished file has other bytes than before. The file was cut. If its time of
+        birth is unknown, it may also be another file with the same inode.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)
@@ -379,7 +383,7 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether a finished file has not changed since it was finished."""
+    """Whether a finished file is unchanged since it was finished."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns
@@ -389,7 +393,7 @@ def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
 
 
 def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
-    """Whether rotation may have given the file the name under which it was found."""
+    """Whether rotation may have given the file the name under which the look found it."""
     if sighting.base is not None:
         return sighting.base == tracked.meant
     above, name = os.path.split(tracked.meant)
@@ -398,5 +402,5 @@ def _is_generation(tracked: TrackedFile, sighting: Sighting) -> bool:
     if said is None or above != now_above:
         return False
     bases = {name, *(() if before is None else before.bases)}.intersection(said.bases)
-    # `run2.log` belongs to another run: it is no generation of `run.log`
+    # `run2.log` belongs to another run, so it is no generation of `run.log`
     return any(now_name[len(os.path.splitext(base)[0])] in "-_." for base in bases)

@@ -1,10 +1,11 @@
-"""Finds generations (rotated files) that were renamed before anybody looked; no pattern matches
-their new names.
+"""Finds generations (rotated files) that were renamed before the agent looked, so that no pattern
+matches their new names.
 
-Two looks at a meant path, such as `app.log`, may find two different files. Between the two looks,
-other files may have lain there, and rotation may have renamed them to names such as `app.log.1`. So
-if a look finds another file than the last look did, or none, it goes through the names in that
-directory, or in the directory that the path's link leads to. An unknown generation is
+Two looks at a meant path (a path that a pattern matches), such as `app.log`, may find two different
+files. Between the two looks, still other files may have had this path, and rotation may have
+renamed them to names such as `app.log.1`. So if a look does not find the same file as the last
+look, it goes through the names in the path's directory, or in the directory to which the path's
+link leads. An unknown generation is
 
     read        if it was made and changed no earlier than the last look. Until that look, it did
                 not exist, or it was the file that the look found. It must also have been made
@@ -19,19 +20,20 @@ directory, or in the directory that the path's link leads to. An unknown generat
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
 last look found it there, or beside it. As long as the anchor is still there under any name, no
 younger generation is gone. Generations may have been deleted unread in two cases: the anchor is
-gone although generations lie there, or no anchor was known and this look finds new generations.
-Nobody can know whether any were deleted, so the agent declares that it may be so.
+gone although generations lie there, or no anchor was known and this look finds new generations. In
+these cases nobody can know whether generations were deleted, so the agent declares a possible loss.
 
-A known file of the path may lie under a name that rotation is not known to give, or in another
+A known file of the path may have a name that no known rotation program gives, or may lie in another
 directory (strays). Then the agent also reads each file that was made since the last look and has a
-fitting name: a name that contains the name of the path, or differs from the known file's name only
-in digits. If the known file is the anchor, all other files made since the last look may also be
-generations of the path, and the agent declares that.
+fitting name. A name fits if it contains the name of the path, or differs from the known file's name
+only in digits. If the known file is the anchor, all other files made since the last look may also
+be generations of the path, and the agent declares a possible loss.
 
-A listing proves nothing if names change while it is read (stillness). When the agent starts, the
-time of the topic's last seal counts as the time of the last look. If the topic has no seal, the
-time of the agent's first start with the topic counts instead. A directory is listed again if its
-time of change is another than at the last look, or if a meant path in it leads to another file.
+A directory's listing proves nothing if names change while it is read (stillness). When the agent
+starts, the time of the topic's last seal counts as the time of the last look. If the topic has no
+seal, the time of the agent's first start with the topic counts instead. A directory is listed again
+if its time of change has changed since the last look, or if a meant path in it leads to another
+file.
 """
 
 from __future__ import annotations
@@ -59,18 +61,18 @@ from skidway.agent.files.stillness import STILL_MS, Restless, look_again
 from skidway.agent.values.found import FileKey, Found
 
 CLEAN_AFTER_MS: Final = 2_000
-"""If a directory changed less than this long ago, it may change again without a new time of
-change.
-"""
+"""Within this time after a change, a directory may change again without a new time of change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
-"""How long an empty rotated file is looked at again, because its program may still write to it."""
+"""For this long, looks check an empty rotated file again, because its program may still write to
+it.
+"""
 
 REPOINTED: Final = "the link leads elsewhere: what it led to in between may be unread"
 
 
 class Rotations:
-    """Owns what the last look found at each meant path."""
+    """Owns the results of the last look for each meant path."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -92,11 +94,12 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """Takes over what lay at the meant paths before the agent started. since: by topic,
+        """Takes over the files that lay at the meant paths before the agent started. since: by
+        topic,
         the time (ms) that counts as the time of the last look.
 
-        rotated: (meant path, present directory, file) of known files that were rotated from a meant
-        path; the newest last.
+        rotated: (meant path, present directory, file) of each known file that was rotated from a
+        meant path. The newest file comes last.
         """
         self._since = dict(since)
         led = {}
@@ -110,7 +113,7 @@ class Rotations:
         self._links.load(led.items())
 
     def leads_elsewhere(self, path: str, found: Found | None) -> bool:
-        """Whether a meant path leads to another file than at the last look, or to none."""
+        """Whether a meant path leads to another file than at the last look, or to no file."""
         before = self._lay.get(path)
         return before is not None and (found is None or found.key != before.key)
 
@@ -123,15 +126,16 @@ class Rotations:
         }
 
     def wait_for(self, found: Found, index: int, base: str, now: float) -> None:
-        """Remembers a generation that has no byte yet, to look at it again."""
+        """Remembers an empty generation, so that later looks check it again."""
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
-        """Goes through what the patterns found (by path), directory by directory.
+        """Goes through the files that the patterns found (`lay`, by path), one directory after the
+        other.
 
-        hidden: paths at or below which nobody can look now. For these paths, the agent keeps what
-        the last look noted. If a file in a directory cannot be looked at, the agent keeps the
-        notes about the whole directory.
+        hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
+        the notes of the last look. If a single file in a directory cannot be looked at, the agent
+        keeps the notes about the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
         self._again = set()
@@ -159,7 +163,9 @@ class Rotations:
     def _by_directory(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> tuple[dict[str, Views], dict[str, dict[str, Found]]]:
-        """By directory: how patterns lead into it, and the files that they found in it."""
+        """For each directory, how patterns lead into it, and the files that the patterns found in
+        it.
+        """
         by_directory: dict[str, dict[str, Found]] = {each: {} for each in self._places}
         views: dict[str, Views] = {each: Views() for each in self._places}
         for found in lay.values():
@@ -185,8 +191,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each meant path that leads to another place now, or nowhere: the file that lay there
-        before, and the file's directory.
+        """For each meant path that leads to another real path now, or nowhere, the file to which it
+        led before, and the directory of that file.
         """
         for path, before in self._lay.items():
             found = lay.get(path)
@@ -211,7 +217,9 @@ class Rotations:
     def _name(
         self, directory: str, here: Mapping[str, Found], moment: Moment, error: OSError
     ) -> None:
-        """Reports a directory that cannot be listed, for each topic with changed paths in it."""
+        """Reports a directory that cannot be listed, once for each topic that has changed paths in
+        it.
+        """
         place = self._places.get(directory)
         if place is None:
             looked_ms = -1 if self._looked_ms is None else self._looked_ms
@@ -269,15 +277,17 @@ class Rotations:
         )
 
     def _may_lie_somewhere(self, look: Look, path: str, before: Found) -> bool:
-        """Whether what lay at a path lies under another name, or may have been compressed."""
+        """Whether the file that lay at a path still exists under another name, or may have been
+        compressed.
+        """
         if path in look.unresolved or self._known.where(before.key, before.born_ns):
             return True
         return self._directories.name_of(look.directory, before.key.inode) is not None
 
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
-        """Whether names were changing while they were read. If so, the next look decides, because
-        what the patterns found and what the listing shows come from different moments. The notes of
-        the last look are kept, so that nothing is missed.
+        """Whether names were changing while the directory was listed. If so, the next look decides,
+        because the scan of the patterns and the listing show different moments. The notes of the
+        last look are kept, so that nothing is missed.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]
@@ -311,7 +321,7 @@ class Rotations:
         return members
 
     def _look_at_links(self, lay: Mapping[str, Found], moment: Moment) -> None:
-        """Finds the files that links led to, in other directories, while nobody looked."""
+        """Finds the files in other directories to which links led between two looks."""
         for found, places in self._links.moved(lay):
             index = index_of(found.path, moment.sources)
             if index is None:
@@ -330,8 +340,8 @@ class Rotations:
                     moment.findings.miss(source, found.path, SET_BACK, there)
 
     def _last_look(self, topic: str, moment: Moment) -> tuple[int, bool]:
-        """(when the last look was, in ms of the wall clock; whether the clock was set back since
-        then).
+        """Returns the time of the last look (ms of the wall clock), and whether the clock was set
+        back since then.
         """
         if self._looked_ms is None:
             first = self._since.get(topic, moment.now_ms)
@@ -351,8 +361,8 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The found file, at the path where it lies now. None if the file is gone; another file may
-        have the inode by now. None also if a pattern matches the path where the file lies now,
+        """The found file, at the path where it lies now. None if the file is gone, even if another
+        file has its inode by now. None also if a pattern matches the path where the file lies now,
         because a file at such a path is no generation.
         """
         there = self._host.look(found.real_path)

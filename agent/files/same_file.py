@@ -1,7 +1,7 @@
-"""Whether the file at a path is a known file. Pure.
+"""Decides, from evidence and without I/O, whether the file at a path is a known file.
 
-An inode's number proves little: the kernel gives a deleted file's number to the next file.
-Evidence, the strongest first:
+An inode's number proves little, because the kernel gives a deleted file's number to the next file.
+These are the kinds of evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
@@ -14,8 +14,8 @@ Evidence, the strongest first:
     else                                                                  unknown
 
 The answer `same` says nothing about the bytes, because the same file may have been truncated or
-rewritten. If the answer is unknown, the agent leaves out nothing. It may read bytes a second time,
-and declares that these bytes may be delivered twice.
+rewritten. If the answer is `unknown`, the agent leaves out no bytes: it may read bytes a second
+time, and declares that these bytes may be delivered twice.
 """
 
 from __future__ import annotations
@@ -37,8 +37,9 @@ class Answer(Enum):
 
 
 class Evidence(NamedTuple):
-    """keys, births (ns): of the known file, then of the found file. same_bytes: whether the found
-    file has the bytes that were read of the known file; None if nobody looked.
+    """keys, births (ns): first the value of the known file, then the value of the found file.
+    same_bytes: whether the found file has the bytes that were read of the known file; None if the
+    bytes were not compared.
     """
 
     keys: tuple[FileKey, FileKey]
@@ -68,10 +69,10 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file holds a file that is gone. The compressed file begins with `count`
-    bytes of the file that is gone; a few bytes prove little, because short logs may be alike.
-    is_same_time: both files have the same time of change; compressing programs copy this time.
-    is_only: no other file that is gone begins with the same `count` bytes.
+    """Whether a compressed file contains a file that is gone. Its plain bytes begin with `count`
+    bytes of the file that is gone, but a few bytes prove little, because short logs may be alike.
+    is_same_time: whether both files have the same time of change, which compressing programs copy.
+    is_only: whether no other file that is gone begins with the same `count` bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
         return Answer.SAME
@@ -82,11 +83,12 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     """Whether a second file is a copy of an original file. The second file has `count` bytes of the
     original.
 
-    births: of the original, then of the second file. is_in_place: the original lies where it was
-    born, whole or truncated. If so, no younger file can have been renamed from that place to a name
-    that rotation gives. If the original is not in place, the second file may be the next log of a
-    program whose logs are alike. In this case the agent reads the second file. If the two files
-    share many bytes, the agent declares that these bytes may be delivered twice.
+    births: the time of birth of the original, then that of the second file. is_in_place: whether
+    the original, whole or truncated, lies at the path where it was born. If so, no younger file can
+    have been renamed from that place to a name that rotation gives. If the original is not in
+    place, the second file may be the next log of a program whose logs are alike. In this case the
+    agent reads the second file. If the two files share many bytes, the agent declares that these
+    bytes may be delivered twice.
     """
     original, other = births
     if original is None or other is None:
@@ -99,8 +101,8 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether a time of change equals one of the times (ns), in the precision in which programs
-    copy times.
+    """Whether a time of change equals one of the times (ns), compared as precisely as programs copy
+    times.
     """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

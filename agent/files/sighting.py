@@ -1,4 +1,4 @@
-"""A file that a look found, and why it matters."""
+"""A file that a look found, with its source and with the path from which it was rotated."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skidway.agent.values.found import Found
 class Sighting(NamedTuple):
     """A file that a look found. number: the index of the file's source. base: if no pattern leads
     to the file, the meant path from which the file was rotated. now: the time of the look (s).
-    may_begin: whether a new file id may begin with the file. If not, the file matters only if it is
-    a known file that was compressed, renamed or copied.
+    may_begin: whether the agent may begin a new file id for the file. If not, the file matters only
+    if it is a known file that was compressed, renamed or copied.
     """
 
     found: Found

@@ -1,5 +1,5 @@
-"""Which source a path belongs to: the source's patterns match the path, or the path before
-rotation. Pure.
+"""Finds, without I/O, the source to which a path belongs. The source's patterns match this path, or
+the path that the file had before rotation.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ _DIGITS: Final = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class TailedSource:
-    """A source, the topic that its lines go to, and the recipe for the bytes that are read from now
-    on.
+    """A source, the topic to which its lines go, and the recipe for the bytes that are read from
+    now on.
     """
 
     topic: str
@@ -30,8 +30,8 @@ class TailedSource:
 
 
 class Member(NamedTuple):
-    """The name of a generation (a rotated file) in a directory. base: the meant path (one that a
-    pattern matches) that the file was rotated from. plain: the file's name before it was
+    """The name of a generation (a rotated file) in a directory. base: the meant path (a path that a
+    pattern matches) from which the file was rotated. plain: the file's name before it was
     compressed; None if it is not compressed.
     """
 
@@ -45,11 +45,11 @@ class Member(NamedTuple):
 class Views:
     """How patterns lead into a real directory.
 
-    directories: the paths by which patterns know the directory. links: by name in the directory,
-    the path of the link that leads to the name. If the name may be a generation of other names, the
-    link's path also stands under each of the other names. numbered: for names with numbers, the
-    link's path by the name's `shape`, because a later log has another number (kubelet's `0.log`,
-    `1.log`).
+    directories: the paths under which patterns reach the directory. links: by name in the
+    directory, the path of the link that leads to the name. If the name may be a generation of other
+    names, `links` has the link's path also under each of these other names. numbered: for names
+    with numbers, the link's path by the name's `shape`, because the next log has another number
+    (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -66,15 +66,15 @@ class Views:
             self.numbered.setdefault(shape(name), path)
 
     def add_directory(self, directory: str) -> None:
-        """Adds a name by which a pattern knows the directory."""
+        """Adds a path under which a pattern reaches the directory."""
         if directory not in self.directories:
             self.directories.append(directory)
 
     def member(
         self, directory: str, name: str, inode: int, sources: Sequence[TailedSource]
     ) -> Member | None:
-        """Says of which log a name in the directory is a generation. None if the name itself is
-        meant or excluded.
+        """The log of which a name in the directory is a generation, as a `Member`. None if a
+        pattern matches or excludes the name itself.
         """
         paths = [os.path.join(each, name) for each in self.directories]
         if any(is_meant(path, sources) for path in paths):
@@ -97,7 +97,7 @@ class Views:
 
 
 def shape(name: str) -> str:
-    """A name without its numbers: what the names of a program's successive logs share."""
+    """A name without its numbers. The names of a program's successive logs have the same shape."""
     return _DIGITS.sub("#", name)
 
 
@@ -112,7 +112,9 @@ def index_of(path: str, sources: Sequence[TailedSource]) -> int | None:
 
 
 def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | None:
-    """The index of the source that matches a file's path, or the path it was rotated from."""
+    """The index of the source whose patterns match a file's path, or the path from which the file
+    was rotated.
+    """
     for index, source in enumerate(sources):
         if source.topic == tracked.birth.topic and means(source, tracked.meant):
             return index
@@ -120,8 +122,8 @@ def source_of(tracked: TrackedFile, sources: Sequence[TailedSource]) -> int | No
 
 
 def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
-    """The log from which a path was rotated, and its source, as a `Member`. None if the path itself
-    is meant or excluded.
+    """The log from which a path was rotated, and its source, as a `Member`. None if a pattern
+    matches or excludes the path itself.
     """
     directory, name = os.path.split(path)
     said = generation(name)
@@ -139,8 +141,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of a directory's generations, and the topics of the meant paths in `left`. Each
-    path in `left` leads to another file now.
+    """The topics of a directory's generations, and the topics of the meant paths in `left`, which
+    lead to other files now.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

@@ -1,9 +1,10 @@
-"""Whether generations (rotated files) were being renamed while a directory was looked at. Pure.
+"""Decides, without I/O, whether generations (rotated files) were being renamed while the agent
+looked at a directory.
 
-If so, what the patterns found and what the listing shows come from different moments: a listing may
-have a renamed file twice, or not at all. Such a look is repeated, and nothing is sealed. Names that
-no rotation gives may come and go without such a repetition. So files beside a log that are no
-generations never delay the log.
+If so, the scan of the patterns and the listing of the directory show different moments, and a
+listing may contain a renamed file twice, or not at all. Such a look is repeated, and meanwhile the
+topics of the directory are not sealed. A look is not repeated if only names change that no rotation
+gives. So files beside a log that are no generations never delay the log.
 """
 
 from __future__ import annotations
@@ -17,20 +18,20 @@ less than this time before the look.
 """
 
 RESTLESS_S: Final = 30.0
-"""In some directories, generations are being renamed at every look. After this time, the listing of
-such a directory is accepted nevertheless.
+"""In some directories, generations are being renamed at every look. After this time (s) of
+renaming, the listing of such a directory is accepted nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]
-"""Names, each with the file that has it."""
+"""Pairs of a name and the file that has this name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Restless:
-    """Looks at a directory in which names change.
+    """What successive looks found in a directory in which names change.
 
-    since: when the first of these looks began (s). seen: all that a rotation would change. seen_ms:
-    when a look first saw exactly `seen`.
+    since: when the first of these looks began (s). seen: the result of `Look.seen` at the last of
+    these looks. seen_ms: when a look first got exactly this result.
     """
 
     since: float
@@ -39,10 +40,10 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """What a later look at the directory waits for, because the directory changed just now. None if
-    this look can be trusted.
+    """The value with which the next look at the directory must be compared, because the directory
+    changed just now. None if this look can be trusted.
 
-    before: what the last look saw. now: the time (s) of a clock that is never set.
+    before: the value from the last look. now: the monotonic time (s).
     """
     if now - before.since >= RESTLESS_S:
         return None

@@ -1,8 +1,9 @@
-"""Generations (rotated files of a log) under names that rotation is not known to give. Pure.
+"""Decides, without I/O, about generations (rotated files of a log) with names that no known
+rotation program gives.
 
-If a known file lies under such a name, the file's program has its own way of rotating. Then a new
-file counts as a generation if its name contains the name of the log, or differs from the known
-file's name only in digits. Nobody can say whether other new files are generations.
+If a known file now has such a name, the file's program has its own way of rotating. Then a new file
+counts as a generation if its name contains the name of the log, or differs from the known file's
+name only in digits. For other new files, nobody can say whether they are generations.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ files are never generations.
 
 
 def is_stray(path: str, base: str, source: TailedSource) -> bool:
-    """Whether nothing rules out that the file at a path is a generation of `base`."""
+    """Whether the file at a path may be a generation of `base`, as far as its path shows."""
     name = os.path.basename(path)
     if path == base or name.endswith(_UNFINISHED) or means(source, path):
         return False

@@ -14,7 +14,8 @@ renamed, rotated, replaced or gone.
     with the same name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
 
-A loss is declared once, when it is noticed, with its reason; nothing is ever skipped in silence.
+The agent declares each loss once, with its reason, when it notices the loss. It never skips bytes
+in silence.
 """
 
 from __future__ import annotations
@@ -52,16 +53,16 @@ forgotten.
 """
 
 LEDGER_MS = 7 * 86_400_000
-"""If a file that is gone has lost bytes, it stays known for this long after its announcement, so
-that people can ask what was lost.
+"""If bytes of a file were lost and the file is gone, the agent still remembers it for this long
+after its announcement, so that people can ask what was lost.
 """
 
 
-# 33 methods: some are called by other modules, the others are the steps of a look. Whatever can
-# stand alone is in the modules that this module imports.
+# The class has 33 methods. Some are called by other modules, and the others are the steps of a
+# look. Code that works without a look is in the modules that this module imports.
 class Tracker:
-    """Looks for the host's files, and has each file recognized. No method waits. All I/O is short
-    and goes through `Host`.
+    """Looks for the host's files, and lets `Recognition` decide what each file is. No method waits.
+    All I/O is short and goes through `Host`.
     """
 
     def __init__(
@@ -86,8 +87,8 @@ class Tracker:
         self._now_ms = 0  # the time of this look
         self._linked: dict[str, str] = {}  # this look's links: by real path, the link's path
         self.linked_directories: frozenset[str] = frozenset()
-        """The directories of files to which links lead. Only a watch on these directories reports
-        the files' events.
+        """The real directories of the files to which links lead. Events of these files come only if
+        the agent watches these directories.
         """
         self._forget_at = 0.0
         self.flying: dict[int, TrackedFile] = {}  # the files that have flights (bytes under way)
@@ -107,7 +108,7 @@ class Tracker:
 
     @property
     def unreadable(self) -> dict[str, dict[str, str]]:
-        """By topic, then by path: why nobody could look there."""
+        """For each topic and each path that could not be looked into, the reason."""
         return self._unreadable.by_topic
 
     @property
@@ -117,7 +118,9 @@ class Tracker:
 
     @property
     def doubts(self) -> Counter[str]:
-        """By topic: how often a file turned out to differ from what was read of it."""
+        """For each topic, how often the agent found that a file no longer has the bytes that were
+        read.
+        """
         return self.news.doubts
 
     def when_grown(self, call: Callable[[TrackedFile], None]) -> None:
@@ -133,15 +136,15 @@ class Tracker:
     ) -> None:
         """Takes over the files that the state kept.
 
-        promised: by file id, where its last intent ends. since: by topic, the time (ms) up to which
-        the agent knows all files that lay on the host.
+        promised: by file id, the position at which the file's last intent ends. since: by topic,
+        the time (ms) up to which the agent has seen all files on the host.
         """
         self._unopened.load(unopened)
         for tracked in files:
             tracked.promised = max(promised.get(tracked.file, 0), tracked.read_position)
             tracked.size = max(tracked.promised, tracked.size)
             if tracked.promised > tracked.position:
-                tracked.changed_ns = None  # the noted time is older than the last read
+                tracked.changed_ns = None  # the noted time is from before the last read
             tracked.source = source_of(tracked, self.sources)
             self._known.add(tracked)
             self._renumber(tracked)
@@ -154,11 +157,11 @@ class Tracker:
             self._known.renumber(tracked, key)
 
     def note(self, tracked: TrackedFile) -> None:
-        """Notes that the durable part of a file has changed."""
+        """Notes that facts about a file have changed which the state must keep."""
         self._known.note(tracked)
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files noted since the last call."""
+        """The files that were noted since the last call."""
         return self._known.take_changed()
 
     def take_unopened(self) -> list[UnopenedFile] | None:
@@ -166,30 +169,32 @@ class Tracker:
         return self._unopened.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight. Its bytes are being sent; or they are declared lost or uncertain, and wait
-        for the flights before them.
+        """Adds a flight. Either its bytes are being sent, or they are declared lost or uncertain
+        and wait for the flights before them.
         """
         tracked.flights.append(flight)
         self.flying[tracked.file] = tracked
 
     def finish(self, tracked: TrackedFile) -> None:
-        """Ends a file that was read to its end and from which nothing more is expected."""
+        """Ends the id of a file that was read to its end and is not expected to grow."""
         self._endings.end(tracked)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends a file id, because its file is no longer the file that was read; see
-        `Recognition.replace`.
+        """Ends a file id, because its file is no longer the file that was read (see
+        `Recognition.replace`).
         """
         self._recognition.replace(tracked, reason, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
-        """Lists a file whose bytes could not be read as unreadable; its topic is not sealed."""
+        """Lists a file as unreadable, because its bytes could not be read. Its topic is not sealed
+        meanwhile.
+        """
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
     def find_again(self, tracked: TrackedFile) -> bool:
-        """Whether a file lies somewhere, though it is not where it was at the last look.
+        """Whether a file still exists, although it is not at the path where the last look found it.
 
-        Notes the new place. Raises OSError if nobody can know whether the file lies somewhere.
+        Notes the new path. Raises OSError if nobody can know whether the file still exists.
         """
         if self._mounts.is_away(tracked):
             raise OSError(errno.ENODEV, UNMOUNTED)
@@ -203,8 +208,8 @@ class Tracker:
     # --- a look -------------------------------------------------------------------------------
 
     def reconcile(self, now: float, now_ms: int) -> None:
-        """Looks through all patterns. Only these looks make tailing correct. Events only make it
-        faster.
+        """Looks through all patterns. These looks alone make tailing correct. Events only make the
+        agent notice changes earlier.
         """
         self._now_ms = now_ms
         self._recognition.begin_look(now, now_ms)
@@ -230,8 +235,8 @@ class Tracker:
             self._forget(keys, now)
 
     def look(self, path: str, now: float) -> bool:
-        """Looks at one path. Returns True if a file left the path, so that everything should be
-        looked through.
+        """Looks at one path. Returns True if the path now leads to another file, or to no file, so
+        that the agent should look through all patterns.
         """
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
@@ -249,7 +254,7 @@ class Tracker:
             self._unreadable.add(topic, directory, UNMOUNTED)
 
     def _scan(self, now: float) -> tuple[dict[str, Found], set[FileKey]]:
-        """The files that the patterns lead to, by path, and their keys."""
+        """The files to which the patterns lead, by path, and the keys of these files."""
         keys: set[FileKey] = set()
         lay: dict[str, Found] = {}
         linked: dict[str, str] = {}
@@ -268,8 +273,8 @@ class Tracker:
         return lay, keys
 
     def _look_for_generations(self, lay: Mapping[str, Found], now: float, now_ms: int) -> None:
-        """Looks for files that were rotated away since the last look, and that the agent did not
-        know before.
+        """Looks for files that the agent did not know before, and that were rotated since the last
+        look.
         """
         moment = Moment(self.sources, *self._recognition.take_changed_paths(), now, now_ms)
         findings = self._rotations.look(lay, self._unreadable.hidden(), moment)
@@ -284,8 +289,8 @@ class Tracker:
             self.news.miss(unseen)
 
     def _see_generation(self, sighting: Sighting) -> None:
-        """Handles a generation, to which no pattern leads. An empty generation is looked at again
-        later.
+        """Handles a generation, to which no pattern leads. If the generation is empty, later looks
+        check it again.
         """
         found, base = sighting.found, sighting.meant
         self._recognition.see_generation(sighting)
@@ -293,8 +298,8 @@ class Tracker:
             self._rotations.wait_for(found, sighting.number, base, sighting.now)
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
-        """(the known files at meant paths; the known files that were rotated from meant paths).
-        Each of the second kind comes with its meant path, and with the directory in which rotated
+        """Returns the known files at meant paths, and the known files that were rotated from meant
+        paths. Each rotated file comes with its meant path, and with the directory in which rotated
         files of that path are looked for.
         """
         lay: list[Found] = []
@@ -322,7 +327,9 @@ class Tracker:
         return os.path.join(self._host.resolve(above), name)
 
     def _look_at_unopened(self, file: UnopenedFile, now: float) -> None:
-        """Looks for an unopened file that no pattern leads to now: it was rotated, or is gone."""
+        """Looks for an unopened file to which no pattern leads now, because it was rotated or is
+        gone.
+        """
         index = index_of(file.meant, self.sources)
         if index is None:
             self._unopened.remove(file.found.key)
@@ -383,13 +390,15 @@ class Tracker:
     def _watch_rotated(
         self, tracked: TrackedFile, status: Status | None, path: str | None, now: float
     ) -> None:
-        """Notes the growth of a file that no pattern leads to, by its handle or its directory."""
+        """Notes the growth of a file to which no pattern leads. The new size comes from the file's
+        handle or directory.
+        """
         if status is None and path is not None:
             found = self._host.look(path)
             if found is None or found.key != tracked.birth.key:
                 return
             if found.size < 0:
-                self._known.on_growth(tracked)  # when the reader opens it, its size is measured
+                self._known.on_growth(tracked)  # its size is measured when the reader opens it
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
@@ -401,7 +410,9 @@ class Tracker:
             self._known.grew(tracked, status.size, status.changed_ns, now)
 
     def _disown(self, tracked: TrackedFile, path: str | None) -> None:
-        """Ends a file that still exists, because no source's pattern matches its path any more."""
+        """Ends the id of a file that still exists, because no source's pattern matches its path any
+        more.
+        """
         found = None if path is None else self._host.look(path)
         if found is not None:
             tracked.size = max(tracked.size, found.size)
@@ -412,7 +423,7 @@ class Tracker:
             self._endings.lose(tracked, reason)
 
     def _look_at_ended(self, tracked: TrackedFile, now: float) -> None:
-        """Looks at a finished file, which may still grow, or be written anew."""
+        """Looks at a finished file, because it may have grown or been rewritten."""
         if tracked.source is None:
             return
         there = self._host.look(tracked.location)

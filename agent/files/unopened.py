@@ -1,4 +1,5 @@
-"""Files that were found and could not be opened yet: each is read later, or declared lost.
+"""Remembers files that were found but could not be opened yet. Each of them is read later, or
+declared lost.
 
 The state keeps these files. If one of them is deleted before it can be read, only the state shows
 that it existed.
@@ -47,12 +48,12 @@ class Unopened:
         return key in self._files
 
     def remove(self, key: FileKey) -> None:
-        """Removes a file that was opened, or is gone."""
+        """Removes a file that has been opened or is gone."""
         if self._files.pop(key, None) is not None:
             self._is_changed = True
 
     def was_cut(self, found: Found) -> bool:
-        """Whether a file has lost bytes since it was seen last. If so, notes its new size."""
+        """Whether a file has become shorter since the last look. If so, notes its new size."""
         before = self._files.get(found.key)
         if before is None or before.found.born_ns != found.born_ns:
             return False

@@ -1,5 +1,5 @@
-"""The paths that could not be looked into or read at the last look. Each of these paths holds back
-the seal of its topic.
+"""The paths that the last look could not list or read. Each of these paths holds back the seal of
+its topic.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from skidway.agent.files.host import Scan
 
 
 class Unreadable:
-    """Owns the unreadable paths. by_topic: by topic, then by path, why the path is unreadable.
-    passing: the paths about which a later look will know more.
+    """Owns the unreadable paths. by_topic: for each topic and each unreadable path, the reason why
+    it is unreadable. passing: the paths about which a later look will know more.
     """
 
     def __init__(self) -> None:
@@ -26,7 +26,9 @@ class Unreadable:
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
-        """Lists as unreadable what the patterns of a topic's source could not look into."""
+        """Lists as unreadable the paths that a scan of the patterns of a topic's source could not
+        look into.
+        """
         self._dead.update(scan.dead)
         for path, reason in scan.unreadable:
             self.add(topic, path, reason)
@@ -42,9 +44,7 @@ class Unreadable:
         self.passing.discard((topic, path))
 
     def wait(self, topic: str, path: str, reason: str) -> None:
-        """Lists a path about which a later look will know more. Nothing is wrong with such a
-        path.
-        """
+        """Lists a path about which a later look will know more. Such a path is not an error."""
         if path not in self.by_topic.get(topic, {}):
             self.by_topic.setdefault(topic, {})[path] = reason
             self.passing.add((topic, path))
@@ -56,13 +56,13 @@ class Unreadable:
             del self.by_topic[topic][path]
 
     def hidden(self) -> set[str]:
-        """The unreadable paths at or below which there may be files. A link that leads nowhere
-        hides no file.
+        """The unreadable paths at or below which there may be files. Links that lead nowhere are
+        left out, because they hide no file.
         """
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:
-        """Whether a place lies in a directory that could not be looked into."""
+        """Whether a path lies in a directory that could not be looked into."""
         return any(
             location.startswith(path.rstrip("/") + "/")
             for reasons in self.by_topic.values()

@@ -1,11 +1,13 @@
-"""Events of the operating system about log files. They only make the agent faster.
+"""Receives the operating system's events about log files. Events only make the agent notice changes
+earlier.
 
-watchdog's thread hands over paths through a bounded set and a descriptor; the agent's loop takes
-them. Events can be lost, because there are too many, no watch is left, or the file system has no
-events. The next look through the patterns finds what the lost events would have shown.
+The thread of the library watchdog hands over paths through a bounded set and a descriptor, and the
+agent's loop takes them. Events can be lost if there are too many, if the kernel has no watch left,
+or if the file system reports no events. The next look through the patterns finds what the lost
+events would have shown.
 
-Each event costs more than reading the line that caused it. So while events are many, nothing is
-watched; files that are always being written are looked at all the time anyway.
+Each event costs more than reading the line that caused it. So while many events come, the agent
+watches nothing. Files that are always being written are looked at all the time anyway.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ from skidway.agent.files.patterns import Pattern
 
 PATHS_MAX = 10_000
 """The most paths that watchdog's thread hands over at a time. If there are more, the loop looks
-through everything.
+through all patterns.
 """
 
 RATE_MAX = 400.0
-"""If there are more events a second than this, the watch rests: it watches nothing for REST_S."""
+"""If more events than this come in a second, the agent watches nothing for REST_S."""
 
 RATE_WINDOW_S = 1.0
 REST_S = 10.0
@@ -54,7 +56,7 @@ _EVENTS: list[type[FileSystemEvent]] = [
 
 
 class Inbox(FileSystemEventHandler):
-    """The paths that watchdog's thread puts in and the loop takes out."""
+    """A set of paths. The thread of watchdog puts paths into it, and the loop takes them out."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -68,7 +70,7 @@ class Inbox(FileSystemEventHandler):
         return self._reader
 
     def dispatch(self, event: FileSystemEvent) -> None:
-        """Takes an event, on watchdog's thread."""
+        """Takes an event. watchdog's thread calls this method."""
         names = [os.fsdecode(event.src_path)]
         if event.dest_path:
             names.insert(0, os.fsdecode(event.dest_path))
@@ -83,7 +85,9 @@ class Inbox(FileSystemEventHandler):
             os.write(self._writer, b"\0")
 
     def take(self) -> tuple[list[str], bool, int]:
-        """(paths, whether everything should be looked through, how many events there were)."""
+        """Returns the paths, whether all patterns should be looked through, and how many events
+        there were.
+        """
         with self._lock:
             taken = list(self._paths), self._everything, self._count
             self._paths, self._everything, self._count = {}, False, 0
@@ -100,8 +104,8 @@ class Inbox(FileSystemEventHandler):
 
 
 class Watch:
-    """Watches the directories of some patterns, and the directories to which links lead. Rests
-    while events come too fast.
+    """Watches the directories of some patterns, and the directories to which links lead. Stops
+    watching for a while if events come too fast.
     """
 
     def __init__(self, patterns: Iterable[Pattern]) -> None:
@@ -118,7 +122,7 @@ class Watch:
         self._failed: set[str] = set()
 
     def start(self) -> None:
-        """Starts watching. If a directory is not there yet, `mind` tries again to watch it."""
+        """Starts watching. If a directory does not exist yet, `mind` tries to watch it later."""
         self._observer.start()
         self._watch_all()
 
@@ -130,7 +134,7 @@ class Watch:
 
     def follow(self, directories: frozenset[str]) -> None:
         """Watches the directories to which links lead now. If `directories` is the same object as
-        in the call before, nothing has changed.
+        in the previous call, nothing has changed.
         """
         if directories is self._asked:
             return
@@ -149,7 +153,7 @@ class Watch:
 
     def mind(self, events: int, now: float) -> bool:
         """Counts events, and stops or resumes watching. The loop calls this method every turn.
-        Returns True if nothing was watched for a while, so that everything should be looked
+        Returns True if nothing was watched for a while, so that all patterns should be looked
         through.
         """
         if self._rest_until:

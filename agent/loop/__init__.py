@@ -1,4 +1,4 @@
-"""The agent's loop: one thread that owns everything that changes while the agent runs.
+"""The agent's loop runs in one thread, which owns everything that changes while the agent runs.
 
 loop       one turn: what was acknowledged, what is looked at, what is promised, what is sent
 parts      what the loop is made of

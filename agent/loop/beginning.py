@@ -1,5 +1,5 @@
-"""What a starting agent finds in the state, which states it refuses, and what its first transaction
-writes.
+"""What a starting agent reads from its state, which states it refuses, and what its first
+transaction writes.
 """
 
 from __future__ import annotations
@@ -57,8 +57,8 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """What a starting agent writes: the cluster, and for each new topic the time at which the agent
-    first started with the topic. Also deletes recipes and losses that are not needed any more.
+    """Writes the cluster, and for each new topic the time at which the agent first started with the
+    topic. Deletes recipes and losses that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -74,12 +74,12 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """Partitions without a floor (the offset from which a partition is read when the agent looks
-    for records). Before a starting agent sends anything, it asks the cluster for the ends of these
-    partitions' logs. The ends become the floors.
+    """The partitions without a floor (the offset from which the agent reads a partition when it
+    looks for records). Before a starting agent sends anything, it asks the cluster for the log end
+    offsets of these partitions. These offsets become the floors.
 
-    If the state has unsettled intents, the list is empty, because records of these intents may lie
-    before the ends. So the partitions' logs must be read from their beginning.
+    If the state has unsettled intents, the list is empty. Records of these intents may lie before
+    the log end offsets, so the partitions must be read from their beginning.
     """
     if state.intents():
         return []
@@ -99,8 +99,8 @@ def floors(
     ends: Mapping[TopicPartition, int],
     changes: Changes,
 ) -> dict[TopicPartition, int]:
-    """By partition: its floor. When the agent looks for records of intents, it reads a partition
-    from its floor on. A partition without a floor is read from offset 0 on.
+    """The floor of each partition. When the agent looks for records of intents, it reads a
+    partition from its floor on. It reads a partition without a floor from offset 0 on.
     """
     ids = _topic_ids(destinations)
     changes.put_floors((tp, ids[tp.topic], end) for tp, end in ends.items())
@@ -123,9 +123,9 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 
 def since(state: StateDatabase) -> dict[str, int]:
-    """By topic: the time (ms) of the topic's last seal, which says that all lines up to this time
-    are counted. If the topic has no seal, the time when the agent first started with the topic.
-    Files that changed after that time may be unknown.
+    """For each topic, the time (ms) of its last seal, which says that all lines up to this time are
+    counted. For a topic without a seal, the time at which the agent first started with the topic.
+    Files that changed after that time may be unknown to the agent.
     """
     found = state.since()
     for name, topic in state.topics().items():
@@ -135,7 +135,7 @@ def since(state: StateDatabase) -> dict[str, int]:
 
 
 def unannounced(files: Iterable[TrackedFile], mail: Mail) -> list[TrackedFile]:
-    """Open files whose announcement to the audit is not acknowledged and not in the outbox."""
+    """The open files whose announcement to the audit is neither acknowledged nor in the outbox."""
     waiting = mail.announced_files()
     return [
         tracked

@@ -1,5 +1,6 @@
-"""The turn of the agent. Bytes that are read become an intent (a durable promise to send their
-records). These records are sent and acknowledged; then the checkpoint moves past the intent.
+"""Makes the agent's turns. Bytes that are read become an intent (a durable promise to send their
+records). The agent sends these records. When brokers have acknowledged them, the checkpoint moves
+past the intent.
 
     deliveries -> settle
     logs       -> inquiry, refused                       (while something is read back)
@@ -15,10 +16,11 @@ and a seal tells the audit up to when the counts are complete. The press makes b
 (intents with their bytes). The inquiry and `refused` find out from the brokers' logs which records
 arrived.
 
-There is one loop, in one thread. It owns every part that keeps something from turn to turn; `parts`
-makes these parts. Nothing is sent until the transaction with its intent is durable. If the disk is
-full, the loop keeps the transaction unchanged and tries it again. Until the transaction succeeds,
-the loop gathers nothing new, and does not send what the transaction promises.
+There is one loop, in one thread. It owns every part whose state lasts longer than a turn; the
+module `parts` makes these parts. Nothing is sent until the transaction with its intent is durable.
+If the disk is full, the loop keeps the transaction unchanged and tries to commit it again. Until
+the commit succeeds, the loop reads nothing new, and does not send the records that the transaction
+promises.
 """
 
 from __future__ import annotations
@@ -44,21 +46,21 @@ from skidway.kafka.client import Delivery
 from skidway.kafka.types import TopicPartition
 
 LOOK_AGAIN_S = 0.05
-"""Seconds between two looks at a file that was read lately. These looks need no event."""
+"""Seconds between two looks at a file that was read lately, even if no event comes."""
 
 PATIENCE_S = 0.2
-"""The longest time that a turn sleeps."""
+"""The longest time (s) for which the loop sleeps after a turn."""
 
 PATIENCE_QUIET_S = 1.0
-"""The longest time that a turn sleeps while nothing is read, sent or due. An event wakes the loop
-earlier.
+"""The longest time (s) for which the loop sleeps while nothing is read, sent or due. An event wakes
+the loop earlier.
 """
 
 
 @dataclass(slots=True)
 class _Turn:
-    """What one turn gathered. One transaction writes the changes; then the press makes batches of
-    the readings.
+    """The changes and readings of one turn. One transaction writes the changes, and then the press
+    makes batches of the readings.
     """
 
     changes: Changes
@@ -106,8 +108,8 @@ class Loop:
     # --- what the program calls -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new destinations. The bytes that are read from now on get the new recipes, because
-        topics may have more partitions than before.
+        """Takes new destinations, because topics may have more partitions than before. The bytes
+        that are read from now on get the new recipes.
         """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
@@ -115,8 +117,8 @@ class Loop:
             self._presses.learn(destination.recipe)
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
-        """Looks at paths to which something happened. `everything`: looks through all patterns,
-        because nobody knows to which paths something happened.
+        """Looks at paths about which events came. everything: whether to look through all patterns,
+        because the changed paths are not known.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -129,39 +131,38 @@ class Loop:
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """Begins to leave for good. Each topic gets its last word (a seal after which the audit
-        waits for nothing more) as soon as all bytes of the topic's files are read and acknowledged.
+        """Begins to leave for good. The agent sends each topic's last word (a seal after which the
+        audit waits for nothing more) as soon as all bytes of the topic's files are read and
+        acknowledged.
         """
         self._accounts.leaving.is_asked = True
 
     @property
     def has_left(self) -> bool:
-        """Whether every topic's last word is said and published, and no new bytes were seen
-        since.
-        """
+        """Whether every topic's last word is published, and no new bytes were found since."""
         return not self.unsaid and self.is_settled
 
     @property
     def last_words(self) -> int:
-        """How many topics have a last word that was said since the agent started and was not taken
+        """How many topics have a last word that was sent since the agent started and was not taken
         back.
         """
         return len(self._accounts.leaving.kept)
 
     @property
     def unsaid(self) -> set[str]:
-        """The topics without a last word. A last word counts only if it was said after the agent
+        """The topics without a last word. A last word counts only if it was sent after the agent
         started, is durable, and was not taken back.
         """
         return self._sealed.keys() - self._accounts.leaving.kept
 
     def obstacles(self) -> list[str]:
-        """What still prevents last words, in sentences."""
+        """Sentences that say what still prevents last words."""
         tracker = self.tracker
         return list(obstacles(self.unsaid, tracker.files.values(), tracker.unreadable))
 
     def turn(self, deliveries: Sequence[Delivery]) -> None:
-        """One turn. Raises StateRefused or SkidwayError. A full disk raises nothing."""
+        """Makes one turn. Raises StateRefused or SkidwayError. A full disk raises no error."""
         now = self._clock.monotonic()
         self._settle(deliveries)
         if self._unwritten is None:
@@ -175,7 +176,7 @@ class Loop:
             events.lines_rejected(untold)
 
     def patience_s(self) -> float:
-        """How long the next turn can wait, if nothing happens."""
+        """How long the next turn can wait if no event comes."""
         now = self._clock.monotonic()
         if self._unwritten is not None:
             return PATIENCE_S
@@ -191,8 +192,8 @@ class Loop:
 
     @property
     def reading_back(self) -> dict[str, object] | None:
-        """For people: which records the agent looks for in the brokers' logs. None if the agent
-        looks for no records.
+        """Says, for people, which records the agent looks for in the brokers' logs. None if the
+        agent looks for no records.
         """
         now = self._clock.monotonic()
         said, refused = self._inquiry.status(now) or {}, self._refused.status(now)
@@ -200,8 +201,8 @@ class Loop:
 
     @property
     def not_read_back(self) -> dict[TopicPartition, float]:
-        """By partition in which the agent looks for records: for how long (s) the partition has
-        sent nothing.
+        """For each partition in which the agent looks for records, the time (s) since its broker
+        last sent something.
         """
         now = self._clock.monotonic()
         return {**self._refused.silent_s(now), **self._inquiry.silent_s(now)}
@@ -227,10 +228,11 @@ class Loop:
 
     @property
     def pending_bytes(self) -> int:
-        """How many bytes of all files together are not settled. Any thread may ask.
+        """How many bytes of all files together are not settled yet. Any thread may read this
+        property.
 
-        Nothing is locked. So while the loop works on a file, the number may be wrong by one reading
-        of that file.
+        No lock protects the values. So while the loop works on a file, the number may be wrong by
+        one reading of that file.
         """
         return sum(tracked.pending for tracked in list(self.tracker.files.values()))
 
@@ -294,8 +296,8 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """The readings of this turn. New bytes are read only when nothing can go on that was
-        promised before the agent started.
+        """The readings of this turn. While bytes that were promised before the agent started can be
+        sent again, no new bytes are read.
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []
@@ -316,8 +318,8 @@ class Loop:
         return taken
 
     def _pass_flights(self, changes: Changes, now_ms: int) -> None:
-        """Moves the checkpoint: writes the positions of files, counts what lies before these
-        positions, and closes each file whose position has reached its end.
+        """Moves the checkpoint: writes the files' new positions, counts the records that the
+        checkpoint passed, and closes each ended file whose position has reached its end.
         """
         passed = self._progress.pass_flights(self.tracker, changes)
         for tracked, before in passed.moved:

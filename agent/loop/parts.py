@@ -1,4 +1,4 @@
-"""The parts of the loop. Each part is made from the state, and gets the parts that it needs."""
+"""Makes the parts of the loop from the state. Each part gets the other parts that it needs."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """Where an agent runs, and what it reaches.
+    """What an agent gets from outside: its host, its clock and its brokers.
 
-    sink: takes batches. logs: makes a new `Logs` at each call. ends: the ends of the partitions
-    that `beginning.without_floor` returned.
+    sink: takes batches. logs: makes a new `Logs` at each call. ends: the log end offsets of the
+    partitions that `beginning.without_floor` returned.
     """
 
     host: Host
@@ -55,8 +55,8 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts of a loop. first: what the first transaction writes besides the first turn's
-    changes.
+    """All parts of a loop. first: the changes that the first transaction writes besides the first
+    turn's changes.
     """
 
     mail: Mail
@@ -90,7 +90,7 @@ def make_parts(
 
 
 class _Maker:
-    """Makes the parts, once. Holds what most parts need."""
+    """Makes the parts, once. Owns the values that most parts need."""
 
     def __init__(
         self,

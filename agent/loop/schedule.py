@@ -1,5 +1,5 @@
-"""When the agent looks through all patterns of its sources: often if there are few files, seldom if
-there are many, and soon if an event asks for a look.
+"""Decides when the agent looks through all patterns of its sources: often if there are few files,
+seldom if there are many, and soon if an event asks for a look.
 """
 
 from __future__ import annotations
@@ -7,10 +7,10 @@ from __future__ import annotations
 from typing import Final
 
 SHARE: Final = 400
-"""Looking through the patterns may take at most 1/SHARE of the time."""
+"""Without events, looks through the patterns may take at most 1/SHARE of the agent's time."""
 
 SHARE_ASKED: Final = 20
-"""If events ask for looks, the looks may take at most 1/SHARE_ASKED of the time."""
+"""If events ask for looks, the looks may take at most 1/SHARE_ASKED of the agent's time."""
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1
@@ -40,7 +40,7 @@ class Schedule:
         self._at = min(self._at, max(now + ASKED_AFTER_S, self._not_before))
 
     def took(self, begin: float, end: float) -> None:
-        """Notes when a look began and ended. The longer it took, the later the next look is."""
+        """Notes when a look began and ended. After a longer look, the next look is later."""
         took_s = end - begin
         self._at = begin + min(max(took_s * SHARE, INTERVAL_MIN_S), self._longest_s)
         self._not_before = begin + took_s * SHARE_ASKED

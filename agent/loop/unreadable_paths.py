@@ -13,8 +13,8 @@ class UnreadablePaths:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, tracker: Tracker) -> None:
-        """Logs each path that the last look through the patterns could not read, unless the look
-        before it could not read the path either.
+        """Logs each path that the last look through the patterns could not read, but that the look
+        before could read.
         """
         found = {
             (topic, path): reason

@@ -1,4 +1,4 @@
-"""Lines to columns: one parser for each type of source.
+"""Parses lines into columns, with one parser for each type of source.
 
     lines (pa.BinaryArray) -> parser.parse(lines, now_ms) -> Parsed
                                   raw     the line is one string field
@@ -7,11 +7,12 @@
 
 A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So the
 result for a line never depends on other lines, nor on the time at which the line is parsed again. A
-line that does not fit becomes a Reject with a reason from a closed set. It is never dropped, and
-never raises an error.
+line that does not fit becomes a Reject with a reason from a closed set. Such a line is never
+dropped, and never raises an error.
 
-Reading order: framing (where each record begins and ends), lines (bytes to Arrow), parser (what a
-parser is), timestamps (event times), then raw, regex, json_lines; replacing (wraps one of these
-three parsers, for lines that are not UTF-8), derived (a schema for sources that name none).
-`skidway.agent.batches.recipe` picks the parser of a source.
+Read the modules in this order: framing (where each record begins and ends), lines (bytes to Arrow),
+parser (the interface of parsers), timestamps (event times), and the parsers raw, regex and
+json_lines. Then come replacing, which wraps one of these three parsers for lines that are not
+UTF-8, and derived, which makes a schema for sources that name none. `skidway.agent.batches.recipe`
+picks the parser of a source.
 """

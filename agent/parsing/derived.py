@@ -1,12 +1,13 @@
-"""The schema of a source that names no schema. Its fields are strings, except the field of the
-parsed time.
+"""Derives the schema of a source that names no schema. Its fields are strings, except the field of
+the parsed time.
 
 raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as
         timestamp-millis in a field `timestamp` (`event_time` if a group is named `timestamp`)
 
 With `on_error: replace`, both schemas also have the mark (see `replacing`), a boolean field that is
-false by default. So a schema with the mark and one without it are compatible in both directions.
+false by default. Because of this default, schemas with and without the mark are compatible in both
+directions.
 """
 
 from __future__ import annotations

@@ -1,19 +1,20 @@
-"""Lines in bytes: where each record begins and ends. The functions are pure, and remember nothing
-between calls.
+"""Finds where each record (a line) begins and ends in a range of bytes. The functions are pure, and
+remember nothing between calls.
 
     first                 content end   end = next first
       |                       |           |
       a  b  c  d  e  f  g  h  CR  LF      ...
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
-of a range may lack its terminator, because it was read when the file had not changed for
-`idle.flush.ms`. Then the record ends where the range ends. Nothing marks a record without a
-terminator, because its length tells: the record is as long as its value. A range is framed without
-knowledge of other ranges. So it is framed the same way whenever it is read again.
+of a range may lack its terminator, because the agent reads such a line when the file has not
+changed for `idle.flush.ms`. Then the record ends where the range ends. A record without a
+terminator needs no mark, because it is recognised by its length: it is as long as its value. Each
+range is framed without knowledge of other ranges, so it is framed the same way whenever it is read
+again.
 
 Positions here count from the start of the buffer. If a change to this module makes other records of
-the same bytes, FRAMING_VERSION must change. If the agent promised to send a range under another
-version, it does not send the range again as it was.
+the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the
+agent does not send it again unchanged.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ import numpy.typing as npt
 FRAMING_VERSION = 1
 
 READ_BYTES = 1 << 20
-"""Bytes read at once. A line that does not end within this many bytes is over-long, whatever the
-settings say.
+"""How many bytes are read at once. A line that does not end within this many bytes is over-long,
+whatever the settings say.
 """
 
 LF = 10
@@ -51,14 +52,15 @@ class Frames:
 
     @property
     def length(self) -> Int64s:
-        """Bytes of each record, terminator included."""
+        """The number of bytes of each record, with its terminator."""
         return self.end - self.first
 
 
 def frame(data: bytes, range_ends: Int64s) -> Frames:
-    """The records of one or more ranges that lie one after the other in `data`.
+    """The records of one or several ranges, which lie one after the other in `data`.
 
-    range_ends: where each range ends, rising; the last one is len(data). No record crosses an end.
+    range_ends: where each range ends, in rising order; the last element is len(data). No record
+    crosses the end of a range.
     """
     array = np.frombuffer(data, np.uint8)
     end = np.flatnonzero(array == LF).astype(np.int64) + 1
@@ -76,5 +78,5 @@ def frame(data: bytes, range_ends: Int64s) -> Frames:
 
 
 def whole_records_end(data: bytes) -> int:
-    """Where the last terminated line in `data` ends; 0 if no line is terminated."""
+    """The position at which the last terminated line in `data` ends; 0 if no line is terminated."""
     return data.rfind(b"\n") + 1

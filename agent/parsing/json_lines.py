@@ -1,9 +1,11 @@
-"""Lines that are one JSON object each; its members are the fields of the schema.
+"""Parses lines that are one JSON object each. The members of the object are the fields of the
+schema.
 
-A member without a field in the schema is left out. If a field has no member, it takes its default,
-or null if it may be null. Values must have the field's type: a string is not turned into a number,
-and a fraction is not turned into an integer. The value of a timestamp field is a number, as Avro
-stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are refused.
+A member without a field in the schema is left out. If the object has no member for a field, the
+field takes its default, or null if it may be null. Values must have the field's type: a string is
+not turned into a number, and a fraction is not turned into an integer. The value of a timestamp
+field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are
+refused.
 
 Each line is decoded by itself, so that the result never depends on the lines beside it.
 """
@@ -96,7 +98,7 @@ class JsonParser:
         now_ms: int,
         rejects: list[Reject],
     ) -> Int64s:
-        """The event times. Rejects each line that has a time which does not fit the format."""
+        """The event times of the lines. Rejects each line whose time does not fit the format."""
         if self._time_format is None:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
@@ -112,8 +114,8 @@ class JsonParser:
 def _objects(
     texts: Sequence[str | None], rejects: list[Reject]
 ) -> tuple[list[int], list[dict[str, Any]]]:
-    """The rows and values of those texts that are JSON objects. A text that is None belongs to a
-    line that was rejected before.
+    """The rows and values of the texts that are JSON objects. If a text is None, its line was
+    rejected before.
     """
     rows: list[int] = []
     objects: list[dict[str, Any]] = []
@@ -136,12 +138,12 @@ def _objects(
 
 def _is_shallow(text: str) -> bool:
     """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse to this depth,
-    whichever code calls the decoder.
+    however deep the stack of its caller is.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    for char in text:  # brackets in strings count, too: better refuse an odd line than crash
+    for char in text:  # counts brackets in strings, too: better reject an odd line than crash
         if char in "[{":
             depth += 1
             deepest = max(deepest, depth)
@@ -162,7 +164,7 @@ _DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
 
 
 def _joined(values: list[Any]) -> str | None:
-    """The members that make up a time, joined to one text; None if a member is missing or null."""
+    """The members that form a time, joined to one text; None if a member is missing or null."""
     if any(value is None for value in values):
         return None
     return " ".join(value if type(value) is str else json.dumps(value) for value in values)
@@ -171,7 +173,7 @@ def _joined(values: list[Any]) -> str | None:
 def _strings(texts: list[str | None]) -> pa.StringArray:
     try:
         return pa.array(texts, pa.string())
-    except ValueError:  # a text with half of a surrogate pair can be no time
+    except ValueError:  # a text with half of a surrogate pair is no time
         return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
             pa.string()
         )
@@ -181,8 +183,8 @@ def _strings(texts: list[str | None]) -> pa.StringArray:
 
 
 def _column(values: list[Any], field: pa.Field, now_ms: int) -> tuple[pa.Array, list[int]]:
-    """(the values in the field's type, the indexes of the values that do not fit). Values that do
-    not fit are null in the array.
+    """Returns the values in the field's type, and the indexes of the values that do not fit. These
+    values are null in the array.
     """
     unfit: list[int] = []
     if types.is_timestamp(field.type):
@@ -216,7 +218,7 @@ def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[p
 
 
 def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
-    """Strings become numbers in the type's unit, or _UNFIT if they are no times."""
+    """Turns strings into numbers in the type's unit, or into _UNFIT if they are no times."""
     places = [index for index, value in enumerate(values) if type(value) is str]
     if not places:
         return values
@@ -228,8 +230,8 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
 
 
 def _plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types whose values fit `kind`. _MISSING and _UNFIT have the type `object`, which
-    is never among these types, so `_column` looks at them one by one.
+    """The Python types whose values fit `kind`. The type `object` is never among them. It is the
+    type of _MISSING and _UNFIT, so `_column` handles these two values one by one.
     """
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):

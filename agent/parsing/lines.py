@@ -1,4 +1,4 @@
-"""Makes an Arrow column of the records' bytes, cut out of the buffer that was read."""
+"""Makes an Arrow column of the records, whose bytes are cut out of the buffer that was read."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skidway.agent.parsing.framing import Frames, Int64s
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
-    """The value of every record: its bytes without the terminator."""
+    """The value of every record, that is, its bytes without the terminator."""
     if len(frames) == 0:
         return pa.array([], pa.binary())
     terminators = frames.end - frames.content_end
@@ -27,9 +27,9 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
     """data[first[i]:end[i]] for every i. The slices must come in rising order and not overlap.
-    Their starts and ends become the offsets of an array, so the elements of the array are, by
-    turns, a slice and the bytes up to the next slice. To take every other element of this array is
-    the cheapest way to cut many slices out of one buffer.
+    Their starts and ends become the offsets of an array, in which each slice is followed by the
+    bytes between it and the next slice. Taking every second element of this array is the cheapest
+    way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:
@@ -41,8 +41,8 @@ def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
 
 
 def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
-    """(the values as strings, the rows whose values are not UTF-8). Among the strings, these rows
-    are null.
+    """Returns the values as strings, and the rows whose values are not UTF-8. The strings of these
+    rows are null.
     """
     try:
         return values.cast(pa.string()), np.empty(0, np.int64)
@@ -56,9 +56,9 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
 
 
 def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
-    """(the values with U+FFFD in place of bytes that are not UTF-8, the rows in which bytes were
-    replaced). If bytes begin a character and do not complete it, all these bytes together become
-    one U+FFFD, as Unicode recommends.
+    """Returns the values with U+FFFD in place of bytes that are not UTF-8, and the rows in which
+    bytes were replaced. If a character is begun but not complete, all its bytes together become one
+    U+FFFD, as Unicode recommends.
     """
     _, bad = text(values)
     if not len(bad):
@@ -70,7 +70,7 @@ def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
 
 
 def sizes(values: pa.BinaryArray) -> Int64s:
-    """Bytes of each value of an array without nulls."""
+    """The number of bytes of each value of an array without nulls."""
     bounds = np.frombuffer(values.buffers()[1], np.int32)
     return np.diff(bounds[values.offset : values.offset + len(values) + 1]).astype(np.int64)
 

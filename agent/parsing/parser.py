@@ -12,8 +12,8 @@ import pyarrow as pa
 Int64s = npt.NDArray[np.int64]
 
 NO_TIME: Final = np.int64(-(1 << 63))
-"""In `Parsed.event_ms`: the line has no event time. The time at which it was read is used
-instead.
+"""This value in `Parsed.event_ms` says that the line has no event time. The time at which the line
+was read is used instead.
 """
 
 NO_MATCH: Final = "no-match"
@@ -29,7 +29,9 @@ DETAIL_CHARACTERS_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line that does not fit: its row among the given lines, one of REASONS, and a sentence."""
+    """A line that does not fit. row: its index among the given lines. reason: one of REASONS.
+    detail: a sentence.
+    """
 
     row: int
     reason: str
@@ -38,11 +40,11 @@ class Reject:
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """What became of lines.
+    """The rows and rejects that a parser made of lines.
 
-    rows: for each row of `batch` the index of its line, rising. event_ms: for each row of `batch`
-    the event time of its line; NO_TIME if the line has none. rejects: the other lines, in any
-    order.
+    rows: for each row of `batch` the index of its line, in rising order. event_ms: for each row of
+    `batch` the event time of its line; NO_TIME if the line has none. rejects: the other lines, in
+    any order.
     """
 
     rows: Int64s
@@ -55,5 +57,5 @@ class Parser(Protocol):
     """A compiled parser."""
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
-        """Parses lines; each becomes either a row or a reject."""
+        """Parses lines. Each line becomes either a row or a reject."""
         ...

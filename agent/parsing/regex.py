@@ -1,9 +1,10 @@
-r"""Parses lines with a regular expression (RE2). It must match the whole line; its named groups are
-the fields.
+r"""Parses lines with a regular expression (RE2). The expression must match the whole line, and its
+named groups are the fields.
 
-Groups are strings. If the field that a group fills is a number or a boolean in the schema, the
-string is converted; if that fails, the line is rejected. A group that took no part in the match is
-the empty string. If the field is not a string and may be null, an empty string becomes null.
+Groups are strings. If a group's field is a number or a boolean in the schema, the string is
+converted, and a line whose string cannot be converted is rejected. A group that took no part in the
+match is the empty string. In a field that is not a string and may be null, an empty string becomes
+null.
 """
 
 from __future__ import annotations
@@ -163,8 +164,8 @@ def _check_type(field: pa.Field) -> None:
 
 
 def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.ndarray | None]:
-    """(the column in the field's type, the rows that cannot be converted). These rows are null in
-    the column.
+    """Returns the column in the field's type, and the rows that cannot be converted. These rows are
+    null in the column.
     """
     if types.is_string(field.type):
         return column, None
@@ -180,7 +181,7 @@ def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nd
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
     """Marks the values that cannot be converted. Halves the column again and again, so that a few
-    such values among many are found with few casts.
+    unfit values among many are found with few casts.
     """
     try:
         column.cast(target)

@@ -1,8 +1,8 @@
-"""A parser for lines that are perhaps not UTF-8. It replaces invalid bytes, and marks the record.
+"""A parser for lines that may not be UTF-8. It replaces invalid bytes, and marks the record.
 
-The mark is a boolean field of the schema, because fields reach HDFS and headers do not. The mark is
-true if bytes of the line were replaced. A U+FFFD that the line itself contained does not make the
-mark true.
+The mark is a boolean field of the schema, because fields of a record reach HDFS, but record headers
+do not. The mark is true if bytes of the line were replaced. A U+FFFD that the line itself contained
+does not make the mark true.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ class ReplacingParser:
 
 
 def without_mark(schema: pa.Schema) -> pa.Schema:
-    """The schema without the mark: the fields that a parser fills. Raises ConfigurationRefused if
-    the schema has no field for the mark.
+    """The schema without the mark, that is, with the fields that the other parser fills. Raises
+    ConfigurationRefused if the schema has no field for the mark.
     """
     at = schema.get_field_index(MARK)
     if at < 0 or not types.is_boolean(schema.field(at).type):

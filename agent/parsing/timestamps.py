@@ -1,21 +1,21 @@
 """Parses event times as strptime does, but a whole column at once, in NumPy.
 
-Formats are Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and %%,
-with Python's rules: white space stands for one or more blanks, numbers may lack their leading zero,
-upper and lower case do not differ, names are English, and a leap second (:60) is the second after
-:59. One rule differs: each number takes as many digits as it may have. So adjacent numbers (%y%m%d)
-need their leading zeros, while Python would guess which number lacks its zero. Three names stand
-for formats that have no directive: `rfc3339` (fraction and zone may be missing), `epoch` (seconds,
-with or without a fraction) and `epoch_ms`.
+Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and
+%%. Python's rules apply: white space stands for one or more blanks, numbers may lack their leading
+zero, upper and lower case do not differ, names are English, and a leap second (:60) is the second
+after :59. One rule differs from Python: each number takes as many digits as it may have. So
+adjacent numbers (%y%m%d) need their leading zeros, while Python would guess which number lacks its
+zero. A format can also be one of three names: `rfc3339` (fraction and zone may be missing), `epoch`
+(seconds, with or without a fraction) and `epoch_ms`.
 
-If a format has no year, the year is the latest one in which the time is at most a day after
-`now_ms`, the moment at which the line was read. So a line that is parsed again with the same
-`now_ms` gives the same time. Without %z, times are local to the configured zone. If a change of the
-clocks makes a local time happen twice, the first of the two moments is taken.
+If a format has no year, the latest year is taken in which the time is at most a day after `now_ms`,
+the moment at which the line was read. So a line that is parsed again with the same `now_ms` gives
+the same time. Without %z, times are local times of the configured zone. If a local time happens
+twice because clocks were changed, the first of the two moments is taken.
 
 The column becomes a matrix of characters with one row per value. Every directive is read in all
-rows at once. The next directive begins at some place in each row. While this place is the same in
-all rows, it is kept as one number; otherwise it is kept as one number per row.
+rows at once. As long as the next directive begins at the same place in all rows, this place is kept
+as one number. Otherwise it is kept as one number per row.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ WIDTH_MAX = 80
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-_GUESSES = 10  # from next year back to a 29 February, at most 8 years ago
+_GUESSES = 10  # from next year back to the last 29 February, at most 8 years ago
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
 _MONTHS = (
@@ -62,8 +62,8 @@ class TimeFormat:
         self._epoch_unit_ms = {"epoch": 1000, "epoch_ms": 1}.get(format, 0)
 
     def parse(self, values: pa.StringArray, now_ms: int) -> tuple[Int64s, Bools]:
-        """(ms since 1970 UTC, which rows have a time). Nulls have no time. In rows without a time,
-        the ms are undefined.
+        """Returns the ms since 1970 UTC, and which rows have a time. Nulls have no time. In rows
+        without a time, the ms are undefined.
         """
         matrix, width = _matrix(values)
         scan = _Scan(matrix, width)
@@ -100,14 +100,14 @@ class TimeFormat:
         if self._has_zone:
             return local_ms - scan.get("zone_ms")
         zoned = local_ms if self._zone is UTC else local_ms - _zone_offsets(self._zone, local_ms)
-        if "zone_given" in scan.found:  # in rfc3339, some rows may name a zone, others not
+        if "zone_given" in scan.found:  # in rfc3339, some rows may name a zone, and others not
             return np.where(scan.get("zone_given") > 0, local_ms - scan.get("zone_ms"), zoned)
         return zoned
 
 
 @dataclass(slots=True)
 class _Scan:
-    """Where each row is being read, and what was found in it so far."""
+    """The place at which each row is being read, and the values that were found in it so far."""
 
     matrix: npt.NDArray[np.uint8]  # rows x (WIDTH_MAX + a margin of zeros)
     width: Int64s  # characters of each row
@@ -278,8 +278,8 @@ def _fraction(scan: _Scan, digits: int = 6) -> None:
 
 
 def _name(name: str, words: tuple[str, ...], *, whole: bool) -> _Step:
-    """Reads the name of a month or weekday. Its first three letters tell which one it is; then the
-    rest must fit.
+    """Reads the name of a month or weekday. The first three letters decide which name it is. With
+    `whole`, the other letters must match that name, too.
     """
     codes = np.array([_code(word) for word in words])
     order = np.argsort(codes)
@@ -316,7 +316,7 @@ def _half_day(scan: _Scan) -> None:
 
 
 def _utc_offset(scan: _Scan) -> None:
-    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS. A minus sign may stand in place of the plus sign."""
+    """Reads Z, +HHMM, +HH:MM or +HH:MM:SS. There may be a minus sign in place of the plus sign."""
     sign = scan.char(0)
     zulu = sign == ord("Z")
     signed = (sign == ord("+")) | (sign == ord("-"))
@@ -432,7 +432,7 @@ def _time_of_day(scan: _Scan) -> Int64s:
 
 
 def _days(scan: _Scan, year: Int64s) -> tuple[Int64s, Bools]:
-    """(days since 1970-01-01, whether the day exists)."""
+    """Returns the days since 1970-01-01, and whether each day exists."""
     if "day_of_year" in scan.found:
         days = _days_of(year, 1, 1) + scan.found["day_of_year"] - 1
         return days, days < _days_of(year + 1, 1, 1)
@@ -457,7 +457,7 @@ def _days_of(year: Int64s, month: int | Int64s, day: int | Int64s) -> Int64s:
 
 
 def _zone_offsets(zone: tzinfo, local_ms: Int64s) -> Int64s:
-    """How far the zone's clocks are ahead of UTC at each local time, in ms."""
+    """By how much the zone's clocks are ahead of UTC at each local time (ms)."""
     slots, where = np.unique(local_ms // _SLOT_MS, return_inverse=True)
     offsets = np.array([_zone_offset(zone, int(slot)) for slot in slots], np.int64)
     return offsets[where] if len(slots) else np.zeros(0, np.int64)
@@ -466,7 +466,7 @@ def _zone_offsets(zone: tzinfo, local_ms: Int64s) -> Int64s:
 def _zone_offset(zone: tzinfo, slot: int) -> int:
     try:
         local = datetime(1970, 1, 1, tzinfo=zone) + timedelta(milliseconds=slot * _SLOT_MS)
-    except OverflowError:  # the row is no date anyway
+    except OverflowError:  # the row has no valid date anyway
         return 0
     offset = local.utcoffset()
     return 0 if offset is None else offset // timedelta(milliseconds=1)
@@ -484,8 +484,8 @@ def _epoch(scan: _Scan, unit_ms: int) -> tuple[Int64s, Bools]:
 
 
 def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
-    """(a row of characters for each value, filled with zeros; how many characters each value
-    has).
+    """Returns a row of characters for each value, padded with zeros, and how many characters each
+    value has.
     """
     _, offsets_buffer, data_buffer = values.buffers()
     count = len(values)

@@ -1,16 +1,17 @@
-"""The agent's one SQLite database: who may open it, what is in it, how it changes.
+"""The agent's one SQLite database: which process may open it, what it contains, and how it changes.
 
     tables      what is stored where
     database    opening, refusing, one transaction a turn
     changes     what one transaction writes, gathered before it begins
     renewal     new file ids for an adopted state that was an older copy
 
-WAL with synchronous=FULL: once a commit has returned, it survives a power loss. The database is
-first made completely under another name, and then renamed. So an empty or half-made database is a
-sign of damage, not of a first start. The agent refuses it with an error message and never starts
-over by itself. The rows that decide what is read or sent again have a checksum, because SQLite
-notices damaged pages, but not changed values.
+The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss. A
+new database is first made completely under another name, and then renamed. So an empty or half-made
+database is a sign of damage, not of a first start. The agent refuses such a database with an error
+message, and never starts over by itself. The rows that decide what is read or sent again have a
+checksum, because SQLite notices damaged pages, but not changed values.
 
-A full disk is no damage. The transaction is rolled back, kept in memory, and tried again. Until it
-succeeds, nothing is read, and nothing that the transaction promises is sent.
+A full disk does not damage the database. The transaction is rolled back, kept in memory, and tried
+again. Until the transaction succeeds, the agent reads nothing, and sends nothing that the
+transaction promises.
 """

@@ -1,5 +1,5 @@
-"""What one transaction writes. It is gathered before the transaction begins, so that the whole
-transaction can be tried again.
+"""The statements of one transaction. They are gathered before the transaction begins, so that the
+whole transaction can be tried again.
 """
 
 from __future__ import annotations
@@ -25,13 +25,15 @@ from skidway.kafka.types import TopicPartition
 Row = tuple[Any, ...]
 
 SINCE: Final = "since "
-"""Prefix of the keys of the table `meta` that say when the agent first started with a topic."""
+"""The prefix of the keys of the table `meta` under which the time of the agent's first start with
+each topic is kept.
+"""
 
 LEFT: Final = "last_words"
 """The key of `meta` for the topics that have a last word (see `LastWord`)."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the last message that was numbered before an operator adopted the state
+"""The key of `meta` for the number of the last message before an operator adopted the state
 (`skidway agent state adopt`).
 """
 
@@ -58,9 +60,9 @@ checksum = excluded.checksum
 
 
 class LastWord(NamedTuple):
-    """The seal that is a topic's last word: after it, the audit waits for no more of the agent's
-    lines. wall_ms: the wall time up to which the seal vouches for the files. at: the number of the
-    agent's last delta when it noted this time.
+    """The seal that is a topic's last word. After this seal, the audit waits for no more lines of
+    the agent. wall_ms: the wall time up to which the seal vouches for the files. at: the number of
+    the agent's last delta at the moment when it noted this time.
     """
 
     epoch: int
@@ -68,9 +70,9 @@ class LastWord(NamedTuple):
     at: int
 
 
-# 27 methods: one for each kind of row.
+# The class has 27 methods, at least one for each kind of row.
 class Changes:
-    """Gathers statements in the order of the calls. No method here writes to the database."""
+    """Gathers statements in the order of the calls. The methods do not write to the database."""
 
     def __init__(self) -> None:
         self.statements: list[tuple[str, list[Row]]] = []
@@ -95,13 +97,13 @@ class Changes:
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
-        """Sets (epoch, number) of the last message that the state knew when it was adopted. None:
-        the agent has been started since the adoption.
+        """Sets the epoch and the number of the last message before the state was adopted. With
+        None, deletes them, because the agent has been started since the adoption.
         """
         self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:
-        """Deletes the offsets and floors of a topic that was made again."""
+        """Deletes the offsets and floors of a topic that was deleted and made again."""
         self._do("DELETE FROM offsets WHERE topic = ?", (topic,))
         self._do("DELETE FROM floors WHERE topic = ?", (topic,))
 
@@ -111,16 +113,18 @@ class Changes:
         self._do("INSERT OR REPLACE INTO offsets VALUES (?, ?, ?)", *rows)
 
     def put_floors(self, floors: Iterable[tuple[TopicPartition, str, int]]) -> None:
-        """Sets floors: (partition, its topic's id, offset below which no intent has a record)."""
+        """Sets floors, each as (partition, its topic's id, offset below which no intent has a
+        record).
+        """
         rows = [(tp.topic, tp.partition, topic_id, floor) for tp, topic_id, floor in floors]
         self._do("INSERT OR REPLACE INTO floors VALUES (?, ?, ?, ?)", *rows)
 
     def put_files(self, files: Iterable[TrackedFile]) -> None:
-        """Sets the durable part of each given file."""
+        """Writes the durable facts about each given file."""
         self._do(_PUT_FILE, *[file_row(file) for file in files])
 
     def forget_files(self, files: Iterable[int]) -> None:
-        """Deletes file ids from which nothing can come any more."""
+        """Deletes file ids from which no more records or losses can come."""
         self._do("DELETE FROM files WHERE file = ?", *[(file,) for file in files])
 
     def put_unopened(self, files: Iterable[UnopenedFile]) -> None:
@@ -130,7 +134,7 @@ class Changes:
         self._do("INSERT INTO unopened VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", *rows)
 
     def put_recipe(self, recipe: Recipe) -> None:
-        """Adds a recipe that intents are about to name."""
+        """Adds a recipe before the first intents that name it."""
         row = (recipe.fingerprint, recipe.to_json())
         self._do("INSERT OR IGNORE INTO recipes VALUES (?, ?)", row)
 
@@ -147,7 +151,7 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets, for each given bucket (a span of event time), the sums of everything that was
+        """Sets, for each given bucket (a span of event time), the sums of all records that were
         counted since the last delta (a message with counts).
         """
         self._do(
@@ -159,22 +163,22 @@ class Changes:
         )
 
     def clear_sums(self) -> None:
-        """Deletes all sums: they are in deltas now."""
+        """Deletes all sums, because they are in deltas now."""
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
         """Deletes all numbers that `put_touched` set. The bucket size or the epoch is new, so no
-        delta names any of the new buckets yet.
+        delta has counts of the new buckets yet.
         """
         self._do("DELETE FROM touched", ())
 
     def put_touched(self, touched: Iterable[tuple[BucketKey, int]]) -> None:
-        """Sets, for each bucket, the number of the last delta that names the bucket."""
+        """Sets, for each bucket, the number of the last delta with counts of the bucket."""
         rows = [(*source_row(source), bucket, number) for (source, _, bucket), number in touched]
         self._do("INSERT OR REPLACE INTO touched VALUES (?, ?, ?, ?, ?, ?)", *rows)
 
     def put_loss(self, loss: Loss, declared_ms: int) -> None:
-        """Adds a range that was declared lost or uncertain; it goes into the next delta."""
+        """Adds a range that was declared lost or uncertain. The next delta will contain it."""
         row = (
             *source_row(loss.source),
             loss.file,
@@ -198,8 +202,8 @@ class Changes:
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes each loss that is in a delta, if its file id is forgotten. Nothing can declare
-        such a loss again.
+        """Deletes each loss that is in a delta, if its file id is forgotten, because such a loss
+        cannot be declared again.
         """
         self._do(
             "DELETE FROM losses WHERE number IS NOT NULL AND file NOT IN (SELECT file FROM files)",
@@ -209,7 +213,9 @@ class Changes:
     def put_message(
         self, id: int, value: bytes, *, number: int | None = None, file: int | None = None
     ) -> None:
-        """Adds a message for the audit topic: a numbered one, or the announcement of a file id."""
+        """Adds a message for the audit topic: either a numbered message or an announcement of a
+        file id.
+        """
         self._do("INSERT INTO outbox VALUES (?, ?, ?, ?)", (id, number, file, value))
 
     def forget_messages(self, ids: Iterable[int]) -> None:
@@ -275,7 +281,7 @@ def intent_row(intent: Intent) -> Row:
 
 
 def marks_blob(marks: tuple[Mark, ...]) -> bytes:
-    """Marks as bytes: position i64, crc u32, little-endian."""
+    """Encodes marks. Each mark is its position (i64) and its CRC (u32), little-endian."""
     return b"".join(_MARK.pack(*mark) for mark in marks)
 
 

@@ -1,5 +1,5 @@
-"""The database. It is opened or refused, read when the agent starts, and changed by one transaction
-in each turn.
+"""Opens or refuses the agent's database. The agent reads it when it starts, and changes it with one
+transaction in each turn.
 """
 
 from __future__ import annotations
@@ -53,7 +53,9 @@ _DAMAGED_HINT = (
 
 
 class StateFull(SkidwayError):
-    """The database could not grow (a full disk); the whole transaction was rolled back."""
+    """The database could not grow, for example because the disk is full. The whole transaction was
+    rolled back.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +73,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """What the state remembers about a topic."""
+    """What the state keeps about a topic."""
 
     topic_id: str
     sealed_until: int | None
@@ -98,11 +100,13 @@ class StateDatabase:
         self.left = {topic: LastWord(*word) for topic, word in left.items()}
 
     def close(self) -> None:
-        """Closes the connection; what was committed stays."""
+        """Closes the connection. Uncommitted changes are lost."""
         self._connection.close()
 
     def commit(self, changes: Changes) -> None:
-        """Writes all changes or none, durably. Raises StateFull if the disk has no room."""
+        """Writes either all changes or none, and makes them durable. Raises StateFull if the disk
+        has no room.
+        """
         try:
             self._connection.execute("BEGIN IMMEDIATE")
             for statement, rows in changes.statements:
@@ -117,20 +121,20 @@ class StateDatabase:
     # --- what is read at start ----------------------------------------------------------------
 
     def files(self) -> list[TrackedFile]:
-        """Every file id with its durable part, in the order in which the file ids began."""
+        """Every file id with its durable facts, in the order in which the file ids began."""
         return [self._file(row) for row in self._rows("SELECT * FROM files ORDER BY serial")]
 
     def unopened(self) -> list[UnopenedFile]:
-        """Files that were found and could not be opened yet."""
+        """The files that were found but could not be opened yet."""
         return [_unopened(row) for row in self._rows("SELECT * FROM unopened")]
 
     def intents(self) -> list[Intent]:
-        """The intents that the checkpoint has not passed. Each file's intents stand in the order of
-        their bytes.
+        """The intents that the checkpoint has not passed. In the list, each file's intents come in
+        the order of their bytes.
 
-        If an intent was divided, its parts have higher sequence numbers than the intents of later
-        bytes. So the list is first sorted by sequence number. Then each file's intents exchange
-        places with each other, until they stand in the order of their bytes.
+        The list is first sorted by sequence number. But if an intent was divided, its parts have
+        higher sequence numbers than the intents of later bytes. So the intents of each file are
+        then sorted by their bytes, within the places that these intents have in the list.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -162,7 +166,7 @@ class StateDatabase:
         return {topic: TopicState(topic_id, sealed) for topic, topic_id, sealed in rows}
 
     def since(self) -> dict[str, int]:
-        """When the agent first started with each topic (ms)."""
+        """The time (ms) at which the agent first started with each topic."""
         rows = self._rows("SELECT key, value FROM meta")
         return {key[len(SINCE) :]: value for key, value in rows if key.startswith(SINCE)}
 
@@ -172,20 +176,22 @@ class StateDatabase:
         return {TopicPartition(topic, partition): last for topic, partition, last in rows}
 
     def floors(self) -> list[tuple[TopicPartition, str, int]]:
-        """(partition, its topic's id, offset below which no intent has a record)."""
+        """Returns (partition, its topic's id, offset below which no intent has a record) for each
+        floor.
+        """
         rows = self._rows("SELECT topic, partition, topic_id, floor FROM floors")
         return [(TopicPartition(topic, part), id_, floor) for topic, part, id_, floor in rows]
 
     def sums(self) -> list[tuple[BucketKey, Sums]]:
-        """Counts that are in no delta yet."""
+        """The sums of each bucket's records that are in no delta yet."""
         rows = self._rows("SELECT * FROM sums")
         return [
             ((Source(*row[:4]), self.agent, row[4]), Sums(row[5], row[6], row[7])) for row in rows
         ]
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """By bucket: the number of the last delta that names the bucket. Buckets that no delta
-        names are left out.
+        """For each bucket, the number of the last delta with its counts. Buckets without a delta
+        are left out.
         """
         found: dict[BucketKey, int] = {}
         statement = (
@@ -199,8 +205,8 @@ class StateDatabase:
         return found
 
     def losses(self, *, undeclared: bool = False) -> list[Loss]:
-        """The ranges that were declared lost or uncertain. undeclared: only those that are in no
-        delta yet.
+        """The ranges that were declared lost or uncertain. undeclared: whether to return only the
+        ranges that are in no delta yet.
         """
         statement = "SELECT * FROM losses"
         if undeclared:
@@ -294,7 +300,7 @@ def open_state(directory: Path, *, create: bool = True) -> StateDatabase:
 
 
 def create_tables(connection: sqlite3.Connection, machine: str) -> None:
-    """Makes a new state. It has an agent id of its own, and is bound to a machine."""
+    """Makes the tables of a new state, with a new agent id, and binds the state to a machine."""
     connection.executescript(TABLES)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")
@@ -312,8 +318,8 @@ def check_machine(state: StateDatabase, machine: str) -> None:
 
 
 def _create_file(path: Path) -> None:
-    """Makes the whole database under another name, then renames it, so that half a database never
-    has the right name.
+    """Makes the whole database under another name, and then renames it. So a half-made database
+    never has the right name.
     """
     new = path.with_name(f"{path.name}.new")
     try:

@@ -1,4 +1,6 @@
-"""What is stored where. Positions count bytes; offsets count records; times are ms since 1970."""
+"""The tables of the database. Positions count bytes, offsets count records, and times are ms since
+1970.
+"""
 
 from __future__ import annotations
 

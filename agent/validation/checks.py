@@ -1,4 +1,4 @@
-"""`skidway agent validate`: what can be said about a configuration before it runs.
+"""`skidway agent validate`: the checks of a configuration that are possible before the agent runs.
 
 `check_settings` needs neither broker nor registry. `agent run` also begins with `check_settings`.
 `try_sources` parses lines of the files on this host. If a schema is only in the registry,
@@ -22,8 +22,8 @@ from skidway.schemas.client import RegistryClient, RegistryRefused
 
 
 def check_settings(settings: AgentSettings) -> None:
-    """Raises ConfigurationRefused if a source cannot work. If only the registry has a schema, the
-    schema is not checked.
+    """Raises ConfigurationRefused if a source cannot work. A schema that is only in the registry is
+    not checked.
     """
     for source in settings.sources:
         try:
@@ -35,9 +35,7 @@ def check_settings(settings: AgentSettings) -> None:
 def try_sources(
     settings: AgentSettings, host: Host, registry: RegistryClient, lines_max: int
 ) -> list[Trial]:
-    """What each source's parser makes of the lines in the source's files. Raises
-    ConfigurationRefused.
-    """
+    """Tries each source's parser on lines of the source's files. Raises ConfigurationRefused."""
     found = []
     for source in settings.sources:
         try:

@@ -1,4 +1,4 @@
-"""What `skidway agent validate` prints about the lines that it tried."""
+"""Makes the output of `skidway agent validate` about the lines that it tried."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
 
 
 def render(trials: Sequence[Trial]) -> str:
-    """The result for people: each source, and examples of what does not fit."""
+    """The result for people: each source, with examples of lines that do not fit."""
     return "".join(f"{line}\n" for each in trials for line in _of_source(each))
 
 
 def refusal(trials: Sequence[Trial], share_max: float) -> str | None:
-    """Why the configuration should not run; None if nothing speaks against it."""
+    """Why the agent should not run with this configuration; None if there is no such reason."""
     refused = [each.topic for each in trials if each.share > share_max]
     if not refused:
         return None

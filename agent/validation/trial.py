@@ -1,8 +1,8 @@
-"""What a source's parser makes of the first and last lines of its files, for `agent validate`.
+"""Tries a source's parser on the first and last lines of the source's files, for `agent validate`.
 
-The lines go through the press, which makes batches of lines in a running agent, too. Here the
-batches are neither sent nor kept. The last lines are tried because a format may change in the
-middle of a file.
+The lines go through the same press that makes batches of lines in a running agent. Here the batches
+are neither sent nor kept. The last lines are tried because a format may change in the middle of a
+file.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ BUCKET_MS: Final = 60_000
 @dataclass(frozen=True, slots=True)
 class Misfit:
     """A line that does not fit. line: the line's number in the file, from 1; None if it is one of
-    the last lines. first: the byte where the line begins. text: the line's beginning.
+    the last lines. first: the position at which the line begins. text: the line's first characters.
     """
 
     path: str
@@ -44,8 +44,8 @@ class Misfit:
 
 @dataclass(slots=True)
 class Trial:
-    """What was found out about a source. replaced: how many lines fit because invalid bytes in them
-    were replaced. untried: why no line was tried; None if lines were tried.
+    """The result for one source. replaced: how many lines fit because invalid bytes in them were
+    replaced. untried: why no line was tried; None if lines were tried.
     """
 
     topic: str
@@ -70,7 +70,9 @@ class Trial:
 
 
 def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
-    """The files of a source, newest first, and a trial of the source with no lines tried yet."""
+    """Returns the files of a source, newest first, and a `Trial` in which no lines have been tried
+    yet.
+    """
     exclude = tuple(source.exclude)
     scan = host.scan([Pattern(path, exclude) for path in source.paths])
     found = sorted(scan.found, key=lambda each: each.changed_ns, reverse=True)
@@ -79,7 +81,7 @@ def find(source: SourceSettings, host: Host) -> tuple[list[Found], Trial]:
 
 def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: int) -> None:
     """Tries the newest files: at most lines_max first lines and lines_max last lines of each file.
-    Adds to `trial` also the files that cannot be read.
+    Also adds the files that cannot be read to `trial`.
     """
     for each in files[:FILES_MAX]:
         try:
@@ -103,8 +105,8 @@ def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: i
 
 
 def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
-    """(the first whole lines of a file, the position at which they end). A last line that is still
-    being written is left out, unless it is the only line.
+    """Returns the first whole lines of a file, and the position at which they end. A last line that
+    may still be written to is left out, unless it is the only line.
     """
     end = 0
     for _ in range(lines_max):
@@ -118,8 +120,8 @@ def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
 
 
 def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
-    """(the position at which the returned lines begin, the last whole lines). Leaves out lines that
-    begin before the position `behind`.
+    """Returns the position at which the returned lines begin, and the last whole lines. Leaves out
+    lines that begin before the position `behind`.
     """
     at = behind - begin if behind >= begin else tail.find(b"\n") + 1
     end = tail.rfind(b"\n") + 1

@@ -1,4 +1,5 @@
-"""Values that the agent's packages hand to each other, and all that is known about one file.
+"""The values that the agent's packages hand to each other, and the class for all that is known
+about one file.
 
 identity   what makes a host this host and a file this file: fingerprint, guard, marks
 intents    which bytes of a file are promised to be sent, and as what

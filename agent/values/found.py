@@ -1,19 +1,19 @@
-"""A file as a look at its path finds it, before anything is known about it."""
+"""A file as a look at its path finds it, before the agent compares it with the known files."""
 
 from __future__ import annotations
 
 from typing import Final, NamedTuple
 
 UNMEASURED: Final = -1
-"""The size of a compressed file while nobody knows how many plain bytes it holds."""
+"""The size of a compressed file whose plain bytes are not counted yet."""
 
 DAMAGED: Final = -2
 """The size of a compressed file that cannot be decompressed."""
 
 
 class FileKey(NamedTuple):
-    """Identifies a file's bytes, whatever its name is. Numbers from 2^63 on become negative,
-    because they are stored as signed numbers.
+    """Identifies a file by device and inode, whatever its name is. Numbers from 2^63 on become
+    negative, because they are stored as signed numbers.
     """
 
     device: int
@@ -21,12 +21,12 @@ class FileKey(NamedTuple):
 
 
 class Found(NamedTuple):
-    """A file that a path leads to.
+    """A file to which a path leads.
 
-    real_path: where the file lies, which differs from `path` if `path` leads through a link.
-    changed_ns, born_ns: as in the `Status` of files/host. size: for a compressed file, the size of
-    its plain bytes; UNMEASURED until the file was opened and measured, and DAMAGED if it cannot be
-    decompressed.
+    real_path: the path with all links followed; it differs from `path` if `path` leads through a
+    link. changed_ns, born_ns: as in the `Status` of files/host. size: for a compressed file, the
+    size of its plain bytes; UNMEASURED until the file was opened and measured, and DAMAGED if it
+    cannot be decompressed.
     """
 
     path: str
@@ -43,9 +43,9 @@ class Found(NamedTuple):
 
 
 class UnopenedFile(NamedTuple):
-    """A file that could not be opened yet, as it was last seen. base: the path that a rotated file
-    had before the rotation; None if the file is not rotated. may_begin: as in the `Sighting` of
-    files/sighting.
+    """A file that could not be opened yet, as the last look found it. base: the path that a rotated
+    file had before the rotation; None if the file is not rotated. may_begin: as in the `Sighting`
+    of files/sighting.
     """
 
     topic: str

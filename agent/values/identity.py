@@ -1,16 +1,16 @@
-"""What makes a host this host and a file this file.
+"""Identifies hosts and files.
 
-The agent knows a file by device and inode, as long as these still lead to the bytes that were read.
-The bytes are the proof. The agent keeps three pieces of evidence, all made of bytes that it read
-before its position in the file:
+The agent recognises a file by device and inode, but only the file's bytes prove that it is the file
+that was read. So the agent keeps three pieces of evidence about the bytes before its position in
+the file:
 
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of everything before it), denser towards the end
 
-The fingerprint and the guard are checked before anything is read. If one of them does not match,
-the file is not the file that was read. It gets a new id, and the marks tell from which position on
-its bytes are new.
+The fingerprint and the guard are checked before more of the file is read. If one of them does not
+match, the file is not the file that was read. It gets a new id, and the marks show from which
+position on its bytes are new.
 """
 
 from __future__ import annotations
@@ -35,17 +35,19 @@ PROOF_BYTES: Final = 1 << 20
 _MACHINE_IDS = (Path("/etc/machine-id"), Path("/var/lib/dbus/machine-id"))
 
 Read = Callable[[int, int], bytes]
-"""A function of (count, position): at most `count` bytes of the file from the position on."""
+"""A function of (count, position) that returns at most `count` bytes of the file from the position
+on.
+"""
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63, because it is stored as a signed number everywhere."""
+    """A random id, above 0 and below 2^63, because all stores keep it as a signed number."""
     return secrets.randbits(ID_BITS) or 1
 
 
 def machine_id() -> str:
-    """An id that never changes on this machine and differs on every other machine. If there is no
-    such id, the host name.
+    """An id that never changes on this machine and differs on every other machine. If the machine
+    has no such id, returns the host name.
     """
     for path in _MACHINE_IDS:
         try:
@@ -80,8 +82,8 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """Proof that a file's bytes before `position` are those that were read. same_beginning: whether
-    the file's first bytes may still be those that were read.
+    """Proof that a file's bytes before `position` are the bytes that were read. same_beginning:
+    whether the file's first bytes may still be the bytes that were read.
     """
 
     position: int
@@ -96,7 +98,7 @@ def fingerprint_of(read: Read, length: int) -> Fingerprint:
 
 
 def guard_of(tail: bytes) -> Guard:
-    """The guard at a position; `tail` holds the last bytes before it."""
+    """The guard at a position. tail: the last bytes before this position."""
     data = tail[-GUARD_BYTES:]
     return Guard(len(data), crc_of(data))
 
@@ -104,8 +106,8 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """Why the file cannot be the file that was read up to `position`; None if it can be that
-    file.
+    """The reason why the file cannot be the file that was read up to `position`; None if it can be
+    that file.
     """
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
@@ -121,8 +123,8 @@ def doubt(
 
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
-    """Why the first bytes cannot be the bytes that were read; None if they can be. Checks the
-    highest mark that lies within PROOF_BYTES.
+    """The reason why the first bytes cannot be the bytes that were read; None if they can be these
+    bytes. Checks the highest mark that lies within PROOF_BYTES.
     """
     near = [mark for mark in marks if mark.position <= PROOF_BYTES]
     if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
@@ -131,8 +133,8 @@ def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
 
 
 def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ...]) -> Proven:
-    """Finds the highest mark whose prefix the file still has. The positions of `marks` must rise.
-    Reads no more of the file than is needed.
+    """Finds the highest mark for which the file still has all bytes before the mark. The positions
+    of `marks` must rise. Reads no more of the file than is needed.
     """
     position = crc = 0
     proven = Mark(0, 0)
@@ -152,8 +154,8 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
-    """The proof that a mark gives. The proof also says whether the file's beginning is still the
-    same. If it is the same, bytes after the mark may also be the bytes that were read.
+    """The proof that a mark gives. The proof also says whether the file still has the same
+    beginning. If so, bytes after the mark may be the bytes that were read, too.
     """
     if size < fingerprint.length:
         same = size > 0
@@ -163,8 +165,8 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """The marks, with `mark` added at the end. Marks are dropped so that the gaps between the
-    remaining marks double towards the start of the file.
+    """The marks, with `mark` added at the end. Marks are dropped in such a way that the gaps
+    between the remaining marks double towards the start of the file.
 
     If there are more than MARKS_MAX marks, one of them is dropped. For each mark, the distance
     between its two neighbours is divided by the mark's own distance from the end. The mark with the

@@ -1,11 +1,11 @@
-"""Intents: which bytes of a file are promised to be sent, and by which recipe (the settings and
-schemas that make records of the bytes).
+"""An intent says which bytes of a file the agent promises to send, and by which recipe (the
+settings and schemas that decide which records the bytes become).
 
 An intent is durable before any of its bytes is first sent. It ends at the end of a whole record, so
-that an intent can be cut into records without the bytes of another intent. After a crash the
-intents that the checkpoint has not passed are sent again by their recipes, if the bytes still have
-their CRC and the program still makes the same records of them. The agent reads on at the end of the
-file's last intent.
+it can be cut into records without the bytes of other intents. After a crash, the agent sends again,
+by their recipes, all intents that the checkpoint has not passed. It does this only if the bytes
+still have their CRC and the program still makes the same records of them. The agent reads on at the
+end of the file's last intent.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Final
 import google_crc32c
 
 GIVEN_UP: Final = b"given up"
-"""The recipe of an intent that an operator gave up (`skidway agent state give-up`)."""
+"""The recipe's name in an intent that an operator gave up (`skidway agent state give-up`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class Intent:
 
 @dataclass(slots=True)
 class Numbers:
-    """Gives sequence numbers to intents. `last` is the highest number in use."""
+    """Gives sequence numbers to intents. last: the highest number in use."""
 
     last: int
 

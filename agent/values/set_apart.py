@@ -1,5 +1,5 @@
 """Byte ranges that are lost, or of which nobody knows whether they were delivered exactly once.
-Each range has a reason.
+Each range comes with the reason for this.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class SetApart:
     """Bytes [first, end) of a file that are lost, or of which nobody knows whether they were
     delivered exactly once.
 
-    end: None if nobody saw where the bytes ended.
+    end: None if the agent does not know where the bytes ended.
     """
 
     tracked: TrackedFile
@@ -27,10 +27,10 @@ class SetApart:
 
 
 class Unseen(NamedTuple):
-    """Files that lay one after the other at the same path. Either nobody read them, or it is
-    unknown whether they were read.
+    """Files that lay one after the other at the same path. The agent did not read them, or may not
+    have read them.
 
-    oldest_ms: a time that is not later than the time of their first line. None if their first line
+    oldest_ms: a time that is not later than the time of the files' first line. None if this line
     cannot be older than the last seal.
     """
 

@@ -1,4 +1,5 @@
-"""One file id and everything known about it. Mutable; owned by the agent's loop.
+"""One file id and everything known about it. These values are mutable, and the agent's loop owns
+them.
 
     begin          position                read position              size
       |  set apart or  |  promised, on its way   |   not read yet        |
@@ -7,8 +8,8 @@
 The checkpoint is `position` together with evidence, which shows later whether the file still has
 the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
 or set apart (declared lost or uncertain). The state keeps the checkpoint. The read position is the
-end of the last intent. The state keeps the intents, and with them the read position. Always: begin
-<= position <= read position.
+end of the last intent. The state keeps the intents, and with them the read position. At all times,
+begin <= position <= read position.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from skidway.audit.counts.counts import Counts
 
 
 class FileState(StrEnum):
-    """OPEN: may be read. ENDED: no more is read, and the closure (the message with the file's final
-    length) is not durable yet. CLOSED: the closure is durable.
+    """OPEN: the file may be read. ENDED: the file is not read any more, but the closure (the
+    message with the file's final length) is not durable yet. CLOSED: the closure is durable.
     """
 
     OPEN = "open"
@@ -34,12 +35,13 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """What a file id was announced with. It never changes, with two exceptions: `key` changes if
-    the device gets another number, and `key` and `born_ns` change if the file is compressed.
+    """The values with which a file id was announced. They never change, with two exceptions: `key`
+    changes if the device gets another number, and `key` and `born_ns` change if the file is
+    compressed.
 
-    path: as text for people (a name that is no UTF-8 is escaped). topic_id: the topic's id when the
-    file id began. serial: rises with every file id of this state. born_ns: when the file's inode
-    was made, None if unknown.
+    path: as text for people (bytes that are not UTF-8 are escaped). topic_id: the topic's id when
+    the file id began. serial: a number that rises with every file id of this state. born_ns: when
+    the file's inode was made; None if unknown.
     """
 
     file: int
@@ -86,8 +88,8 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ReadingOutcome:
-    """What becomes of one reading's bytes when its batches are acknowledged; and what is counted
-    then.
+    """How one reading's bytes are accounted for, and which counts are added, when the reading's
+    batches are acknowledged.
     """
 
     delivered_bytes: int
@@ -119,7 +121,9 @@ class Flight:
 
 @dataclass(frozen=True, slots=True)
 class LongLine:
-    """A line that is too long to be read at once. `scanned` of its bytes were looked through."""
+    """A line that is too long to be read at once. scanned: how many of its bytes were searched for
+    the line's end.
+    """
 
     scanned: int
     crc: int
@@ -129,8 +133,8 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """A file whose time of change is no longer `changed_ns`, although its size is the same. since:
-    when this was noticed (s).
+    """Says that a file has another time of change than `changed_ns`, although its size is the same.
+    since: when the agent noticed this (s).
     """
 
     changed_ns: int
@@ -139,11 +143,11 @@ class Written:
 
 @dataclass(slots=True)
 class TrackedFile:
-    """One file id and what is known about it; the module's docstring explains its positions."""
+    """One file id and everything known about it. The module's docstring explains the positions."""
 
     birth: Birth
     checkpoint: Checkpoint
-    location: str  # where the file lies, links followed; empty if the file was deleted
+    location: str  # the file's real path, links followed; empty if the file was deleted
     meant: str = ""  # the path at which a pattern finds the file, or found it before rotation
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
@@ -151,20 +155,21 @@ class TrackedFile:
     announced_ms: int = 0
     length: int | None = None  # the final length, from ENDED on
     changed_ns: int | None = None  # the file's time of change at the last look
+
     # The fields from here on are not durable. They are made anew when the agent starts.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None until they are read
     promised: int = 0  # where the last intent ends; above the read position only during replay
     size: int = 0
-    is_seen: bool = False  # a look has seen the file since the agent started
+    is_seen: bool = False  # whether a look has found the file since the agent started
     grown_at: float = 0.0
     rotated: bool = False
     verified: bool = False
     source: int | None = None  # index of its source; None if no source matches its path
     long_line: LongLine | None = None
     written: Written | None = None
-    is_unwatched: bool = False  # the agent's first look found the file changed
+    is_unwatched: bool = False  # whether the agent's first look found the file changed
     flights: list[Flight] = field(default_factory=list)  # few; an empty deque takes 600 bytes
 
     @property
@@ -179,12 +184,12 @@ class TrackedFile:
 
     @property
     def pending(self) -> int:
-        """How many bytes that the agent has seen are not settled."""
+        """How many of the bytes that the agent has seen are not settled yet."""
         return max(self.bytes_known - self.tally.total, 0)
 
     @property
     def bytes_known(self) -> int:
-        """How many bytes belong to this file id, as far as anybody has seen."""
+        """How many bytes belong to this file id, as far as the agent has seen."""
         if self.length is not None:
             lost_unread = self.tally.lost - self.lost_promised
             return self.length + lost_unread - self.birth.begin
@@ -192,8 +197,8 @@ class TrackedFile:
 
     @property
     def lost_promised(self) -> int:
-        """How many lost bytes lie before the position. They were read before they were lost; all
-        other lost bytes were never read.
+        """How many lost bytes lie before the position. These bytes were read before they were lost.
+        All other lost bytes were never read.
         """
         tally = self.tally
         return self.position - self.birth.begin - (tally.total - tally.lost)
@@ -205,15 +210,16 @@ class TrackedFile:
 
     @property
     def is_unproven(self) -> bool:
-        """Whether bytes before the read position were settled without proof that they are the bytes
-        that were read. The brokers may have these bytes, and so may the host.
+        """Whether bytes before the read position were settled without a proof that they are the
+        bytes that were read. The brokers may have records of these bytes, and the file on the host
+        may still contain them.
         """
         return self.read_position > 0 and not self.last_point.guard.length
 
     @property
     def is_deleted(self) -> bool:
-        """Whether the agent saw that the file lost its last name. Any other file may have its inode
-        now.
+        """Whether the agent saw that the file lost its last name. After that, any other file may
+        get its inode.
         """
         return not self.location
 
@@ -233,16 +239,16 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position over bytes that can no longer be proven to be those that were
-        read.
+        """Moves the read position over bytes for which there is no proof any more that they are the
+        bytes that were read.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
 
     def end(self) -> None:
-        """Ends the file id: no more bytes of it are read, and its length is the end of what was
-        promised.
+        """Ends the file id: no more of its bytes are read, and its length is the end of the
+        promised bytes.
         """
         self.state = FileState.ENDED
         self.length = self.promised

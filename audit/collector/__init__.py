@@ -1,4 +1,4 @@
-"""The collector, `skidway audit run`: follows the audit topics, judges buckets, shows verdicts.
+"""The collector, `skidway audit run`, follows the audit topics, judges buckets and shows verdicts.
 
 roster_file  reads the roster's file, and reads it again when it changes
 judge        judges every bucket again and again, in bounded memory and time

@@ -2,8 +2,8 @@
 health.
 
 The main thread reads the audit topics into the ledger. The web server's thread reads the ledger
-through a connection of its own. Each connection belongs to one thread; the threads share only the
-ledger's file.
+through a connection of its own. Each connection belongs to one thread, so the threads share only
+the ledger's file.
 """
 
 from __future__ import annotations
@@ -136,8 +136,8 @@ def run_collector(settings: AuditSettings, clock: Clock, shutdown: Shutdown) -> 
 
 
 class _Expected:
-    """The policy (what the audit expects) with the roster (the hosts that must report) that is in
-    force now. The main thread owns this object; other threads only read its immutable value
+    """The present policy (what the audit expects), with the present roster (the hosts that must
+    report). The main thread owns this object. Other threads only read its immutable value
     `policy`."""
 
     def __init__(self, settings: AuditSettings, clock: Clock) -> None:
@@ -148,13 +148,14 @@ class _Expected:
         self.policy = settings.policy(() if self._file is None else self._file.entries)
 
     def look(self) -> None:
-        """Puts a changed roster file in force; a bad file changes nothing."""
+        """Reads the roster's file again if it has changed, and then uses the new roster. A bad file
+        changes nothing."""
         if self._file is not None and self._file.look():
             self.policy = self._settings.policy(self._file.entries)
 
     @property
     def problem(self) -> str | None:
-        """Why the roster's file is not in force; None if the file is in force."""
+        """Why the roster's file is not in use; None if the file is in use."""
         return None if self._file is None else self._file.problem
 
 

@@ -1,4 +1,5 @@
-"""Answers for programs that wait for whole hours, such as the loader before it marks an hour.
+"""Answers requests of programs that wait for whole hours, such as the loader before it marks an
+hour as complete.
 
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
@@ -7,9 +8,10 @@
                                                          is not complete here: ask /complete.json
 
 `topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
-With `output=<name>`, the first answer also says up to which message of that output the collector
-has heard. A program must compare this number with what it has published. Only then does the answer
-take all of the program's rows into account.
+With `output=<name>`, the answer of /complete.json also names the newest message of that output that
+the collector has. A program must compare this message with the last message that it published
+itself. Only if the collector has that message does the answer take all rows of the program into
+account.
 """
 
 from __future__ import annotations
@@ -36,12 +38,12 @@ from skidway.clock import Clock
 from skidway.errors import UsageError
 
 HOURS_MAX = 1_000
-"""/hours.json answers for at most this many hours."""
+"""An answer of /hours.json has at most this many hours."""
 
 
 class Hours:
-    """Answers requests from one ledger. blocks: gives the last judgement of each hour, by its
-    start in ms. The caller lets in one request at a time."""
+    """Answers requests from one ledger. blocks: returns the last judgement of each hour, by the
+    hour's start in ms. The caller must make only one request at a time."""
 
     def __init__(
         self,
@@ -83,7 +85,7 @@ class Hours:
 
     def _lossy(self, topic: str, hours: Iterable[int]) -> list[int]:
         """The hours that may have lines of a declared loss. The judgements of buckets do not show
-        all of them, because a bucket in which nothing was counted has no judgement."""
+        all of these hours, because a bucket without counts has no judgement."""
         names, policy, now_ms = with_rejects([topic]), self._policy(), self._now()
         evidence = self._ledger.evidence((now_ms, now_ms), topics_named(names))  # without buckets
         judgements = [
@@ -94,7 +96,7 @@ class Hours:
         return [x for x in hours if any(y.may_have_lost((x, BLOCK_MS)) for y in judgements)]
 
     def _reach(self) -> int:
-        """How many blocks before an hour may have a bucket that reaches into the hour."""
+        """How many blocks before an hour may contain a bucket that ends inside the hour."""
         size = self._ledger.bucket_ms() or BLOCK_MS
         return -(-size // BLOCK_MS) if BLOCK_MS % size else 0
 

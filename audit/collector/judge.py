@@ -1,10 +1,10 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
-Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks, and
-some of the other blocks in turn. So every block is judged again from time to time, and its new
-verdicts take into account what has changed (a late line, a seal, a decision, our clock). The
-standing is the result for all blocks together. Until every block has been judged once, the standing
-says how many blocks have not been judged.
+Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks and some
+older blocks. The older blocks take turns. So every block is judged again from time to time, and its
+new verdicts take changes into account (for example a late line, a seal, a decision, or the time on
+our clock). The standing is the result for all blocks together. Until every block has been judged
+once, the standing says how many blocks have not been judged.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ NEWEST_BLOCKS = 2
 
 NEVER_S, AGAIN_S = 5.0, 0.25
 """After the newest blocks, a step judges older blocks that were never judged, and ends once it has
-taken NEVER_S seconds. If no such block is left before NEVER_S seconds have passed, the step judges
-older blocks again, and ends once it has taken AGAIN_S seconds."""
+taken NEVER_S seconds. If no such block is left, the step judges older blocks again, and ends once
+it has taken AGAIN_S seconds."""
 
 
 class Judge:
-    """Owns the standing of each block. Used by one thread, which also owns the ledger's connection;
-    other threads may only read `blocks`."""
+    """Owns the standing of each block. Only the thread that owns the ledger's connection uses this
+    object; other threads may only read `blocks`."""
 
     def __init__(self, ledger: Ledger, policy: Callable[[], Policy], clock: Clock) -> None:
         self._ledger = ledger
@@ -40,7 +40,8 @@ class Judge:
 
     @property
     def blocks(self) -> dict[int, Standing]:
-        """The last judgement of each block, by the block's start. Any thread may ask."""
+        """The last judgement of each block, by the block's start. Any thread may read this
+        property."""
         return dict(self._parts)
 
     def step(self) -> Standing:

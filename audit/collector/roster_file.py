@@ -1,8 +1,9 @@
 """Watches the roster's file while a program runs, and reads the file again when it has changed. The
 roster says which hosts must report.
 
-A bad file (gone, unreadable, with a mistake in it) changes nothing: the last good roster stays in
-force, the mistake is logged once, and `problem` names the mistake until the file is good again.
+A bad file (missing, unreadable, or with a mistake in it) changes nothing: the program goes on with
+the last good roster, and logs the problem once. `problem` describes it until the file is good
+again.
 """
 
 from __future__ import annotations
@@ -19,16 +20,17 @@ LOOK_EVERY_S = 1.0
 _log = log.get(__name__)
 
 _Stamp = tuple[int, int, int, int]
-"""Device, inode, size and time of change: a rewritten or replaced file has another stamp."""
+"""A stamp consists of device, inode, size and time of change, so a rewritten or replaced file has
+another stamp."""
 
 
 class RosterFile:
-    """A roster's file, read when the program starts and again whenever the file changes. Used by
-    one thread."""
+    """A roster's file. It is read when the program starts, and again whenever the file changes.
+    Only one thread uses this object."""
 
     def __init__(self, path: Path, clock: Clock) -> None:
-        """Raises ConfigurationRefused for a bad file: a program does not start without a good
-        roster."""
+        """Raises ConfigurationRefused for a bad file, because a program does not start without a
+        good roster."""
         self._path = path
         self._clock = clock
         self._stamp = _stamp(path)
@@ -37,15 +39,15 @@ class RosterFile:
         self._look_at = clock.monotonic() + LOOK_EVERY_S
 
     def look(self) -> bool:
-        """Reads a changed file, and says whether the entries have changed. Asks the file system at
-        most once in LOOK_EVERY_S."""
+        """Reads the file if it has changed. Returns whether the entries have changed. Looks at the
+        file at most once in LOOK_EVERY_S."""
         if self._clock.monotonic() < self._look_at:
             return False
         self._look_at = self._clock.monotonic() + LOOK_EVERY_S
         stamp = _stamp(self._path)
         if stamp == self._stamp:
             return False
-        self._stamp = stamp  # set before the file is read, so that a later change is seen
+        self._stamp = stamp  # set before the file is read, so that a later change is noticed
         try:
             entries = read_file(self._path)
         except ConfigurationRefused as error:

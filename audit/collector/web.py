@@ -1,4 +1,4 @@
-"""The dashboard, which shows verdicts as pages and as JSON. It reads the ledger and never writes.
+"""The dashboard shows verdicts as pages and as JSON. It reads the ledger, and never writes to it.
 
     /                 the standing: a sentence on all buckets, and a grid of topics x newest buckets
     /buckets          buckets with every tier's count and the reasons; ?topic= ?until= ?bucket=
@@ -6,8 +6,8 @@
     /index.json, /buckets.json, /agents.json    the same for programs
     /complete.json, /hours.json                 for programs that wait for whole hours, see `hours`
 
-Pages are rendered here, work without JavaScript, and load nothing but /style.css; the content
-security policy allows nothing else. Text from outside is escaped by the templates.
+This module renders the pages. They work without JavaScript and load only /style.css, and the
+content security policy allows nothing else. Text from outside is escaped by the templates.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ from skidway.errors import SkidwayError
 
 PAGE_BUCKETS = 60
 HOSTS_SHOWN = 500
-"""The page shows at most this many hosts, missed hosts first; the JSON has all hosts."""
+"""The page shows at most this many hosts, and shows missed hosts first. The JSON has all hosts."""
 
 WARNED = "warned"
 """The status of a bucket that is complete with a warning."""
@@ -94,11 +94,11 @@ class Shown:
 
 
 class Dashboard:
-    """Answers requests from one ledger. It answers one request at a time, because all requests
-    share the ledger's connection.
+    """Answers requests from one ledger, one request at a time, because all requests share the
+    ledger's connection.
 
-    policy: gives the policy that is in force now. standing: gives the newest judgement over all
-    buckets. hours: answers about whole hours from the same ledger.
+    policy: returns the present policy. standing: returns the newest judgement of all buckets.
+    hours: answers requests about whole hours, from the same ledger.
     """
 
     def __init__(
@@ -141,7 +141,7 @@ class Dashboard:
 
     @property
     def _policy(self) -> Policy:
-        """The policy that is in force now; the roster may have changed since the last request."""
+        """The present policy. The roster may have changed since the last request."""
         return self._policy_now()
 
     # What the pages show.
@@ -334,8 +334,8 @@ def _number(request: Request, name: str) -> int | None:
 
 
 def _frame(found: Standing) -> dict[str, Any]:
-    """The sentence of a page, and the worst status of all overdue buckets. A recount that differs
-    is as bad as a tier with missing records."""
+    """The sentence at the head of a page, and the worst status of all overdue buckets. A recount
+    with other counts is as bad as a tier with missing records."""
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*found.overdue, *differ]
     worst = max(overdue, default=Status.COMPLETE).word
@@ -395,13 +395,12 @@ def _word(verdict: BucketVerdict) -> str:
 
 
 def _moment(time_ms: int) -> str:
-    """A time as people read it, without its zone, because the page says once that all times are
-    UTC."""
+    """A time for people, without its zone, because the page says once that all times are UTC."""
     return report.time_text(time_ms).removesuffix("Z").replace("T", " ")
 
 
 def _words(found: TopicStanding) -> str:
-    """The number of buckets with each verdict, gravest verdict first."""
+    """The number of buckets with each verdict. The gravest verdict comes first."""
     counts: Counter[tuple[Status, str]] = Counter()
     for status, count in found.by_status.items():
         accepted = found.accepted.get(status, 0)

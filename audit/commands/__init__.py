@@ -1,5 +1,5 @@
-"""Commands that query the audit, and the modules that these commands share. audit.cli has the noun
-`audit`, and the verbs that start programs.
+"""Commands that query the audit, and the modules that these commands share. The module audit.cli
+has the command `audit`, and its verbs that start programs.
 
     options      where to read evidence (a store, or the topics of a cluster), and what to expect
     live_ledger  a ledger that is kept up to date while a command waits

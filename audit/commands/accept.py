@@ -1,7 +1,7 @@
 """`skidway audit accept` and `skidway audit retire`: a person's decisions about verdicts.
 
 A decision is a message on the audit topic of the cluster that the collector reads. So the collector
-knows the decision a moment later, and still knows it after its ledger was rebuilt. These commands
+learns of the decision a moment later, and still has it after its ledger was rebuilt. These commands
 read evidence from the same places as the other commands (`options`).
 """
 
@@ -140,8 +140,8 @@ def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
 def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
-    """The buckets that the arguments name, as judged now, and all acceptances that nobody took
-    back."""
+    """The present verdicts of the buckets that the arguments name, and all acceptances that nobody
+    took back."""
     now_ms = clock.time_ms()
     first = parse_moment(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
@@ -174,15 +174,15 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """The places where senders other than agents have counted, as far as these places lie within
-    `place` and also within `text`."""
+    """The places at which senders other than agents have counted, and that lie within both `place`
+    and `text`."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """For each sender except agents, the place where the sender counts. The place is marked as
-    retired if it is `place` or lies within `place`."""
+    """For each sender that is not an agent, the place at which the sender counts. The result is
+    marked as retired if it is `place` or lies within `place`."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]
@@ -200,7 +200,7 @@ def _named(
 
 
 def _line(name: str, verdict: BucketVerdict, is_whole: bool) -> str:
-    """The bucket's name and status, with the reasons that the report shows; all reasons if
+    """The bucket's name and status, with the reasons that the report shows, or with all reasons if
     `is_whole`."""
     said = "; ".join(verdict.words) if is_whole else report.reasons_text(verdict.words)
     return f"{name} ({verdict.status.word}): {said}"

@@ -113,9 +113,9 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """The policy of `wait`. Without --tiers, the policy leaves out tier hdfs, whose counts only
-    come with the next load. Tier hdfs stays if it is the only tier besides agent, because one tier
-    alone has nothing to be compared with."""
+    """The policy of `wait`. Without --tiers, the policy leaves out the tier hdfs, whose counts come
+    only with the next load. The policy keeps hdfs if it is the only tier besides agent, because the
+    counts of one tier alone cannot be compared."""
     policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))

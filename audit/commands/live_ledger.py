@@ -1,4 +1,5 @@
-"""A ledger that is kept up to date while a command waits: the collector's, or one in memory."""
+"""A ledger that is kept up to date while a command waits: either the collector's ledger, or a
+ledger in memory."""
 
 from __future__ import annotations
 
@@ -14,9 +15,9 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """With a store, the ledger is the collector's, and the collector updates it. With a cluster,
-    the ledger is in memory, and `catch_up` reads further in the audit topics. Used by one
-    thread."""
+    """If there is a store, the ledger is the collector's, and the collector updates it. Otherwise
+    the ledger is in memory, and `catch_up` reads the new messages of the cluster's audit topics.
+    Only one thread uses this object."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
@@ -44,8 +45,8 @@ class LiveLedger:
         self.ledger.close()
 
     def catch_up(self) -> None:
-        """Takes all messages that the audit topics hold now. Raises Unreachable, KafkaError,
-        CorruptBatch; after an error, the next call begins with new connections."""
+        """Takes all messages that are in the audit topics now. Raises Unreachable, KafkaError,
+        CorruptBatch. After an error, the next call begins with new connections."""
         if self.is_store:
             return
         if self._client is None or self._collection is None:

@@ -1,5 +1,5 @@
-"""Looks at hosts or topics again and again, until none of them is short any more (hosts are proven,
-topics are complete), or the time is over."""
+"""Looks at hosts or topics again and again, until the time is over or none of them is short any
+more: all hosts are proven, or all topics are complete."""
 
 from __future__ import annotations
 
@@ -18,11 +18,12 @@ POLL_SHARE = 2
 takes at most a third of the time."""
 
 NAMES_MAX = 3
-"""The progress names at most this many short hosts or topics; the others are only counted."""
+"""The line of progress names at most this many short hosts or topics. The others are only
+counted."""
 
 
 class Awaited(Protocol):
-    """What a look finds: a host or a topic."""
+    """A host or a topic, as a look finds it."""
 
     @property
     def name(self) -> str:
@@ -30,7 +31,8 @@ class Awaited(Protocol):
 
     @property
     def is_short(self) -> bool:
-        """Whether it lacks something, so that the wait goes on."""
+        """Whether a host is not proven yet, or a topic is not complete yet, so that the wait goes
+        on."""
 
 
 T = TypeVar("T", bound=Awaited)
@@ -44,10 +46,10 @@ def patiently(
     progress: Progress,
     poll_s: float = POLL_S,
 ) -> list[T]:
-    """Looks until nothing is short, or the time is over. If the cluster is unreachable at the first
-    look, raises the error at once. If it becomes unreachable later, raises the error only when the
-    time is over, because the brokers may just be restarting. poll_s: the shortest pause between
-    two looks."""
+    """Looks until no host or topic is short, or the time is over. If the cluster is unreachable at
+    the first look, raises the error at once. If the cluster becomes unreachable later, raises the
+    error only when the time is over, because the brokers may just be restarting. poll_s: the
+    shortest pause between two looks."""
     deadline = clock.monotonic() + timeout_s
     found: list[T] | None = None
     while True:

@@ -26,10 +26,10 @@ def say(
     clock: Clock,
     what: str,
 ) -> None:
-    """Publishes values, all in one partition, to the cluster whose audit topics the commands read.
-    Raises Unreachable.
+    """Publishes messages, all in one partition of the audit topic, on the cluster whose audit
+    topics the commands read. Raises Unreachable.
 
-    `what` names the values in the error's sentence.
+    what: the name of the messages in an error's sentence.
     """
     with options.client_of(args, settings) as client:
         _publish(client, values, clock, what)

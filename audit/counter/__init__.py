@@ -1,4 +1,4 @@
-"""A tier's counter, the program `skidway audit count`: counts a cluster's log.
+"""The counter of a tier, the program `skidway audit count`, counts the records in a cluster's logs.
 
 continuity  checks that each batch begins where the previous batch ended, or after a named gap
 batch_runs  puts batches together that are counted at once

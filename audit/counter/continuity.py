@@ -1,10 +1,11 @@
-"""Checks continuity: each batch must begin where the previous batch ended, or at the end of a named
-gap, that is, of missing offsets that a message reports. Pure.
+"""Checks continuity, without I/O. Each batch must begin where the previous batch ended, or where a
+named gap ends. A named gap consists of missing offsets that a message reports.
 
-After an interruption, the last counted batch of a partition is first read again and compared with
-what the state notes about that batch. If the batch has another CRC or leader epoch, the log
-diverged from what was counted. Then the partition is not counted further, and /health gives the
-reason. A gap is never skipped silently; it becomes part of the next delta.
+After an interruption, the counter first reads the last counted batch of a partition again, and
+compares it with what the state notes about that batch. If the batch has another CRC or leader
+epoch, the log has diverged from the log that was counted. Then the partition is not counted
+further, and /health gives the reason. The counter never skips a gap silently, but reports it in the
+next delta.
 """
 
 from __future__ import annotations
@@ -17,22 +18,22 @@ from skidway.kafka.batch import BatchHeader
 
 @dataclass(frozen=True, slots=True)
 class Following:
-    """How far a partition was followed. comparing: whether the last counted batch must still be
-    compared with what the state notes about it."""
+    """How far the counter has followed a partition. comparing: whether the last counted batch must
+    still be compared with what the state notes about it."""
 
     position: Position
     comparing: bool = False
 
     @property
     def fetch_offset(self) -> int:
-        """The offset to fetch: the next offset, or one offset less if the last counted batch must
+        """The offset to fetch. This is the next offset, or one less if the last counted batch must
         be compared first."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """What to do with a batch or an offset. counts: whether the batch's records are to be counted.
+    """What to do with a batch or an offset. counts: whether the batch's records must be counted.
 
     gap: offsets [first, end) that the next delta must name as missing, with `reason`. If first =
     end, no offset is missing, and the gap only reports a doubt, which `reason` states. stop: why
@@ -47,7 +48,7 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """How to go on from the durable position."""
+    """How to go on after a restart, from the durable position."""
     return Following(position, comparing=position.below is not None)
 
 
@@ -75,7 +76,7 @@ def at_batch(following: Following, header: BatchHeader) -> Step:
 
 
 def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
-    """What to do if the log does not hold the fetch offset."""
+    """What to do if the fetch offset is outside the log."""
     position = following.position
     if log_end < position.next_offset:
         return Step(

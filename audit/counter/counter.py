@@ -1,4 +1,4 @@
-"""A tier's counter: reads the record headers of topics up to their high watermarks, counts the
+"""The counter of a tier reads the record headers of topics up to their high watermarks, counts the
 records, and reports the counts.
 
     metadata --> topics and their sources --> positions
@@ -6,13 +6,13 @@ records, and reports the counts.
     commit ---> offsets, marks, numbers, deltas            one transaction
     outbox ---> _skidway_audit                             acks=all
 
-The counter is an ordinary consumer, so it counts on our broker and on Apache Kafka alike, and the
-broker need not know payloads. Like the loader, it recognizes repeats by marks (`counts.marks`) and
-drops them, so it counts unique records.
+The counter is an ordinary consumer, so it works with our broker and with Apache Kafka alike, and
+the broker need not understand the records. Like the loader, it recognizes repeats by marks
+(`counts.marks`) and drops them, so it counts unique records.
 
-One thread owns everything here. If a partition cannot be counted further (its log diverged, a batch
-is damaged), the counter stops this partition, and /health names the partition. The other partitions
-are still counted.
+One thread owns everything here. If a partition cannot be counted further, for example because its
+log diverged or a batch is damaged, the counter stops counting this partition, and /health names it.
+The other partitions are still counted.
 """
 
 from __future__ import annotations
@@ -94,8 +94,8 @@ class Counter:
         self._beat_at = clock.monotonic() + settings.heartbeat_interval_ms / 1000
 
     def turn(self, timeout_ms: int, *wake: int) -> None:
-        """Looks for new topics if that is due, counts the records that have arrived, and commits if
-        that is due."""
+        """Looks for new topics when the next look is due, counts the records that have arrived, and
+        commits when the next commit is due."""
         now = self._clock.monotonic()
         if now >= self._refresh_at:
             self._refresh_at = now + self._settings.metadata_max_age_ms / 1000
@@ -135,7 +135,7 @@ class Counter:
         self._seek_again, self._failure = False, ""
 
     def commit(self) -> None:
-        """Makes the progress so far durable, together with the deltas of what was counted."""
+        """Makes the progress so far durable, together with the deltas of the counted records."""
         if not self._progress.positions:
             return
         previous = self._state.touched(key for key, _ in self._counts.items())
@@ -154,7 +154,7 @@ class Counter:
 
     @property
     def lag(self) -> int:
-        """Number of records between positions and high watermarks."""
+        """The number of records between the counter's positions and the high watermarks."""
         return sum(
             max(0, x.watermark - x.following.position.next_offset)
             for x in self._partitions.values()
@@ -162,12 +162,12 @@ class Counter:
 
     @property
     def health(self) -> Health:
-        """Whether every partition can be counted. The value was computed in the last turn, so any
+        """Whether every partition can be counted. The last turn has computed this value, so any
         thread may read it."""
         return self._health
 
     def is_away(self, reason: str) -> None:
-        """Notes in the health that the cluster does not answer; the next turn tries again."""
+        """Notes in the health that the cluster does not answer. The next turn tries again."""
         _log.error("cluster_unreachable", reason=reason)
         self._health = Health(False, {"unreachable": reason})
 
@@ -176,8 +176,8 @@ class Counter:
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
-        """The chosen topics of our tier, with their sources. The cluster is asked once for each
-        topic and topic id."""
+        """The chosen topics of our tier, with their sources. The counter asks the cluster only once
+        for the source of each topic and topic id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
@@ -225,7 +225,7 @@ class Counter:
                 self._count_run(part.tp, counted, run)
         except CorruptBatch as error:
             self._stop(part.tp, counted, f"a batch is damaged: {error}")
-        except (Unreachable, KafkaError) as error:  # the reason of a gap could not be looked up
+        except (Unreachable, KafkaError) as error:  # the mirror's reason could not be read
             self._fetcher.remove(part.tp)
             self._failed(error)
 
@@ -256,8 +256,8 @@ class Counter:
         _REPEATS.inc(repeats)
 
     def _explained(self, tp: TopicPartition, step: Step) -> Step:
-        """Returns the step. If the mirror named the missing offsets, the returned step has the
-        mirror's own reason for the gap."""
+        """Returns the step. If the mirror reported the missing offsets, the returned step has the
+        mirror's reason for the gap."""
         if step.gap is None or step.gap[0] == step.gap[1]:
             return step
         known = gaps.named_by_mirrors(self._client, [tp.topic])[tp.topic]
@@ -278,7 +278,7 @@ class Counter:
             _GAPS.inc()
             _log.warning("gap_named", partition=str(tp), offsets=step.gap, reason=step.reason)
         counted.following = step.following
-        if after > before:  # a range may span a gap, which is named separately
+        if after > before:  # a range may span a gap, which is reported separately
             first, _ = self._ranges.get(key, (before, before))
             self._ranges[key] = (first, after)
         if after > before or step.gap is not None:
@@ -305,7 +305,7 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """Notes that the fetcher gave up a partition. So the next refresh seeks all partitions
+        """Notes that the fetcher gave up a partition, so that the next refresh seeks all partitions
         again."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)

@@ -34,7 +34,7 @@ def run_counter(
     settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
 ) -> int:
     """Counts until the program is told to stop. Raises StateRefused if the state is an older copy.
-    With `new_epoch`, accepts an older copy, and counts everything again under a new epoch."""
+    With `new_epoch`, accepts an older copy, and counts all records again under a new epoch."""
     with (
         DirectoryLock(settings.state_dir),
         Client(
@@ -55,7 +55,7 @@ def run_counter(
 
 
 def _named(settings: CounterSettings, client: Client) -> CounterSettings:
-    """The settings, completed with the name of the cluster. If no name is set, the brokers give the
+    """The settings, with the name of the cluster added. If no name is set, the brokers give the
     name. Raises ConfigurationRefused."""
     name = cluster_name_of(client.broker_configs(), settings.cluster_name)
     return replace(settings, cluster_name=name)

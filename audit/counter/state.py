@@ -1,4 +1,4 @@
-"""A counter's durable state: one SQLite database, which changes by one transaction at a time.
+"""A counter's durable state, in one SQLite database.
 
     partitions   per source topic and partition: the next offset, and the last batch before it
     marks        per partition and (agent, file): the highest end byte seen
@@ -67,8 +67,8 @@ class BatchId:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position up to which a partition was counted. below: the last counted batch; None if no
-    batch was counted yet."""
+    """The position up to which a partition was counted. below: the last counted batch, which lies
+    before the position; None if no batch was counted yet."""
 
     next_offset: int = 0
     below: BatchId | None = None
@@ -83,7 +83,7 @@ class Progress:
 
 
 class CounterState:
-    """The state of one counter. Used by one thread."""
+    """The state of one counter. Only one thread uses this object."""
 
     def __init__(self, path: Path | str) -> None:
         self._path = path
@@ -98,17 +98,17 @@ class CounterState:
 
     @property
     def where(self) -> str:
-        """Names the state and its file, for error sentences."""
+        """A name of the state and its file, for error sentences."""
         return f"The counter's state in {self._path}"
 
     @property
     def epoch(self) -> int:
-        """The epoch to which the numbers belong."""
+        """The epoch to which the numbers of the messages belong."""
         return int(self._meta()[0])
 
     @property
     def number(self) -> int:
-        """The last number that was used in this epoch; 0 for none."""
+        """The last message number that was used in this epoch; 0 if none was used."""
         return int(self._meta()[1])
 
     def settle_bucket(self, bucket_ms: int) -> None:
@@ -160,7 +160,7 @@ class CounterState:
     def commit(
         self, progress: Progress, deltas: Sequence[Delta], touched: Mapping[BucketKey, int]
     ) -> None:
-        """Makes progress durable, together with the deltas that hold the counts of the same
+        """Makes progress durable, together with the deltas that contain the counts of the same
         records."""
         for source in {x[0] for x in progress.positions} | {x[0] for x in touched}:
             self._source(source)
@@ -177,7 +177,8 @@ class CounterState:
                 database.execute("UPDATE meta SET number = ?", (deltas[-1].number,))
 
     def begin_epoch(self, epoch: int) -> None:
-        """Forgets everything. The new epoch begins with number 1 and at the start of every log."""
+        """Deletes the whole state. The new epoch begins with number 1 and at the start of every
+        log."""
         with transaction(self._connection) as database:
             for table in ("partitions", "marks", "touched", "outbox"):
                 database.execute(f"DELETE FROM {table}")  # noqa: S608 - `table` is a constant
@@ -200,7 +201,7 @@ class CounterState:
 
     @property
     def outbox_size(self) -> int:
-        """Number of messages that wait to be published."""
+        """The number of messages that wait to be published."""
         return int(self._connection.execute("SELECT count(*) FROM outbox").fetchone()[0])
 
     def _meta(self) -> tuple[int, int]:

@@ -1,9 +1,9 @@
-"""Buckets of event time: the windows in which counts are compared.
+"""Buckets of event time are the windows in which counts are compared.
 
-A bucket is named by its start, in ms since the epoch, and holds the event times of [start, start +
-size). Starts are multiples of the size, also before 1970, so all tiers with the same size have the
+A bucket is named by its start, in ms since 1970, and contains the event times in [start, start +
+size). Starts are multiples of the size, even before 1970, so all tiers with the same size have the
 same buckets. Event times farther than FARTHEST_MS from 1970 are counted in the first or the last
-bucket. So every store can hold the start of every bucket, and find a bucket by its start.
+bucket. So every store can store the start of every bucket, and can find a bucket by its start.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 DEFAULT_BUCKET_MS = 60_000
 FARTHEST_MS = 1 << 60
-"""36 million years. No clock shows such a time, but a timestamp can be any 64-bit number."""
+"""This is 36 million years. No clock shows such a time, but a record's timestamp can be any 64-bit
+number."""
 
 
 def start(timestamps_ms: npt.NDArray[np.int64], size_ms: int) -> npt.NDArray[np.int64]:

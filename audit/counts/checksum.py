@@ -1,16 +1,17 @@
-"""The checksum of a set of records, which does not depend on their order.
+"""Computes the checksum of a set of records. The checksum does not depend on the order of the
+records.
 
-Each record has a fixed 64-bit hash of its origin; the checksum of a set is the sum of the hashes
-modulo 2^64, written as a signed long. Losing one record and doubling another changes the checksum,
+Each record has a 64-bit hash of its origin. The checksum of a set is the sum of these hashes modulo
+2^64, as a signed long. If one record is lost and another one is doubled, the checksum changes,
 although the count stays the same. The hash chains the finalizer of splitmix64 over the four fields
-of the origin, all arithmetic modulo 2^64:
+of the origin. All arithmetic is modulo 2^64:
 
     mix(z) = z ^= z >> 30;  z *= 0xBF58476D1CE4E5B9;  z ^= z >> 27;  z *= 0x94D049BB133111EB;
              z ^= z >> 31
     h = 0;  for x in agent, file, first, length:  h = mix((h ^ x) + 0x9E3779B97F4A7C15)
 
-The hash is part of the format of audit messages and manifests, so it never changes; tests compare
-it with fixed values. The checksum detects faults, but not manipulation.
+The hash is part of the format of audit messages and manifests, so it must never change. Tests
+compare it with fixed values. The checksum detects faults, but not manipulation.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _SIGN = 1 << 63
 
 
 def record_hash(agent: Int64s, file: Int64s, first: Int64s, length: Int64s) -> UInt64s:
-    """The hash of each record by its origin; all four arrays have the same length."""
+    """The hash of each record's origin. All four arrays have the same length."""
     return _chain(_chain(_file_hash(agent, file), first), length)
 
 
 def total(hashes: UInt64s) -> int:
-    """The checksum of records: the sum of their hashes as a signed long."""
+    """The checksum of records, that is, the sum of their hashes as a signed long."""
     return signed(int(hashes.sum(dtype=np.uint64)))
 
 
@@ -46,7 +47,7 @@ def add(left: int, right: int) -> int:
 
 
 def signed(number: int) -> int:
-    """Any integer modulo 2^64, as a signed long."""
+    """Turns any integer, modulo 2^64, into a signed long."""
     return (number + _SIGN) % _MODULUS - _SIGN
 
 

@@ -1,9 +1,9 @@
-"""Counting records per (source topic, agent, bucket of event time).
+"""Counts records per (source topic, agent, bucket of event time).
 
 Every tier counts with this module, so that equal records give equal counts. A record with an origin
 counts for the agent in its origin. A record without an origin ("audited from the broker on") counts
-for agent 0. Such a record is identified by its partition and offset, which mirrors keep: file =
-partition, first = offset, length 0.
+for agent 0. Such a record is identified by its partition and offset, which mirrors keep. Its origin
+is then file = partition, first = offset, length = 0.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 NO_AGENT = 0
-"""The agent of records without origin."""
+"""The agent id under which records without an origin are counted."""
 
 BucketKey = tuple[Source, int, int]
-"""Source topic, agent id, start of the bucket in ms."""
+"""A source topic, an agent id, and the start of a bucket in ms."""
 
 _POSITION_MAX = np.int64((1 << 63) - 1)
 _RUNS_MAX = 256
-"""If one call has more runs of equal (agent, bucket) than this, the runs are sorted and merged
-before they are added."""
+"""If the records of one call have more runs of equal (agent, bucket) than this, the runs are sorted
+and merged before they are added."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The counts of one key. They are signed: counts that are taken back are negative.
+    """The counts of one key. They are signed, because counts that are taken back are negative.
 
     count: the number of unique records, including rejects.
     bytes: the sum of the lengths in the origins of these records.
@@ -69,9 +69,9 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins by which records are counted and marked: a record's own origin if it is sound
-    (has only possible numbers), otherwise its partition and offset under agent 0. Each returned
-    array has one entry for each offset."""
+    """The origins under which records are counted and marked. For a record with a sound origin
+    (with only possible numbers) this is its own origin, and otherwise its partition and offset
+    under agent 0. Each returned array has one entry for each offset."""
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
@@ -88,7 +88,7 @@ def identify(
 
 
 class Counts:
-    """The counts since the last `clear`. Not thread-safe."""
+    """The counts since the last `clear`. This class is not thread-safe."""
 
     def __init__(self, bucket_ms: int = bucket.DEFAULT_BUCKET_MS) -> None:
         self.bucket_ms = bucket_ms
@@ -105,14 +105,14 @@ class Counts:
         repeat: Bools | None = None,
         rejected: Bools | None = None,
     ) -> None:
-        """Counts the records for which `keep` or `straddle` is true; if neither is given, counts
+        """Counts the records for which `keep` or `straddle` is true. If neither is given, counts
         all records. The records for which `repeat` is true are counted separately, as repeats.
-        `marks.walk` makes these three columns; a straddle is a record that lies on both sides of
+        `marks.walk` makes these three columns. A straddle is a record that lies on both sides of
         its file's mark.
 
-        rejected: the counted records that the loader rejects. If `rejected` is given, straddles
-        always count as rejects. If `rejected` is not given (agent, broker, mirror), straddles count
-        as ordinary records. timestamps: event times in ms.
+        rejected: a column that is true for the counted records that the loader rejects. If
+        `rejected` is given, straddles always count as rejects. If `rejected` is not given (agent,
+        broker, mirror), straddles count as ordinary records. timestamps: event times in ms.
         """
         counted = _either(keep, straddle, len(timestamps))
         sums = self._columns(timestamps, origins, counted, rejected, straddle)
@@ -124,7 +124,7 @@ class Counts:
             self._add_runs(source, *sums)
 
     def put(self, key: BucketKey, sums: Sums) -> None:
-        """Adds `sums` to what is counted under `key`."""
+        """Adds `sums` to the counts of `key`."""
         known = self._sums.get(key)
         self._sums[key] = sums if known is None else known + sums
 
@@ -136,13 +136,13 @@ class Counts:
         return len(self._sums)
 
     def clear(self) -> None:
-        """Forgets all counts; the caller has made them durable."""
+        """Forgets all counts, after the caller has made them durable."""
         self._sums.clear()
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
         """The counts as entries of deltas. previous: for each bucket that an earlier delta of this
-        producer touched, the number of the last delta that touched it. (If the entries are split
-        into several deltas, deltas.number_deltas keeps these numbers right.)"""
+        producer touched, the number of the last delta that touched it. (If deltas.number_deltas
+        splits the entries into several deltas, it keeps these numbers right.)"""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()
@@ -211,7 +211,7 @@ def count_message(key: BucketKey, sums: Sums, bucket_ms: int, previous: int) -> 
 
 
 def _either(keep: Bools | None, straddle: Bools | None, count: int) -> Bools | None:
-    """A mask of the records that are counted; None if all records are counted."""
+    """A mask that is true for the records that are counted; None if all records are counted."""
     if keep is None:
         return None
     counted = keep if straddle is None else keep | straddle

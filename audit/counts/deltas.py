@@ -1,10 +1,10 @@
-"""Turns sums and progress into numbered deltas, the messages that report counts. This gives one
-delta, or several if a single delta would be too large.
+"""Turns sums and progress into one numbered delta (a message that reports counts), or into several
+deltas if one would be too large.
 
-The numbers of a producer have no holes, so a number is only used inside the transaction that also
+The numbers of a producer must have no holes, so a number is used only in the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the deltas of a
 call, so that the `previous` numbers form one chain per bucket. Losses come last, because a loss
-concerns every bucket that was touched by the loss's own delta or by a delta with a lower number.
+concerns every bucket that the loss's own delta or a delta with a lower number touches.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from skidway.kafka.source import Source
 
 LIMIT_BYTES = 900_000
 """The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
-(1 MiB), so that the batch around the message fits as well."""
+(1 MiB), so that the record batch with the message also fits."""
 
-_LONG_BYTES = 10  # the most that Avro needs for a long; strings and bytes add their length
+_LONG_BYTES = 10  # the most bytes of a long in Avro; strings and bytes add their length
 _HEAD_BYTES = 400
 
 
 @dataclass(frozen=True, slots=True)
 class Numbered:
-    """deltas: in order of their numbers; empty if there was nothing to report.
+    """deltas: the deltas in the order of their numbers; empty if there was nothing to report.
 
     touched: the buckets that these deltas touch, each with the number that its next delta needs as
     `previous`. last: the last number that was used.
@@ -50,8 +50,8 @@ def number_deltas(  # its arguments are the fields of a delta, and the limit
     gaps: Sequence[Gap] = (),
     limit_bytes: int = LIMIT_BYTES,
 ) -> Numbered:
-    """Deltas numbered from last + 1 on. previous: for each bucket that an earlier delta touched,
-    the number of the last delta that touched it, from the producer's durable state."""
+    """Makes deltas, numbered from last + 1 on. previous: for each bucket that an earlier delta
+    touched, the number of the last delta that touched it, from the producer's durable state."""
     parts: list[_Part] = [*ranges, *gaps, *counts.to_messages(previous), *losses]
     deltas: list[Delta] = []
     touched: dict[BucketKey, int] = {}
@@ -71,7 +71,7 @@ def number_seals(
     *,
     limit_bytes: int = LIMIT_BYTES,
 ) -> tuple[Seal, ...]:
-    """Seals numbered from last + 1 on; normally there is only one seal."""
+    """Makes seals, numbered from last + 1 on. Normally there is only one seal."""
     return tuple(
         Seal(sender, last + index, time_ms, tuple(x for x in group if isinstance(x, SealedTopic)))
         for index, group in enumerate(_groups(list(topics), limit_bytes), start=1)

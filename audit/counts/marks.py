@@ -1,22 +1,22 @@
-"""Marks, by which loader and counters recognize records that were sent again.
+"""Loader and counters use marks to recognize records that were sent again.
 
 For each partition and (agent, file), the mark is the highest end byte of the records so far, in
-offset order. With the mark m before a record [first, end):
+offset order. Let m be the mark before a record [first, end):
 
     end <= m           repeat: the record is dropped, and counted as a repeat
     first < m < end    straddle: the agent must not send such a record; it counts once, as a reject
     m <= first         new: the record is kept
     then m = max(m, end), in all three cases
 
-The same formula gives the mark after a record in all three cases. So numpy can compute marks as a
+Because the formula for the next mark is the same in all three cases, numpy can compute marks as a
 running maximum per file. Slices (offset ranges) of one partition can be walked in parallel, each as
 if there were no marks before it. The result of a slice is wrong only if one of the slice's files
 begins at a lower position than the mark that the earlier slices leave for that file. The marks
 after a slice depend only on each file's mark before the slice and its highest end in the slice.
-`join` says which slices have to be walked again, and with which marks.
+The function `join` says which slices have to be walked again, and with which marks.
 
-Origins here come from counts.identify: positions >= 0, lengths >= 1 (0 under agent 0), end below
-2^63.
+The origins come from counts.identify, so positions are >= 0, lengths are >= 1 (or 0 under agent 0),
+and ends are below 2^63.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ NO_MARK = -1
 
 @dataclass(frozen=True, slots=True)
 class Walked:
-    """The result of the module's rule for each record and each file.
+    """What the module's rule gives for each record and each file.
 
     keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
     lowest first byte in these records. highest: each file's highest end in these records, which
@@ -81,7 +81,7 @@ def walk(
 
 
 def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[FileKey, int]:
-    """Raises marks to `highest`, in place; returns the marks that it raised."""
+    """Raises marks to `highest`, in place. Returns the marks that it raised."""
     moved = {key: end for key, end in highest.items() if end > marks.get(key, NO_MARK)}
     marks.update(moved)
     return moved
@@ -89,7 +89,8 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """What `join` needs of a slice that was walked without marks: Walked.lowest and .highest."""
+    """The values that `join` needs of a slice that was walked without marks: its Walked.lowest and
+    Walked.highest."""
 
     lowest: Mapping[FileKey, int]
     highest: Mapping[FileKey, int]
@@ -97,8 +98,8 @@ class SliceEnds:
 
 @dataclass(frozen=True, slots=True)
 class Joined:
-    """again: the slices that must be walked again. The keys are the indexes of these slices; each
-    value is the marks with which the new walk begins.
+    """again: the slices that must be walked again. The keys are the indexes of these slices. Each
+    value is the marks with which the new walk of the slice begins.
 
     marks: the partition's marks after all slices.
     """
@@ -122,7 +123,8 @@ def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
 
 def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """A stable order that brings each file's records together, and the index at which each file
-    begins in that order. Agents write runs of records, so only runs are sorted."""
+    begins in that order. Agents write the records of a file in runs, so only these runs are
+    sorted."""
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
     runs = np.concatenate(([0], changed))
     if len(runs) == 1:
@@ -137,8 +139,8 @@ def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDA
 
 
 def _marks_before(end: Int64s, begins: npt.NDArray[np.intp], initial: Int64s) -> Int64s:
-    """The mark before each record: the running maximum of the file's initial mark and the ends of
-    the file's earlier records."""
+    """The mark before each record, which is the running maximum of the file's initial mark and the
+    ends of the file's earlier records."""
     sizes = np.diff(begins, append=len(end))
     before = np.empty_like(end)
     before[1:] = end[:-1]

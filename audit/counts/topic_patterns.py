@@ -1,9 +1,9 @@
-"""Finds the topics that a configuration means, by names and by regular expressions that match whole
-names.
+"""Finds the topics that a configuration means. The configuration lists names, and regular
+expressions that match whole names.
 
-An entry of the configuration is a name if each of its characters is legal in a topic name; any
-other entry is a pattern. Patterns never match Skidway's own topics (`_skidway_audit`, also with the
-cluster prefix of a mirror). A name also stands for the topic of its rejects.
+An entry of the configuration is a name if each of its characters is legal in a topic name. Any
+other entry is a pattern. Patterns never match Skidway's own topics, such as `_skidway_audit`, with
+or without the cluster prefix of a mirror. A name also stands for the topic of its rejects.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def check(texts: Iterable[str], key: str = "topics") -> None:
 
 
 def choose(texts: Sequence[str], existing: Iterable[str]) -> list[str]:
-    """The existing topics that the texts mean, in order of name."""
+    """The existing topics that the texts name or match, in order of name."""
     names = {text for text in texts if _NAME.fullmatch(text)}
     names |= {name + REJECTED_SUFFIX for name in names}
     patterns = [re.compile(text) for text in texts if not _NAME.fullmatch(text)]

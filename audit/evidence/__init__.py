@@ -1,5 +1,5 @@
-"""Evidence: the content of all audit messages together, kept in SQLite and read for any window of
-buckets.
+"""Evidence is the content of all audit messages together. It is kept in SQLite, and read for any
+window of buckets.
 
 hearing          where and when each message was taken, and the clocks of the senders
 rereading        which agents may have read the same bytes, and during which time

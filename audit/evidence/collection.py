@@ -1,4 +1,4 @@
-"""Reads the audit topics of a cluster, its own and mirrored ones, into a ledger."""
+"""Reads all audit topics of a cluster, its own and the mirrored ones, into a ledger."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 LIVE_WITHIN_S = 5.0
-"""If a record arrives within this many seconds after we were at the end of its partition, the
-record was appended after that moment."""
+"""If a record arrives within this many seconds after we were at the end of its partition, it counts
+as appended after that moment."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
 
 class Collection:
-    """Reads on from the ledger's positions. Used by one thread."""
+    """Reads on from the ledger's positions. Only one thread uses this object."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -35,7 +35,7 @@ class Collection:
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Takes the records that have arrived into the ledger; returns their number."""
+        """Takes the records that have arrived into the ledger. Returns their number."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
@@ -65,8 +65,8 @@ class Collection:
 
     def refresh(self) -> None:
         """Finds new audit topics, such as those of a newly mirrored cluster. Also finds audit
-        topics that were deleted and created again: these are read from the beginning, because
-        offsets of the old topic mean nothing in the new one."""
+        topics that were deleted and created again, and reads these topics from the beginning,
+        because offsets of the old topic mean nothing in the new topic."""
         found = self._client.metadata().topics
         known = self._ledger.positions()
         for name in filter(topic.is_audit_topic, found):
@@ -103,8 +103,8 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which to read on. If the id of the topic that was read, or the id of the
-    present topic, is unknown, the two count as the same topic."""
+    """The offset from which to read on. If the id of the topic that was read or the id of the
+    present topic is unknown, both count as the same topic."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

@@ -1,15 +1,16 @@
-"""Evidence: the content of all audit messages together, in whatever order and however often they
-arrived.
+"""Evidence is the content of all audit messages together. It does not depend on the order in which
+the messages arrived, nor on how often they arrived.
 
-The judgement looks at an `Evidence`, which the ledger makes from its tables for a window of
+The judgement works on an `Evidence`, which the ledger makes from its tables for a window of
 buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
 order and repetition do not matter. The only order that is kept is the order in which the senders
-were first heard. That order can raise a doubt (counting_places) and has no other effect.
+were first heard. That order is used only to raise a doubt (see counting_places).
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
-touched the bucket. A tally holds what one sender counted in a bucket. For each delta of a tally,
-link(number) - link(previous) is computed; the sum of these values must be link(last) - link(0). Any
-other sum means that a delta of the bucket is missing, for example because its record expired.
+touched the bucket. A tally contains the counts of one sender in a bucket. It also contains the sum
+of link(number) - link(previous) over its deltas. If no delta is missing, this sum is link(last) -
+link(0). Any other sum means that a delta of the bucket is missing, for example because its record
+expired.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ class SenderKey(NamedTuple):
 
 
 class SealNote(NamedTuple):
-    """One seal of one topic by one agent. Seals sort by (epoch, number), so the oldest comes first.
-    taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by our clock or
-    the broker's; otherwise NEVER_AHEAD_MS."""
+    """One seal of one topic by one agent. Seals are sorted by (epoch, number), so the oldest seal
+    comes first. taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by
+    our clock or the broker's; otherwise NEVER_AHEAD_MS."""
 
     epoch: int
     number: int
@@ -70,19 +71,19 @@ class SealNote(NamedTuple):
 
     @property
     def vouched_until(self) -> int:
-        """The time up to which the agent vouches that nothing is missing. No seal vouches for lines
-        after the moment when it was taken."""
+        """The time up to which the agent vouches that nothing is missing. A seal never vouches for
+        lines from after the moment at which we took it."""
         return min(self.sealed_until, self.taken_ms)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """What is known about a sender's numbered messages.
+    """Says which numbered messages of a sender have arrived.
 
     first, last: the least and the greatest known number. A number that a heartbeat names is known,
-    so it can be `last`. missing: the least number between them whose message did not arrive.
-    first_time_ms: the sender's time in message `first`. cloned_at: the least number that arrived
-    with two different contents.
+    so it can be `last`. missing: the least number between `first` and `last` whose message did not
+    arrive. first_time_ms: the sender's time in message `first`. cloned_at: the least number that
+    arrived with two different contents.
     """
 
     cluster: str
@@ -98,8 +99,8 @@ class Numbers:
 class Tally:
     """The counts of one sender for one (source topic, agent, bucket).
 
-    first, last: the least and the greatest number of the deltas that touched the bucket; links: the
-    sum of their links.
+    first, last: the least and the greatest number of the deltas that touched the bucket. links: the
+    sum of the links of these deltas.
     """
 
     sums: Sums
@@ -146,16 +147,16 @@ FOREVER: Window = (-(1 << 62), 1 << 62)
 """A window that contains every bucket."""
 
 BucketId = tuple[int, int]
-"""Start and size of a bucket in ms. Tiers with buckets of different sizes never agree."""
+"""The start and the size of a bucket in ms. The counts of tiers with buckets of different sizes are
+never equal."""
 
 
 @dataclass(slots=True)
 class TopicEvidence:
     """All evidence about one source topic.
 
-    agents: every agent that announced files, sealed, or has counts or losses.
-    rereadings: by agent; an agent has an entry only if it may have read bytes that another
-        agent had read before.
+    agents: every agent that announced files of the topic, sealed it, or has counts or losses in it.
+    rereadings: an entry for each agent that may have read bytes that another agent had read before.
     acceptances: the acceptances that nobody took back.
     recounts: for each output, the result of its newest recount.
     paths: the paths of the files that have losses, by agent and file id.
@@ -183,15 +184,15 @@ class Evidence:
     last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
         sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
-    bounds: by agent, the widest bounds on event times that the agent ever announced.
+    bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
-    heard, readings, offsets: values that do not depend on the senders' clocks alone, see module
-        hearing; offsets are by agent.
+    heard, readings, offsets: values that do not depend on the senders' clocks alone (see the module
+        hearing). The offsets are by agent.
     overlaps: pairs of agents of one host that were alive at the same time.
     resumed: by agent and epoch (without an agent's first epoch), the time at which the epoch's
-        first seal arrived, see Hearings.seal.
-    taken_ms: our clock when the last record was taken; 0 for never.
+        first seal arrived (see Hearings.seal).
+    taken_ms: the time by our clock at which the last record was taken; 0 if no record was taken.
     retirements: the retirements that nobody took back.
     asked: the names of the topics to judge; None for all. Other topics are included only
         because the judgement of the asked topics needs them.
@@ -218,7 +219,8 @@ class Evidence:
     bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Adds these decisions of people: all that there are, or all that concern some buckets."""
+        """Adds these decisions of people, which are either all decisions or all that concern some
+        buckets."""
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
@@ -249,7 +251,7 @@ class Evidence:
 
 
 def link(number: int) -> int:
-    """A signed 64-bit value for a number, by the finalizer of splitmix64 (see checksum)."""
+    """Hashes a number to a signed 64-bit value, with the finalizer of splitmix64 (see checksum)."""
     mask = (1 << 64) - 1
     mixed = (number + 0x9E3779B97F4A7C15) & mask
     mixed = ((mixed ^ mixed >> 30) * 0xBF58476D1CE4E5B9) & mask
@@ -268,7 +270,7 @@ def sums_of(count: Count) -> Sums:
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
-    """Yields each pair of a source topic and an agent in a message: the message proves that this
+    """Yields each pair of a source topic and an agent in a message: The message proves that this
     agent exists. NO_AGENT is left out."""
     if isinstance(message, Delta):
         parts: list[Count | Loss] = [*message.counts, *message.losses]
@@ -286,7 +288,7 @@ def agent_of(sender: Sender) -> int:
 
 
 def agent_named(producer: str) -> int:
-    """The agent id that a producer name spells; NO_AGENT for any other name, however similar."""
+    """The agent id that a producer name spells exactly; NO_AGENT for any other name."""
     if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
         return NO_AGENT
     agent = int(producer)
@@ -299,7 +301,7 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """The note of a declared loss. If another sender than the agent declared the loss, the loss
+    """The note of a declared loss. If a sender other than the agent declared the loss, the loss
     counts as older than any seal."""
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
@@ -307,16 +309,17 @@ def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossN
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """What is known about a sender whose numbered messages are gone: only a heartbeat is left."""
+    """What is known about a sender of which only a heartbeat is left, because its numbered messages
+    are gone."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
 def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
-    """Notes what the place and time of a message show about its sender.
+    """Notes what the log position and the times of a message show about its sender.
 
-    If the broker writes its own clock into records, the sender's clock is read from messages that
-    are sent as soon as they are made: seals and heartbeats. A delta may have waited before it was
-    sent, for example a loader's delta for a day.
+    If the broker writes its own time into records, the sender's clock is read from the message's
+    own time. Only seals and heartbeats are used for this, because they are sent as soon as they are
+    made. A delta may have waited before it was sent, for example a loader's delta for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
         return  # messages of these four kinds do not prove that any sender is alive

@@ -1,4 +1,5 @@
-"""Where and when records of the audit topics were taken, and what this shows about their senders.
+"""Collects where and when records of the audit topics were taken, and what this shows about their
+senders.
 
 A message carries its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
@@ -8,15 +9,15 @@ do not depend on its clock alone:
               senders of one log began and ended, whatever their clocks say
     reading   the difference of its clock from ours, as far as it is known
 
-A lag is our clock when a record was taken, minus the sender's clock when the record was sent. Our
-clock divides time into windows. The reading of a window is the least lag in it. Waiting only makes
-a record's lag greater, so the least lag is nearest to the difference of the clocks. A lag below
-zero is always used: no record is sent after it was taken, so the sender's clock must be ahead. A
-lag above zero is used only if the record came live, that is, if it came while we were at the end of
-its log. Otherwise the record was in a backlog, or the topic is being read again from its beginning.
-The readings of the two windows before the newest are kept as well. One window is not enough: if a
-record waited elsewhere (in a mirror, or for a broker), its sender's clock looks slow in that
-window.
+A lag is our clock when a record was taken, minus the sender's clock when the record was sent. We
+divide the time of our clock into windows. The reading of a window is the least lag in the window.
+If a record waits, its lag only becomes greater, so the least lag is nearest to the difference of
+the clocks. A lag below zero is always used, because no record is sent after it was taken, so the
+sender's clock must be ahead. A lag above zero is used only if the record came live, that is, if it
+came while we were at the end of its log. Otherwise the record was in a backlog, or the topic is
+being read again from its beginning. The readings of the two windows before the newest are kept as
+well. One window is not enough, because a record that waited in a mirror, or for a broker, makes its
+sender's clock look slow in that window.
 """
 
 from __future__ import annotations
@@ -27,25 +28,25 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.topic.messages import Tier
 
 WINDOW_MS = 120_000
-"""The length of a window. A sender sends two heartbeats in this time, so every living sender has a
-reading in each window."""
+"""The length of a window. A sender sends two heartbeats in this time, so every sender that runs has
+a reading in each window."""
 
 _LAG_MAX_MS = 1 << 61
 
 SenderName = tuple[Tier, str]
-"""Tier and producer, without the epoch."""
+"""The tier and the producer name of a sender, without the epoch."""
 
 
 class Heard(NamedTuple):
     """Where and when a record was taken.
 
     topic, topic_id, partition, offset: the place of the record.
-    sent_ms: the sender's clock when it sent the record; None if the broker writes its own clock
-        into records (LogAppendTime).
-    taken_ms: our clock when we took the record.
+    sent_ms: the time by the sender's clock at which it sent the record; None if the broker writes
+        its own time into records (LogAppendTime).
+    taken_ms: the time by our clock at which we took the record.
     is_live: whether we had been at the end of the log just before we took the record.
-    appended_ms: the broker's clock when it appended the record; None if the broker does not
-        write this time into records.
+    appended_ms: the time by the broker's clock at which it appended the record; None if the broker
+        does not write this time into records.
     """
 
     topic: str
@@ -59,8 +60,8 @@ class Heard(NamedTuple):
 
     @property
     def arrived_ms(self) -> int:
-        """A time at which the record had certainly been sent: the earlier of our time and the
-        broker's."""
+        """A time by which the record had certainly been sent: our time or the broker's time,
+        whichever is earlier."""
         return self.taken_ms if self.appended_ms is None else min(self.taken_ms, self.appended_ms)
 
 
@@ -85,7 +86,7 @@ class Offsets(NamedTuple):
 
 
 class Spoken(NamedTuple):
-    """The place of an agent's message."""
+    """An agent, and the log and the offset of one of its messages."""
 
     agent: int
     log: Log
@@ -93,10 +94,10 @@ class Spoken(NamedTuple):
 
 
 class Reading(NamedTuple):
-    """A sender's clock compared with ours. window: the number of the last window of our time in
-    which any lag was used. least_ms: the least lag in that window. earlier_ms: the least lag in the
-    window before `window`. earliest_ms: the least lag in the window before that one. The last two
-    are None if no lag of their windows is used."""
+    """The difference of a sender's clock from ours. window: the number of the last window of our
+    time in which any lag was used. least_ms: the least lag in that window. earlier_ms: the least
+    lag in the window before `window`. earliest_ms: the least lag in the window before that one.
+    `earlier_ms` and `earliest_ms` are None if no lag of their windows is used."""
 
     window: int
     least_ms: int
@@ -105,9 +106,9 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """Collects what messages show about their senders: one entry per sender, and in `offsets` one
-    entry per agent and log. spoken: one entry per message of an agent, in the order in which the
-    messages were taken."""
+    """Collects what messages show about their senders. It has one entry for each sender, and in
+    `offsets` one entry for each agent and log. spoken: one entry for each message of an agent, in
+    the order in which the messages were taken."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}
@@ -117,8 +118,8 @@ class Hearings:
         self.sealed: dict[tuple[int, int], int] = {}
 
     def take(self, sender: SenderName, time_ms: int, where: Heard | None) -> None:
-        """Notes a message that the sender made at `time_ms` by its own clock, and that proves the
-        sender alive."""
+        """Notes a message that proves that its sender is alive. time_ms: the time by the sender's
+        clock at which it made the message."""
         at_ms = time_ms if where is None else min(time_ms, where.taken_ms)
         self.heard[sender] = max(self.heard.get(sender, at_ms), at_ms)
 
@@ -132,9 +133,9 @@ class Hearings:
             self.offsets[key] = self.offsets.get(key, here).or_wider(here)
 
     def seal(self, agent: int, epoch: int, where: Heard) -> None:
-        """Notes a seal of an epoch later than the agent's first epoch. `sealed` has the time at
-        which the epoch's first seal arrived: by our clock if the seal came live, otherwise by the
-        broker's."""
+        """Notes a seal of an epoch later than the agent's first epoch. `sealed` gets the time at
+        which the epoch's first seal arrived. This is a time by our clock if the seal came live, and
+        otherwise a time by the broker's clock."""
         came_ms = where.taken_ms if where.is_live else where.appended_ms
         if came_ms is not None:
             key = agent, epoch

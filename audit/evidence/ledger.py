@@ -1,16 +1,16 @@
-"""The ledger: takes all audit messages into SQLite, and gives the evidence for any window of
+"""The ledger takes all audit messages into SQLite, and returns the evidence for any window of
 buckets.
 
-Its rows hold sums per (source topic, bucket, agent, sender); the number of each message, with a
-digest of the message's content; and seals, losses, gaps, coverage and files. One transaction takes
-a message and the position up to which its topic was read, so no message counts twice. A message
-that arrives a second time is recognized by its number. The whole ledger can be rebuilt from the
-audit topics.
+Its rows contain sums per (source topic, bucket, agent, sender), the number of each message with a
+digest of the message's content, and seals, losses, gaps, coverage and files. The same transaction
+writes a message and the position up to which its topic was read, so no message counts twice. A
+message that arrives a second time is recognized by its number. The whole ledger can be rebuilt from
+the audit topics.
 
 A newer version of the program may have written a message whose schema this version does not have.
-Such a message may say anything about any bucket. It is counted as unread, by the schema's
-fingerprint, and makes every verdict unknown. A later version that has the schema reads the topics
-again from the first unread message on, and then takes the messages that were unread.
+Such a message may concern any bucket. It is counted as unread, under the schema's fingerprint, and
+makes every verdict unknown. A later version that has the schema reads the topics again from the
+first unread message on, and then takes the messages that were unread.
 """
 
 from __future__ import annotations
@@ -36,19 +36,20 @@ from skidway.kafka.types import TopicPartition
 from skidway.schemas import single_object
 
 DATABASE = "audit.db"
-"""Name of the file in the collector's store."""
+"""The name of the ledger's file in the collector's store."""
 
 
 class Position(NamedTuple):
-    """How far a partition was read. topic_id: the id of the topic that was read; "" if unknown."""
+    """The position up to which a partition was read. topic_id: the id of the topic that was read;
+    "" if unknown."""
 
     next_offset: int
     topic_id: str = ""
 
 
 class Ledger:
-    """One connection to the database. The writer, and each reader in another thread, opens its own
-    `Ledger`."""
+    """One connection to the database. The writer opens one `Ledger`, and each reader in another
+    thread opens another one."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
         self._connection = open_database(
@@ -75,7 +76,7 @@ class Ledger:
         places: Iterable[Heard] = (),
     ) -> None:
         """In one transaction, takes records of the audit topics and the positions up to which the
-        topics were read. places: where each record was taken; may be empty."""
+        topics were read. places: where each record was taken, or nothing."""
         reached, hearings = positions or {}, Hearings()
         try:
             with transaction(self._connection):
@@ -96,12 +97,12 @@ class Ledger:
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                     ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
                 )
-        except BaseException:  # self._rows has ids of rows that were rolled back
+        except BaseException:  # self._rows contains ids of rows that were rolled back
             self._rows = Rows(self._connection)
             raise
 
     def positions(self) -> dict[TopicPartition, Position]:
-        """How far each partition of an audit topic was read."""
+        """The position up to which each partition of an audit topic was read."""
         rows = self._connection.execute(
             "SELECT topic, partition, next_offset, topic_id FROM positions"
         )
@@ -110,7 +111,7 @@ class Ledger:
     def read_again(self) -> bool:
         """Whether this version of the program can read messages that an older version could not
         read. If so, sets the positions back to the first of these messages. The collector calls
-        this before it begins."""
+        this method before it begins to read."""
         names = [name for (name,) in self._connection.execute("SELECT fingerprint FROM unread")]
         if not any(name == "" or single_object.is_known(bytes.fromhex(name)) for name in names):
             return False
@@ -127,12 +128,13 @@ class Ledger:
 
     @property
     def refused_count(self) -> int:
-        """The number of records in audit topics that were no valid messages."""
+        """The number of records in audit topics that were not valid messages."""
         return int(self._connection.execute("SELECT refused FROM meta").fetchone()[0])
 
     @property
     def taken_ms(self) -> int:
-        """When the collector last took records, by its clock; 0 for never."""
+        """The time, by the collector's clock, at which it last took records; 0 if it never took
+        any."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
     # Reading.
@@ -156,9 +158,9 @@ class Ledger:
     def newest_buckets(
         self, count: int, until: int | None = None, topic: str | None = None
     ) -> list[int]:
-        """Starts of the newest buckets in which anything was counted or declared lost, newest
-        first. until: only buckets that begin before this time. topic: only buckets of this topic,
-        by its name in the source cluster."""
+        """The starts of the newest buckets in which anything was counted or declared lost, newest
+        first. With `until`, only buckets that begin before this time. With `topic`, only buckets of
+        the topic with this name in the source cluster."""
         given = (FOREVER[1] if until is None else until, count, topic)
         found: set[int] = set()
         for table, column in (("tallies", "bucket"), ("losses", "to_bucket")):
@@ -172,8 +174,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """Divides time into blocks of this size. Returns the starts of those blocks in which a
-        bucket begins that is to be judged, oldest first."""
+        """Divides time into blocks of this size. Returns the starts of the blocks in which a bucket
+        begins that must be judged, oldest first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

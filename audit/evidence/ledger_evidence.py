@@ -1,7 +1,7 @@
 """Reads evidence from the ledger's tables, for a window of buckets.
 
-Sums are read for the window only. Evidence that concerns every bucket (numbers, losses, gaps,
-coverage) is read completely. A seal is read only if a judgement can look at it.
+Sums are read only for the window. Evidence that concerns every bucket (numbers, losses, gaps,
+coverage) is read completely. Of the seals, only those are read that a judgement can use.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NO_BUCKETS: Window = (0, 0)
-"""A window without buckets: gives only the evidence about senders, hosts and topics."""
+"""A window without buckets. With this window, only the evidence about senders, hosts and topics is
+read."""
 
 HOSTS = """
 SELECT agent, coalesce(host_names.host, hosts.host) AS host
@@ -62,8 +63,8 @@ SELECT value FROM decisions WHERE revoked IS NULL
 """
 _REMAINING = f"{_STANDING} AND source IS NULL"
 _OF_BUCKETS = f"{_STANDING} AND source = ? AND bucket >= ? AND bucket < ?"
-"""Decisions that nobody took back: `_REMAINING` selects the decisions that concern every bucket,
-`_OF_BUCKETS` the decisions about some buckets."""
+"""Queries for decisions that nobody took back. `_REMAINING` selects the decisions that concern
+every bucket, and `_OF_BUCKETS` selects the decisions about some buckets."""
 
 _BUCKET_MS = """
 SELECT coalesce(max(bucket_ms), 0) FROM tallies WHERE bucket = (SELECT max(bucket) FROM tallies)
@@ -102,8 +103,7 @@ that an older version took have no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
-    """Reads one state of the database, in a deferred transaction that ends with the `with`
-    block."""
+    """Reads all evidence from one snapshot of the database, in a deferred transaction."""
     connection.execute("BEGIN")
     with connection:
         return _Reader(connection, window).evidence(topics)
@@ -302,9 +302,9 @@ class _Reader:
         return found
 
     def _read_seals(self, topic: TopicEvidence, number: int, losses: Sequence[LossNote]) -> None:
-        """Reads these seals of each agent and epoch: the first, the last, the last before a clone,
-        the last before each loss, and the two around each rereading (`_seals_around`). losses: the
-        losses of all topics with the topic's name."""
+        """For each agent and epoch, reads the first seal, the last seal, the last seal before a
+        clone, the last seal before each loss, and the two seals around each rereading
+        (`_seals_around`). losses: the losses of all topics with the topic's name."""
         for key, numbers in self._found.senders.items():
             agent = agent_named(key.producer)
             if key.tier is not Tier.AGENT or agent not in topic.agents:
@@ -364,7 +364,7 @@ def _may_be_in(window: Window, loss: Loss) -> bool:
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
-    """These topics and, for each topic of rejects among them, the topic whose lines were
+    """The given topics and, for each topic of rejects among them, the topic whose lines were
     rejected."""
     if topics is None:
         return None

@@ -1,14 +1,14 @@
-"""Turns one message into the ledger's rows. Neither the order of messages nor their repetition
-matters.
+"""Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
+repetitions.
 
 Every row is a sum, a minimum or a maximum over distinct messages. The caller has begun a
-transaction. If the transaction fails, the ids of sources and senders from this transaction do not
-exist, and the caller makes a new `Rows`.
+transaction. If the transaction fails, the ids that it gave to sources and senders do not exist, so
+the caller must make a new `Rows`.
 
-If the number of a message is known already, the digests of the two messages are compared. The
-message is a repetition if it has the same content, and a clone if it has other content. A digest is
-made of the encoded bytes, and another version of the program may encode the same message in other
-bytes. So a message is compared in each encoding before it counts as a clone.
+If the number of a message is known already, the digests of the two messages are compared. The new
+message is a repetition if it has the same content, and a clone if it has different content. A
+digest is made of the encoded bytes, and another version of the program may encode the same message
+differently. So the new message is compared in every encoding before it counts as a clone.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
-"""At most this many schemas are counted by fingerprint; all other schemas are counted together,
-under an empty fingerprint."""
+"""Unread messages are counted separately for at most this many schemas, by fingerprint. The
+messages of all other schemas are counted together, under an empty fingerprint."""
 
 _log = log.get(__name__)
 
@@ -87,8 +87,8 @@ ON CONFLICT DO UPDATE SET first = min(first, excluded.first), end = max(end, exc
 
 
 class Rows:
-    """Writes messages into the tables, and owns the ids of sources and senders. There is one
-    writer."""
+    """Writes messages into the tables, and owns the ids of sources and senders. A ledger has only
+    one writer."""
 
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
@@ -96,7 +96,7 @@ class Rows:
         self._senders: dict[SenderKey, int] = {}
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
-        """Takes one record; returns False for a message that only a newer version can read."""
+        """Takes one record. Returns False for a message that only a newer version can read."""
         try:
             message = messages.decode(value)
         except SchemaUnknown as error:
@@ -123,7 +123,7 @@ class Rows:
         return True
 
     def take_hearings(self, found: Hearings) -> None:
-        """Takes what messages show about their senders: clocks, times and the places of
+        """Writes what messages show about their senders: clocks, times and the places of
         messages."""
         self._connection.executemany(
             "INSERT INTO heard VALUES (?, ?, ?)"
@@ -154,8 +154,8 @@ class Rows:
         )
 
     def unread(self) -> dict[str, int]:
-        """How many messages could not be decoded, because this program lacks their schema; by the
-        schema's fingerprint."""
+        """By schema fingerprint, how many messages could not be decoded because this program lacks
+        their schema."""
         return dict(self._connection.execute("SELECT fingerprint, count FROM unread"))
 
     def _take_unread(self, error: SchemaUnknown) -> None:
@@ -330,8 +330,8 @@ class Rows:
             self._take_bounds(agent_of(sender), sender.bounds)
 
     def _take_host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """Notes an agent's host. said: epoch, number and sender's time of the message; epoch and
-        number are zero if the message has neither."""
+        """Notes an agent's host. said: epoch, number and sender's time of the message with the
+        host. Epoch and number are zero if the message has neither."""
         *_, time_ms = said
         self._connection.execute(
             "INSERT INTO host_names VALUES (?, ?, ?, ?, ?) ON CONFLICT DO UPDATE SET"
@@ -361,8 +361,8 @@ class Rows:
         )
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Takes the overlaps that these messages show. Must run before the offsets of these
-        messages are taken."""
+        """Writes the overlaps that these messages show. The caller must call this method before it
+        takes the offsets of these messages."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))

@@ -145,24 +145,24 @@ CREATE TABLE IF NOT EXISTS recounts (
 ) WITHOUT ROWID
 """,
 )
-"""Tables and indexes that an older version of the program does not know. Even so, the older version
-can open a store that has these tables. So an upgrade of the collector can be undone, and the
-store's format keeps its number.
+"""Tables and indexes that an older version of the program does not have. The older version can
+still open a store with these tables, so an upgrade of the collector can be undone, and the version
+number of the store's format stays the same.
 
-    finals: the seals that are an agent's last words.
+    finals: the last seals of agents that left for good.
     beginnings: when agents were first heard.
-    bounds: what agents assume about event times.
+    bounds: the bounds for event times that agents announced.
     inodes: when the inode of each announced file was made, and the id whose content the inode had
         before (see module rereading).
     unread: how many messages have a schema that this version of the program does not have.
-    unread_from: where a version that has these schemas begins to read the topics again.
+    unread_from: the positions from which a version that has these schemas reads the topics again.
     heard: when senders were heard.
     readings: how senders' clocks differ from ours.
     seals_ahead: seals of agents whose clocks were ahead.
-    resumed: when agents went on in a new epoch.
+    resumed: when agents continued in a new epoch.
     offsets: the places of agents' messages.
     overlaps: agents that were alive at the same time.
-    host_names: the names of agents' hosts, by the order of the agents' messages.
+    host_names: the names of agents' hosts, from the agents' newest messages.
     decisions, recounts: decisions of people and results of recounts, as the bytes of their
         messages.
 

@@ -1,10 +1,11 @@
-"""Finds two machines with the same host name: the messages of their two agents alternate in one
-log. Pure.
+"""Finds, without I/O, two machines with the same host name. The messages of their two agents
+alternate in one log.
 
-If an agent's state is lost, a new agent follows the old one. If the old state is brought back, the
-old agent follows the new one. In both cases the messages of one of the two agents lie together,
-with no message of the other between them. But if the messages of agents A and B come in the order
-A, B, A, B, both are alive at the same time. This test needs no clock.
+If an agent's state is lost, messages of a new agent follow those of the old agent. If the old state
+is brought back, messages of the old agent follow again. In both cases one of the two agents has all
+its messages together, with no message of the other agent between them. But if the messages of
+agents A and B come in the order A, B, A, B, both are alive at the same time. This test needs no
+clock.
 
 If messages are taken in the order of the log, every overlap is found. In any other order an overlap
 may be missed, but no false overlap is found.
@@ -17,7 +18,7 @@ from collections.abc import Collection, Iterable, Mapping
 from skidway.audit.evidence.hearing import Log, Offsets, Spoken
 
 Pair = tuple[int, int]
-"""Two agents, the lesser id first."""
+"""The ids of two agents, the lower id first."""
 
 
 def overlaps(

@@ -1,40 +1,41 @@
-"""Finds out from announcements which agents may have read the same bytes, and when. Pure.
+"""Finds out from announcements, without I/O, which agents may have read the same bytes, and when.
 
 An agent that starts with a new state has a new id, and reads every file from its beginning, even
-bytes that another agent of the host has already delivered. Both agents announced the file; this
-shows that both may have read it. Two announcements on one host are of the same file
+bytes that another agent of the host has already delivered. If both agents announced the file, both
+may have read it. Two announcements on one host are of the same file
 
     if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a
                                     restart
     if one of them has none         and device, inode and first bytes are equal
 
-A time of birth in nanoseconds is enough, so device and file system id are not compared in addition.
-Either of them can have changed when the state was lost. If the audit took one file for two, a
-bucket could be falsely `complete`. If it takes two files for one, buckets are only `unknown` for a
-minute. The host's name is always compared. Machines that are made from one image all have the
-image's log files (perhaps emptied), with the same inode, birth and file system. The agents of such
-machines run at the same time. If the name were not compared, none of their buckets would ever be
-complete. So rereading is not recognised if the host's name is lost together with the state, or if
-the disk moves to another host.
+A time of birth in nanoseconds identifies a file well enough, so device and file system id are not
+compared as well. Besides, both of these can have changed when the state was lost. It is better to
+take two files for one file, because then buckets are only `unknown` for a minute. If the audit took
+one file for two files, a bucket could be falsely `complete`. The host's name is always compared.
+Otherwise machines that are made from one image could not be told apart. All of them have the
+image's log files (perhaps emptied), with the same inode, birth and file system, and their agents
+run at the same time. Without the comparison of names, none of their buckets would ever be complete.
+But because names are compared, rereading is not recognised if the host's name is lost together with
+the state, or if the disk moves to another host.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
 
     R had announced the file: the announcement comes before the file's first record
     O had begun: if O began later than R, R delivered the line after O's first message
-    the line was in the file by the time at which O was last heard, because O had read the line
+    the line was in the file before O was last heard, because O had read the line
 
 So R can deliver lines a second time from O's beginning (`since_ms`) until R has read all lines that
-the file had when O was last heard (`until_ms`). R's seals say when R had read them (see doublings).
-All of these times are of the clock of one host.
+the file had when O was last heard (`until_ms`). R's seals say when R had read these lines (see
+doublings). All of these times come from the clock of one host.
 
 An agent may have several ids for one file, for instance one after each truncation. As long as R has
-not announced all of R's ids for the file, R cannot have read all that O had read. Only ids whose
-content came after O was last heard are excepted. The exception is safe. If R announced an inode
-after O was last heard, R has seen all content that O can have read there. If R later has another id
-for that inode, and the content of this id does not continue the earlier content, then the later
-content consists of newer lines, or of lines that R knows to have delivered itself.
+not announced all of R's ids for the file, R cannot have read all that O had read. The only
+exceptions are ids whose content came after O was last heard. These exceptions are safe. If R
+announced an inode after O was last heard, R has seen all content that O can have read in this
+inode. R may later have another id for that inode. If the content of this id does not continue the
+earlier content, it consists of newer lines, or of lines that R itself has delivered.
 """
 
 from __future__ import annotations
@@ -50,10 +51,11 @@ from skidway.audit.topic.messages import Announcement
 class FileNote(NamedTuple):
     """A file id, the agent that announced it, and the time of the agent's first announcement.
 
-    born_ns: when the file's inode was made, in ns since 1970; None if no announcement says it.
+    born_ns: the time at which the file's inode was made, in ns since 1970; None if no announcement
+        gives this time.
     replaced_ms: this id's content may have replaced the content of another id of the agent in the
-    same inode. If so, this is the time at which the agent first announced that other id; otherwise
-    None.
+        same inode. If so, this is the time at which the agent first announced that other id;
+        otherwise None.
     """
 
     time_ms: int
@@ -65,18 +67,18 @@ class FileNote(NamedTuple):
 
 
 FileIdentity = tuple[str, int, int, int, bytes]
-"""What identifies a file that has no time of birth: host, device, inode, fingerprint length and
-fingerprint."""
+"""The values that identify a file without a time of birth: host, device, inode, fingerprint length
+and fingerprint."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rereading:
     """The time during which an agent may have delivered doubled lines: lines that other agents had
-    delivered already. reason: names the file that shows this.
+    delivered already. reason: a sentence with the file that shows this.
 
-    since_ms: a line that the agent had sealed before this time is no doubled line; None if any of
-    the agent's lines may be a doubled line. until_ms: a seal that the agent noted after this time
-    vouches that the agent has read all doubled lines.
+    since_ms: lines that the agent had sealed before this time are not doubled; None if any of the
+    agent's lines may be doubled. until_ms: a seal that the agent noted after this time shows that
+    the agent has read all doubled lines.
     """
 
     since_ms: int | None
@@ -88,8 +90,8 @@ class Rereading:
 class Rereadings:
     """The rereadings of one agent. of_earlier: the rereading of lines from agents that began before
     this agent. of_later: the rereading of lines from agents that began after this agent. (This
-    happens if this agent's state was brought back, or if both agents ran at once.) group: the
-    agents that share files, directly or through others; the least of their ids names the group."""
+    happens if this agent's state was brought back, or if both agents ran at once.) group: the least
+    id among the agents that share files with this agent, directly or through other agents."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -100,12 +102,12 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """The values that show that two ids are of the same file, for files without times of birth;
-    None if the file has no content yet.
+    """For a file without a time of birth, the values by which two ids of the same file are
+    recognised. None if the file has no content yet.
 
     The announcement's predecessor makes no difference. It is an id of the same agent, so it says
-    nothing about what other agents read. Besides, predecessors are common: content after a
-    truncation has one, and a file in the inode of a deleted file has one.
+    nothing about what other agents read. Besides, predecessors are common: an id for content after
+    a truncation has one, and so has an id for a file in the inode of a deleted file.
     """
     if message.fingerprint_length == 0:
         return None
@@ -122,8 +124,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    The other id counts only if it has the same inode and birth: a file that was copied or moved has
-    another inode.
+    An id is replaced only by an id with the same inode and birth, because a file that was copied or
+    moved has another inode.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -132,7 +134,7 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether times of birth cannot tell which of these notes are of the same file. All of the
+    """Whether the times of birth do not show which of these notes are of the same file. All of the
     notes have the same first bytes."""
     return any(note.born_ns is None for note in notes)
 
@@ -142,10 +144,11 @@ def rereadings(
     began: Callable[[int], int | None],
     last_heard: Callable[[int], int],
 ) -> dict[int, Rereadings]:
-    """The rereadings of one topic, by agent. files: the notes of each file, see the module.
+    """The rereadings of one topic, by agent. files: for each file, the notes of all agents that
+    announced it.
 
-    began: gives the time in ms at which an agent was first heard; None if its first message is
-    gone. last_heard: gives the time in ms at which an agent was last heard.
+    began: returns the time (ms) at which an agent was first heard, or None if its first message is
+    gone. last_heard: returns the time (ms) at which an agent was last heard.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()
@@ -158,7 +161,8 @@ def rereadings(
 
 class _Reader(NamedTuple):
     """An agent that announced a file. notes: the agent's ids for the file, oldest first. Readers
-    sort by the time at which the agent began; an agent whose beginning is unknown comes first."""
+    are sorted by the time at which their agents began. An agent whose beginning is unknown comes
+    first."""
 
     is_known: bool
     began_ms: int
@@ -174,8 +178,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """The time at which the agent had announced all of its ids that count: those whose content
-        other agents can have read by `heard_ms`."""
+        """The time by which the agent had announced all of its ids whose content other agents can
+        have read by `heard_ms`."""
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))
@@ -242,8 +246,8 @@ def _wider(one: Rereading | None, other: Rereading | None) -> Rereading | None:
 
 
 class _Groups:
-    """Groups of agents that share files, directly or through others. The least id in a group names
-    it."""
+    """Groups of agents that share files, directly or through other agents. A group is named by the
+    least id in it."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}

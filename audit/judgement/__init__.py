@@ -1,7 +1,7 @@
-"""The judgement: makes verdicts from the evidence. Pure; docs/delivery.md, section 6, has the
-rules.
+"""The judgement makes verdicts from the evidence, without I/O. The rules are in docs/delivery.md,
+section 6.
 
-What is expected:
+These modules say what the audit expects:
 
     roster            the hosts whose agents must seal
     retired_places    the places and hosts that nobody waits for any more
@@ -10,7 +10,7 @@ What is expected:
     newest_agents     which agents of a host the audit waits for
     expectation       which agents must seal a topic, and which others may have unread lines
 
-How a bucket is judged:
+These modules judge a bucket:
 
     verdict           statuses, findings, and the verdict on a bucket
     reasons           findings in words
@@ -18,7 +18,7 @@ How a bucket is judged:
     rules             one module for each rule that keeps a bucket from being complete
     topic_judgement   the verdict on each bucket of a topic
 
-Modules that use verdicts and evidence:
+These modules use verdicts and evidence:
 
     standing          the result of all verdicts together, topic by topic
     hosts             the state of each host, by the messages of its agents

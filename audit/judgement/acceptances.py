@@ -1,9 +1,10 @@
-"""Decides which findings of which buckets a person can accept, and makes the decisions. Pure.
+"""Decides, without I/O, which findings of which buckets a person can accept, and makes the messages
+with the person's decisions.
 
 Only existing findings can be accepted: each acceptance names the findings and warnings of one
-bucket as they are now. A bucket that is not due (too young) cannot be accepted, because it may
-still become complete. Nothing can be accepted while there are messages of a newer version of the
-program, because such messages may say anything about any bucket.
+bucket as they are now. A bucket that is not due yet, because it is too young, cannot be accepted,
+because it may still become complete. Nothing can be accepted while there are messages of a newer
+version of the program, because such messages may concern any bucket.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ NEAREST_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """The signature of a decision: who decides, when and why."""
+    """Says who decides, when and why."""
 
     time_ms: int
     person: str
@@ -33,8 +34,8 @@ class Signature:
 
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
-    """Makes an acceptance for each bucket that has something to accept. Raises UsageError if no
-    bucket has anything to accept."""
+    """Makes an acceptance for each bucket that has findings or warnings to accept. Raises
+    UsageError if no bucket has any."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -66,7 +67,7 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the retirement of a place. Raises UsageError if `place` names no place that has
     counted.
 
-    known: the places that have counted, each marked as retired if this retirement retires it.
+    known: the places that have counted. Those that this retirement retires are marked as retired.
     """
     try:
         check([place], "PLACE")
@@ -78,8 +79,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """The counting places whose names are most similar to `place`, sorted by name, and the number
-    of other counting places."""
+    """A text with the counting places whose names are most similar to `place`, sorted by name, and
+    with the number of other counting places."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)
@@ -94,7 +95,7 @@ def reinstatements(
     others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
     """Takes back the retirements of a place. Raises UsageError if no decision retires the place.
-    others: the other settings and decisions that retire the place, see other_retirements."""
+    others: the other settings and decisions that also retire the place (see other_retirements)."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids and others:
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
@@ -114,11 +115,11 @@ def other_retirements(
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
     """Finds the texts in the settings, and the decisions with other texts, that also retire a place
-    or a part of the place. The keys name these texts and decisions in words; each value is the
+    or a part of the place. The keys describe these texts and decisions in words. Each value has the
     places that the text or decision retires.
 
-    texts: `retired.places` of the settings. held: takes a text, and gives the counting places
-    within `place` that the text retires.
+    texts: `retired.places` of the settings. held: a function that returns, for a text, the counting
+    places within `place` that the text retires.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:

@@ -1,18 +1,18 @@
-"""Decides which clock is wrong: ours, or a sender's. Pure; see evidence.hearing for the
-measurements.
+"""Decides, without I/O, which clock is wrong: ours, or a sender's. The module evidence.hearing
+describes the measurements.
 
-Most clocks agree. So if the clocks of more than half of the senders with a recent reading differ
-from ours to the same side, ours is wrong by the median of these differences, and the senders'
-clocks are compared with the time that ours should show. With a single sender nobody can tell which
-of the two clocks is wrong, and ours is doubted.
+Most clocks agree. So if more than half of the senders with a recent reading have clocks that differ
+from ours in the same direction, our clock is wrong by the median of these differences. Then the
+senders' clocks are compared with the time that our clock should show. If there is only one sender,
+nobody can tell which of the two clocks is wrong, and our clock counts as wrong.
 
-A sender's slow clock shows as a constant lag: in three windows in a row the lag is above the bound
-(policy.clock_difference_ms), and the lags of the first two of these windows are about the same.
-(The lag of a backlog shrinks, and the lag of a mirror that falls behind grows.) For `present_ms`,
-which is only meant to be cautious, one window is enough.
+A sender's clock counts as slow if its lag is constant. This means that the lag is above the bound
+(policy.clock_difference_ms) in three windows in a row, and that the first two of these windows have
+about the same lag. (The lag of a backlog shrinks, and the lag of a mirror that falls behind grows.)
+For `present_ms`, one window is enough, because `present_ms` only has to be cautious.
 
-A program that reads the collector's store also compares its own clock with the collector's: the
-time at which the collector took records must lie in the past.
+A program that reads the collector's store also compares its own clock with the collector's clock:
+by its own clock, the time at which the collector took records must lie in the past.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from skidway.audit.topic.messages import Tier
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A sender whose clock differs. ahead_ms: by how much the clock is ahead, negative if it is
-    behind."""
+    """A sender whose clock differs from ours. ahead_ms: by how much the sender's clock is ahead;
+    negative if it is behind."""
 
     tier: Tier
     producer: str
@@ -41,10 +41,10 @@ class Difference:
 
 @dataclass(frozen=True, slots=True)
 class Clocks:
-    """What is known of all clocks.
+    """What the evidence shows about all clocks.
 
-    ours_ms: how far our clock is ahead, negative if it is behind; 0 if it is good as far as is
-        known.
+    ours_ms: how far our clock is ahead, or negative if it is behind; 0 if nothing shows that it is
+        wrong.
     senders: the number of senders with a recent reading.
     others: the senders whose clocks differ, the greatest difference first.
     unheard_ms: the time since any sender was last heard, by our clock; 0 if this time is no
@@ -60,7 +60,7 @@ class Clocks:
 
     @property
     def is_ours_wrong(self) -> bool:
-        """Whether our clock is wrong, so that nothing that depends on it is certain."""
+        """Whether our clock is wrong, so that no judgement that depends on it is certain."""
         return self.ours_ms != 0
 
     @property
@@ -71,7 +71,7 @@ class Clocks:
 
 
 def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
-    """Compares the clocks by the evidence; now_ms: the time that our clock shows."""
+    """Compares the clocks by the evidence. now_ms: the time that our clock shows."""
     bound = policy.clock_difference_ms
     lately = _lately(evidence)
     known = {name: ahead for name, x in lately.items() if (ahead := _ahead(x, bound)) is not None}
@@ -94,14 +94,14 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
-    """The present time as a cautious judgement takes it. This is the time of our clock; but if most
+    """The present time for a cautious judgement. This is the time that our clock shows. But if most
     senders show that our clock is ahead, it is the time that our clock should show. So no bucket is
     judged as over before it is over."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 
 def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
-    """How far our clock is ahead of most senders' clocks; 0 if it is not."""
+    """How far our clock is ahead of most senders' clocks; 0 if it is not ahead."""
     lately = _lately(evidence).values()
     found = [-min(y for y in (x.least_ms, x.earlier_ms) if y is not None) for x in lately]
     return max(0, _ours(found, policy.clock_difference_ms))
@@ -131,15 +131,16 @@ def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
     """Yields a zero for each sender that was heard within policy.silence_ms and has no recent
-    reading. A command reads a topic all at once, so no record comes live, and only clocks that are
-    ahead have readings."""
+    reading. When a command reads a topic all at once, no record comes live, so only senders whose
+    clocks are ahead have readings."""
     for name, heard_ms in evidence.heard.items():
         if name not in lately and 0 <= evidence.taken_ms - heard_ms <= policy.silence_ms:
             yield 0
 
 
 def _ahead(reading: Reading, bound_ms: int) -> int | None:
-    """How far the sender's clock is ahead of ours; negative: behind; None: not known yet."""
+    """How far the sender's clock is ahead of ours; negative if it is behind, None if this is not
+    known yet."""
     _, least_ms, earlier_ms, earliest_ms = reading
     if least_ms <= bound_ms:
         return -least_ms
@@ -149,8 +150,8 @@ def _ahead(reading: Reading, bound_ms: int) -> int | None:
 
 
 def _ours(ahead_of_us: Iterable[int], bound_ms: int) -> int:
-    """How far our clock is ahead of most other clocks; negative: behind; 0 if most agree with
-    ours."""
+    """How far our clock is ahead of most other clocks; negative if it is behind, 0 if most clocks
+    agree with ours."""
     found = sorted(ahead_of_us)
     for side in (-1, 1):
         differing = [x for x in found if side * x > bound_ms]

@@ -1,7 +1,9 @@
-"""Decides whether a topic is complete in a span of time, for `skidway audit complete`. Pure.
+"""Decides, without I/O, whether a topic is complete in a span of time, for `skidway audit
+complete`.
 
-A job asks this before it reads the rows of a day. For a yes it is not enough that no known bucket
-is short: the audit must know that no record of the span can be missing. These are the conditions:
+A job runs this command before it reads the rows of a day. The answer is yes only if the audit knows
+that no record of the span can be missing. It is not enough that no known bucket lacks records.
+These are the conditions:
 
     each bucket     the report has only buckets in which somebody counted something. Here every
                     bucket of the span has a verdict: an empty bucket is complete if every expected
@@ -21,9 +23,9 @@ is short: the audit must know that no record of the span can be missing. These a
                     of which gives `skidway audit report` the status 1
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
-which nothing was counted, because reports do not list it. Acceptances of other buckets hold for it:
-a declared loss counts as accepted if it was accepted in any bucket of the span; any other finding,
-if it was accepted in an earlier and in a later bucket.
+which nothing was counted, because reports do not list it. For an empty bucket, acceptances of other
+buckets are used. A declared loss counts as accepted if it was accepted in any bucket of the span.
+Any other finding counts as accepted if it was accepted in an earlier bucket and in a later bucket.
 """
 
 from __future__ import annotations
@@ -49,15 +51,15 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""The greatest number of buckets in a span: a week of buckets of one minute."""
+"""The greatest number of buckets in a span. If buckets have one minute, this is a week."""
 
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """What is asked. name: the topic's name, as it was given. names: whether a topic has that name.
-    covers: whether a topic has that name, or is the topic of its rejects. since_ms, until_ms: the
-    span of event time. bucket_ms: the size that a bucket is assumed to have while the audit has no
-    buckets."""
+    """What the caller asks about. name: the topic's name, as it was given. names: whether a topic
+    has that name. covers: whether a topic has that name, or is the topic of its rejects. since_ms,
+    until_ms: the span of event time. bucket_ms: the size that a bucket is assumed to have while the
+    audit has no buckets."""
 
     name: str
     names: Callable[[Source], bool]
@@ -69,10 +71,10 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """What is known of one topic in the span. name: cluster and topic; if the cluster is not known,
-    the name that was asked for. source: None if no message mentions the topic. verdicts: one on
-    every bucket of the span, oldest first. doubts: reasons against completeness that concern no
-    single bucket."""
+    """What is known of one topic in the span. name: cluster and topic, or the given name if the
+    cluster is not known. source: None if no message mentions the topic. verdicts: one verdict for
+    every bucket of the span, oldest first. doubts: reasons against completeness that do not concern
+    a single bucket."""
 
     name: str
     source: Source | None = None
@@ -86,7 +88,7 @@ class Completeness:
 
     @property
     def is_short(self) -> bool:
-        """Whether anything speaks against reading the topic's rows."""
+        """Whether there is any reason not to read the topic's rows."""
         return bool(self.doubts or self.short)
 
     @property
@@ -95,8 +97,9 @@ class Completeness:
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records it lacks in the short buckets. Each
-        agent's records are compared with those in the place that counted most of them."""
+        """For each place that is not retired, how many records it lacks in the short buckets. For
+        each agent, its count is compared with the count of the place that has the most records of
+        this agent."""
         found: Counter[Place] = Counter()
         for part in (part for verdict in self.short for part in verdict.agents):
             counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}
@@ -116,8 +119,9 @@ def is_good(verdict: BucketVerdict) -> bool:
 def completeness(
     evidence: Evidence, policy: Policy, question: Question, now_ms: int
 ) -> list[Completeness]:
-    """One answer for each topic that has this name in any cluster, and for each topic of their
-    rejects. Raises UsageError for a span that is empty or has more than BUCKETS_MAX buckets."""
+    """One answer for each topic that has this name in any cluster, and one for each topic of the
+    rejects of these topics. Raises UsageError for a span that is empty or has more than BUCKETS_MAX
+    buckets."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
     known = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     asking = _Asking(evidence, policy, question, grid, now_ms)
@@ -126,7 +130,7 @@ def completeness(
 
 
 def _grid(question: Question, size: int) -> list[BucketId]:
-    """The buckets of the span, empty ones included."""
+    """All buckets of the span, including empty ones."""
     since_ms, until_ms = question.since_ms, question.until_ms
     if since_ms >= until_ms:
         raise UsageError("--since must be earlier than --until.")
@@ -145,7 +149,7 @@ def _order(source: Source) -> tuple[str, str, str]:
 
 
 def _unknown(policy: Policy, question: Question, known: Sequence[Source]) -> Iterator[Completeness]:
-    """Answers for topics of which the audit has never heard."""
+    """Answers for topics that no message mentions."""
     heard = {(x.cluster, x.topic) for x in known if question.names(x)}
     if not heard:
         yield Completeness(question.name, doubts=("the audit has never heard of this topic",))
@@ -212,8 +216,9 @@ class _Asking:
                 yield f"by the newest recount of {recount.output} its rows are not what was counted"
 
     def _last_heard(self, source: Source) -> int:
-        """When an agent or a counter that sends from the topic's cluster was last heard. If there
-        is none, or the cluster is retired: when any sender was last heard."""
+        """The time at which an agent or a counter that sends from the topic's cluster was last
+        heard. If there is no such sender, or if the cluster is retired, the time at which any
+        sender was last heard."""
         evidence = self._evidence
         retired = retired_by(self._policy.retired_places, evidence.retirements)
         here = [
@@ -228,8 +233,8 @@ class _Asking:
     def _accepted_beside(
         self, verdict: BucketVerdict, named: Mapping[FindingName, Sequence[Acceptance]]
     ) -> BucketVerdict:
-        """The verdict on a bucket in which nothing was counted, with the acceptances of the same
-        findings in other buckets."""
+        """The verdict on a bucket without counts, to which the acceptances of the same findings in
+        other buckets are added."""
 
         def accepted(agent: int, finding: Finding) -> Finding:
             given = named.get(FindingName(agent, finding.name), ())

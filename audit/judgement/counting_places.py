@@ -1,9 +1,9 @@
-"""Finds which senders count a topic in which places, that is, clusters and outputs. For each
-partition, the counts of the newest epoch are used. Pure.
+"""Finds, without I/O, which senders count a topic in which places. A place is a cluster or an
+output. For each partition, the counts of the newest epoch are used.
 
-Retired places are included: their counts are compared, and records that they lack are reported.
-Records that a retired place lacks make the verdict worse only if another place of the tier is not
-retired and does not have the topic.
+Retired places are included. Their counts are compared, and the records that they lack are reported.
+Records that a retired place lacks make the verdict worse only if the tier has another place that is
+not retired, and that place does not have the topic.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ _SEVERAL_PLACES = (Tier.MIRROR, Tier.HDFS)
 
 @dataclass(frozen=True, slots=True)
 class Counting:
-    """A place that counts a topic, the senders whose counts are used there, and findings about
-    counts that are in doubt."""
+    """A place that counts a topic, the senders whose counts are used for this place, and findings
+    about doubtful counts."""
 
     place: Place
     senders: tuple[SenderKey, ...]
@@ -34,9 +34,9 @@ class Counting:
 def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
-    """For each place of these tiers, the senders with the highest epoch of each partition. The
-    counts of these senders replace those of all other senders. The evidence has senders in the
-    order in which they were first heard."""
+    """For each place of these tiers, and for each of its partitions, the senders with the highest
+    epoch. The counts of these senders replace those of all other senders. `evidence.senders` has
+    the senders in the order in which they were first heard."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
@@ -68,7 +68,7 @@ def needed_still(
 
 
 def place_of(key: SenderKey, evidence: Evidence, retired: RetiredPlaces) -> Place:
-    """The place where a known sender counts."""
+    """The place at which a known sender counts."""
     cluster = evidence.senders[key].cluster
     name = key.producer if key.tier is Tier.HDFS else cluster
     return Place(key.tier, name, retired.holds(key.tier, name, cluster))
@@ -105,11 +105,11 @@ def _newest_epochs(
 def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
-    """Findings for outputs that used an epoch number a second time although there is a higher
-    epoch. Such an output was started over. The counts of the higher epoch replace its new counts,
-    but the new counts may be the only true ones. (There is no such finding for counters. If a
-    counter used an epoch number a second time, more likely a copy of the counter was running, and
-    the higher epoch repairs that.)"""
+    """Findings for outputs that used an epoch number a second time, although there is a higher
+    epoch. Such an output was started over. The counts of the higher epoch replace the output's new
+    counts, but the new counts may be the only true ones. (There is no such finding for counters. If
+    a counter used an epoch number a second time, it is more likely that a copy of the counter was
+    running, and the counts of the higher epoch repair this.)"""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
@@ -120,9 +120,9 @@ def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
     """Findings for epochs that were first heard after a higher epoch. A sender that starts over
-    takes an epoch higher than all epochs that it knows, so the sender of such an epoch did not know
-    the higher epoch. The counts of the higher epoch replace this sender's counts, but this sender's
-    counts may be the only true ones."""
+    takes an epoch higher than all epochs that it knows, so the sender of the lower epoch did not
+    know the higher one. The counts of the higher epoch replace this sender's counts, but this
+    sender's counts may be the only true ones."""
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

@@ -1,4 +1,4 @@
-"""Finds the agents that must seal a topic, and the seals that vouch for the topic. Pure."""
+"""Finds, without I/O, the agents that must seal a topic, and the seals that vouch for the topic."""
 
 from __future__ import annotations
 
@@ -18,16 +18,17 @@ from skidway.kafka.source import Source
 
 
 class Expectation:
-    """The agents that have to do with one source topic, and those that must have sealed it.
+    """The agents that are concerned with one source topic, and those of them that must have sealed
+    it.
 
         topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
             rejected.
         namesakes: the evidence of all topics that have the same names as `topics`.
         known: every agent that announced, sealed or sent to any of the topics of `namesakes`.
-        agents: the agents that must have sealed the topic, even if they sent nothing; for a host
-            that the roster names, these are its newest agents (newest_agents).
-        replaced: the other agents of such a host, each with the time (ms, by its clock) until which
-            its unread lines may have been written.
+        agents: the agents that must have sealed the topic, even if they sent nothing. For a host
+            that the roster names, these are the host's newest agents (newest_agents).
+        replaced: the other agents of such a host, each with the time (ms, by the host's clock)
+            until which the lines that this agent did not read may have been written.
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
     has both topics. An agent that seals the new topic has delivered all lines for the old one, and
@@ -50,25 +51,26 @@ class Expectation:
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
-        """Hosts that must report the topic, but did not: no message of their agents mentions the
-        topic. Agents that are retired by their ids are ignored."""
+        """The hosts that must report the topic, but did not, because no message of their agents
+        mentions the topic. Agents that are retired by their ids are ignored."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 
     def is_retired(self, agent: int) -> bool:
-        """Whether this agent is retired, so that nobody waits for it."""
+        """Whether this agent is retired, so that the audit does not wait for it."""
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
     def is_gone(self, agent: int) -> bool:
-        """Whether the agent may be gone for good: it is retired, or its host has a newer agent."""
+        """Whether the agent may be gone for good, because it is retired or because its host has a
+        newer agent."""
         if self.is_retired(agent):
             return True
         newest = self._newest.get(self._host(agent), [])
         return not self._roster.is_silent and agent not in newest
 
     def side_by_side(self, agent: int) -> list[int]:
-        """The agents of this agent's host that are alive at the same time, this one included. The
-        audit waits for all of them. Empty if this agent is the only one."""
+        """All agents of this agent's host that are alive at the same time, including this agent.
+        The audit waits for all of them. Empty if this agent is the only one."""
         newest = self._newest.get(self._host(agent), [])
         found = namesakes(self._evidence, newest)
         return sorted(found) if agent in found else []
@@ -110,8 +112,9 @@ class Expectation:
 
 
 def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int) -> list[SealNote]:
-    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals with
-    a cloned number or a later number, and seals that only say that the agent has the topic."""
+    """The agent's seals of these topics, oldest first. Two kinds of seals are left out: seals whose
+    number is cloned or comes after a cloned number, and seals that only say that the agent has the
+    topic."""
     found = []
     for seal in {seal for topic in topics for seal in topic.seals.get(agent, ())}:
         if seal.sealed_until == NEVER_SEALED:

@@ -1,4 +1,5 @@
-"""Decides whether hosts are proven healthy since a given time, for `skidway audit wait`. Pure.
+"""Decides, without I/O, whether hosts are proven healthy since a given time, for `skidway audit
+wait`.
 
 The proof concerns the bucket that contains the given time. Each host needs, for each agent that
 counts as its newest (newest_agents):
@@ -14,8 +15,8 @@ counts as its newest (newest_agents):
 So a host that writes nothing is proven by its seals, and a host that writes is proven by the
 records that the other tiers have from it. A host is proven once three things are true: the bucket
 of the given time is over, a seal past the bucket's end has arrived, and the counters have reported
-the bucket. Later buckets that are not over, or are too young to be due, are left out, because there
-are always such buckets.
+the bucket. Later buckets are left out as long as they are not over, or are too young to be due,
+because there are always such buckets.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""The greatest number of buckets in a proof: a week of buckets of one minute. For earlier times,
-use `report`."""
+"""The greatest number of buckets in a proof. If buckets have one minute, this is a week. For
+earlier times, people can use `report`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Proof:
-    """What is known about one host of one cluster. reasons: what the proof lacks; empty if the host
-    is proven."""
+    """The result for one host of one cluster. reasons: what is missing for the proof; empty if the
+    host is proven."""
 
     state: HostState
     reasons: tuple[str, ...]
@@ -68,7 +69,7 @@ def proofs(
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
     """A proof for each host in each of its clusters. A host's clusters are those for which the
-    roster names the host; if the roster names no cluster for the host, they are the clusters in
+    roster names the host. If the roster names no cluster for the host, they are the clusters in
     which the host was heard. bucket_ms: the size to assume while there are no buckets.
 
     Raises UsageError for a host that no roster names and that was never heard, for a retired host,
@@ -156,9 +157,9 @@ class _Asking:
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
         """The reasons for buckets that are not proven by counts. is_sealed: whether the agent has
-        sealed the topic, by its name. If only a missing seal keeps a bucket open, no reason is
-        given here: either `_unsealed` has given that reason, or the agent will still seal the
-        present topic of that name."""
+        sealed the topic, by its name. If only a missing seal keeps a bucket open, this method
+        yields no reason for the bucket: either `_unsealed` has given that reason, or the agent will
+        still seal the present topic of that name."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})
@@ -172,7 +173,7 @@ class _Asking:
 
     def _buckets(self, agent: int, source: Source) -> list[BucketId]:
         """The bucket that contains the given time, and later buckets that are due. Buckets without
-        counts are included, because missing messages may be the reason for that."""
+        counts are included, because their counts may be in missing messages."""
         now_ms, lateness_ms = self._now_ms, self._policy.lateness_ms
         start, size = self._first
         found = {(each, size) for each in range(start, self._needed, size)}
@@ -184,8 +185,8 @@ class _Asking:
         return sorted(found)
 
     def _verdicts(self, agent: int, source: Source, each: BucketId) -> Iterator[AgentVerdict]:
-        """Yields the verdict that does not wait for lateness. If the verdict that waits for
-        lateness is graver than open, yields that verdict as well."""
+        """Yields the verdict on the bucket without waiting for late lines. If the verdict that
+        waits for late lines is graver than open, yields that verdict as well."""
         if source not in self._judgements:
             self._judgements[source] = (
                 TopicJudgement(self._evidence, source, self._at_once, self._now_ms),

@@ -1,11 +1,11 @@
-"""The state of each host, as the messages of its agents show it: reporting, behind, silent, never
-heard, retired. Pure.
+"""Finds, without I/O, the state of each host from the messages of its agents: reporting, behind,
+silent, never heard, or retired.
 
-A state belongs to one host in one cluster: a host that reports to two clusters has two states, each
-from the agents that report to that cluster. The state of a host is the state of its newest agents
-(see the module newest_agents), normally of one agent.
+A state belongs to one host in one cluster. So a host that reports to two clusters has two states,
+and each state comes from the agents that report to that cluster. The state of a host is the state
+of its newest agents (see the module newest_agents). Normally this is only one agent.
 
-An agent seals a topic until a time when it vouches that all lines which the topic's files had at
+An agent has sealed a topic until a time if it vouches that all lines which the topic's files had at
 that time are counted.
 """
 
@@ -26,8 +26,8 @@ from skidway.audit.topic.messages import Tier
 from skidway.kafka.source import Source
 
 HostKey = tuple[str | None, str]
-"""Cluster and host. The cluster is None if the roster names no cluster for the host and no agent of
-the host was heard."""
+"""A cluster and a host. The cluster is None if the roster names no cluster for the host and no
+agent of the host was heard."""
 
 
 class HostStatus(StrEnum):
@@ -45,9 +45,9 @@ MISSED = (HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD)
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """One agent of a host. topics: for each topic, by name, the time (ms) until which the agent has
-    sealed it; None for never. These are the topics that the roster names for the host, and the
-    topics in the agent's messages."""
+    """One agent of a host. topics: by name, the topics that the roster names for the host and the
+    topics in the agent's messages. Each has the time (ms) until which the agent has sealed it, or
+    None for never."""
 
     agent: int
     topics: dict[str, int | None] = field(default_factory=dict)
@@ -59,14 +59,14 @@ class HostState:
 
     agents: the newest agents, beginning with the agent that was heard last; empty if no agent was
         ever heard.
-    topics: the topics of all these agents, or of the roster, each with the time (ms) until which
-        all agents that have the topic have sealed it; None for never.
+    topics: the topics of all these agents and of the roster. Each has the time (ms) until which all
+        agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
-    last_heard_ms: when the host was last heard, by the agent's clock, but never later than our
-        clock showed at that moment; 0 for never. If there are namesakes, this is the time of the
-        namesake that has been silent longest.
-    behind_ms: how far the host is behind. This is 0 unless the host's messages arrive with times so
-        old that, by these times, the host would be silent.
+    last_heard_ms: the time by the agent's clock at which the host was last heard, but never later
+        than our clock showed at that moment; 0 for never. If there are namesakes, this is the time
+        of the namesake that has been silent longest.
+    behind_ms: how far the host is behind. A host is behind if its messages arrive, but have such
+        old times that the host would count as silent by these times. Otherwise 0.
     namesakes: agents that were alive at the same time, as on two machines with the same name.
     """
 
@@ -89,7 +89,7 @@ class HostState:
 
     @property
     def is_missed(self) -> bool:
-        """Whether the host is expected, but either is not heard, or is behind."""
+        """Whether the host is expected, but is silent, was never heard, or is behind."""
         return self.expected and self.status in MISSED
 
 
@@ -179,8 +179,8 @@ class _Survey:
         return HostStatus.BEHIND if late_ms else HostStatus.SILENT
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
-        """The agent's topics, see AgentState. If a topic was deleted and created again, the newest
-        of the seals of both topics is used."""
+        """The agent's topics, as in AgentState. If a topic was deleted and created again, the
+        newest of the seals of both topics is used."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

@@ -1,21 +1,21 @@
-"""Finds the agents of a host that count as its newest. The verdict waits for their seals (their
-word that all lines up to a time are counted), and `skidway audit wait` demands a proof of each of
-them. Pure.
+"""Finds, without I/O, the agents of a host that count as its newest agents. The verdict waits for
+their seals, which say that all lines up to a time are counted. `skidway audit wait` demands a proof
+for each of them.
 
-Normally there is one such agent: the one that was heard last. But this agent may run on an old
-state that was brought back. So an agent that began later than this agent counts as well, until it
-is silent. Such an agent is silent once its last message is at least `silence_ms` old by our own
-clock, and is also at least `silence_ms` older than the last message of the agent that was heard
-last. Two machines may also have the same name. Then the agents that were alive at the same time
-(`evidence.overlaps`) all count, because each has its own files. They count, silent or not, until
-they are retired or report another name.
+Normally only one agent counts: the agent that was heard last. But this agent may run on an old
+state that was brought back. So an agent that began later counts as well, until it is silent. Such
+an agent is silent once its last message is at least `silence_ms` old by our own clock, and is also
+at least `silence_ms` older than the last message of the agent that was heard last. Two machines may
+also have the same name. Then the agents that were alive at the same time (`evidence.overlaps`) all
+count, because each has its own files. Even silent agents of this kind count, until they are retired
+or report another host name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks are
-not used for this, because a host's clock may have been set, by any amount, between two messages.
-The audit messages of two agents of a host are normally in one log. If they are not (a topic with
-several partitions, or a topic that was created again), each agent counts until it is silent. Clocks
-are used only if an older version of the collector took the messages into the store without their
-offsets.
+not used for this, because a host's clock may have been set by any amount between two messages. The
+audit messages of two agents of a host are normally in one log. The messages may be in different
+logs if the audit topic has several partitions or was created again. In this case each agent counts
+until it is silent. Clocks are used only if an older version of the collector took the messages into
+the store without their offsets.
 """
 
 from __future__ import annotations
@@ -48,18 +48,18 @@ def newest_agents(
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
-    """Of one host's agents, those that were alive at the same time."""
+    """The agents of one host that were alive at the same time."""
     here = set(agents)
     return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """The time (ms, by the host's clock) until which a replaced agent's unread lines may have been
-    written. This is normally the time at which the next agent began. But if that time is not after
-    the time of the replaced agent's last message, the clock was set back between the two. Then the
-    result is the time of the replaced agent's last message plus `silence_ms`, because a living
-    agent is never silent for so long. The result is 0 if no agent began after the replaced agent's
-    last message."""
+    """The time (ms, by the host's clock) until which the lines that a replaced agent did not read
+    may have been written. This is normally the time at which the next agent began. But if that time
+    is not after the time of the replaced agent's last message, the clock was set back between the
+    two. Then the result is the time of the replaced agent's last message plus `silence_ms`, because
+    a living agent is never silent for so long. The result is 0 if no agent began after the replaced
+    agent's last message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:
@@ -68,7 +68,8 @@ def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence
 
 
 def heard(evidence: Evidence, agent: int) -> int:
-    """When an agent was last heard (ms) by its own clock, even if only by an announcement."""
+    """The time (ms, by the agent's clock) at which an agent was last heard, even if only by an
+    announcement."""
     return max(evidence.last_heard(agent), _began(evidence, agent))
 
 
@@ -105,8 +106,8 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """When the agent began, but never later than our clock showed when the audit last took a
-    record."""
+    """The time at which the agent began, but never later than our clock showed when the audit last
+    took a record."""
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began
 

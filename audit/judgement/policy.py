@@ -1,4 +1,4 @@
-"""The policy: what the audit expects, and how long it waits."""
+"""The policy says what the audit expects, and how long the audit waits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ DEFAULT_SILENCE_MS = 180_000
 DEFAULT_REJECTS_SHARE = 0.01
 DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
-"""How far an event time can be ahead of the time at which the line was read: agents replace event
-times that are further ahead. An agent announces its own bound; if that bound is larger, it applies
-instead."""
+"""How far an event time can be ahead of the time at which the line was read. Agents replace event
+times that are further ahead. Each agent announces the bound that it uses. If that bound is larger
+than AHEAD_MS, it applies instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,15 +38,16 @@ class Policy:
 
     tiers: the tiers in which each record must be counted.
     silence_ms: an agent that was not heard for this long counts as dead.
-    lateness_ms: how late lines may come; if an agent announces more, the agent's value applies.
-    ahead_ms: how far ahead the times of lines may be; if an agent announces more, the agent's value
+    lateness_ms: how late lines may come. If an agent announces a larger value, the agent's value
         applies.
+    ahead_ms: how far ahead the times of lines may be. If an agent announces a larger value, the
+        agent's value applies.
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts whose agents must seal, and the retired hosts.
-    exemptions: the topics that need not be in all of these tiers.
+    exemptions: the topics that need not be counted in all of these tiers.
     rejects_share: the greatest share of the records of a bucket (a minute of event time) that may
         be rejects without a warning.
-    retired_places: texts that name places, see the module retired_places.
+    retired_places: texts that name places (see the module retired_places).
     loads_every_ms: how often each output is loaded; None if unknown.
     """
 

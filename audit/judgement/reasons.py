@@ -14,7 +14,7 @@ _NAMES_MAX = 3  # a reason names this many hosts or schemas, and counts the othe
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
-    """How the counts of two places differ."""
+    """Words that say how the counts of two places differ."""
     name, other = of_place(place), of_place(first)
     missing = expected.count - found.count
     if missing > 0:
@@ -26,8 +26,8 @@ def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
 
 def name_of_difference(words: str, expected: Sums, found: Sums) -> str:
     """The name by which an acceptance (a person's decision about known findings) refers to a
-    difference. If other records differ later, the difference has another name, and the acceptance
-    does not cover it."""
+    difference. If the difference changes later, it has another name, and the acceptance does not
+    cover it."""
     sums = (expected.count, expected.checksum, found.count, found.checksum)
     return f"{words} ({', '.join(map(str, sums))})"
 
@@ -39,20 +39,20 @@ def name_of_lack(words: str, counted: Sums) -> str:
 
 
 def of_place(place: Place) -> str:
-    """The words for a place (a cluster or an output where a tier counted): its tier, and its name
-    if it has one."""
+    """The words for a place (a cluster or an output in which a tier counted). They consist of the
+    tier, and of the place's name if it has one."""
     word = place.tier.value.lower()
     named = f"{word} {place.name}" if place.name else word
     return f"{named} (retired)" if place.is_retired else named
 
 
 def of_needed(tier: Tier) -> str:
-    """The reason for a tier that has a topic only in retired places."""
+    """The reason for a tier in which only retired places have the topic."""
     return f"no place of tier {tier.value.lower()} that is not retired has this topic"
 
 
 def of_sender(key: SenderKey) -> str:
-    """A sender of counts, in words."""
+    """The words for a sender of counts."""
     word = "agent" if key.tier is Tier.AGENT else f"the {key.tier.value.lower()} counter"
     return f"{word} {key.producer}"
 
@@ -64,8 +64,8 @@ def of_namesakes(agents: Iterable[int]) -> str:
 
 
 def of_epoch_before_its_seal(epoch: int) -> str:
-    """Says that an agent began a new epoch, and delivered lines of the bucket before the first seal
-    of that epoch."""
+    """The reason for an agent that began a new epoch, and delivered lines of the bucket before the
+    first seal of that epoch."""
     return (
         f"the agent's epoch {epoch} delivered lines of this bucket before its first seal: they may"
         " count twice (its state had been an older copy)"
@@ -104,8 +104,8 @@ def of_unread(unread: Mapping[str, int]) -> str:
 
 
 def of_loss(note: LossNote, path: str = "") -> str:
-    """The reason for a declared loss. path: where the file was found first; "" if no agent
-    announced the file."""
+    """The reason for a declared loss. path: the path at which the file was first found; "" if no
+    agent announced the file."""
     loss = note.loss
     fate = "lost" if loss.certainty is Certainty.LOST else "uncertain"
     if not path and loss.reason.startswith("/"):  # loss.reason names a file that nobody read
@@ -130,7 +130,7 @@ def of_rejects(rejects: int, records: int, who: str) -> str:
 
 
 def of_delay(behind_ms: int) -> str:
-    """Says how far a sender is behind although its messages still arrive."""
+    """Words that say how far a sender is behind, although its messages still arrive."""
     return f"{behind_ms // 1000} s behind (its clock, or its messages come late)"
 
 

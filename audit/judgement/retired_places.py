@@ -1,6 +1,7 @@
-"""Retired places: clusters and outputs whose counts nobody waits for any more. Pure.
+"""Retired places are clusters and outputs for whose counts the audit no longer waits. This module
+does no I/O.
 
-Settings and commands name such a place by a text, in the words of the reports:
+Settings and commands name such a place by a text, with the same words as the reports:
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic
@@ -10,8 +11,8 @@ Settings and commands name such a place by a text, in the words of the reports:
     mirror                          the whole tier mirror
 
 The counts of a retired place are still compared. If the place lacks records, or one of its messages
-is missing, the report says so, but no verdict becomes worse. There is one exception, for topics
-that no other place of the tier has: see the module counting_places.
+is missing, the report says so, but no verdict becomes worse. The module counting_places makes one
+exception, for topics that no other place of the tier has.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ def check(texts: Iterable[str], key: str = "retired.places") -> None:
 
 
 class RetiredPlaces:
-    """The places that several texts retire. A text that names no place retires none."""
+    """The places that several texts retire. A text that names no place retires nothing."""
 
     def __init__(self, texts: Iterable[str] = ()) -> None:
         parts = sorted({_parts(text) for text in texts})

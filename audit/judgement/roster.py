@@ -1,5 +1,4 @@
-"""The roster, which says which hosts must report which topics of which cluster. Pure, except
-`read_file`.
+"""The roster says which hosts must report which topics of which cluster. Only `read_file` does I/O.
 
 Its entries come both from the settings of the audit (`roster`, `retired`) and from a file that the
 inventory writes (`roster.file`). The collector reads this file again when it changes. For example:
@@ -11,11 +10,11 @@ inventory writes (`roster.file`). The collector reads this file again when it ch
 
 `host` is the name that the agent announces (its `host.name`); a host may report to several
 clusters. Topics are given by their names, as in the agent's sources, without a mirror's prefix. The
-name of a topic also stands for the topic of the lines that were rejected from it. If an entry has
-no topics, the host must report every topic that its agent ever mentioned. Nobody waits for a
-retired host; one entry that retires it is enough. An entry of the settings names no cluster and
-applies to every cluster. If no host must report, the roster is silent: then every agent that was
-ever heard is expected, except retired ones.
+name of a topic also stands for the topic of its rejected lines. If an entry has no topics, the host
+must report every topic that its agent ever mentioned. The audit does not wait for a host if any
+entry retires it. An entry of the settings names no cluster and applies to every cluster. If no host
+must report, the roster is called silent. Then the audit expects every agent that was ever heard,
+except retired agents.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ from skidway.kafka.source import check_cluster_name
 from skidway.settings import setting
 
 _HOST = re.compile(r"[!-+\--~]{1,255}")
-"""Printable characters, without space and comma."""
+"""A host name consists of printable characters, without space and comma."""
 
 _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
@@ -48,7 +47,7 @@ class RosterEntry:
 
 
 class Roster:
-    """All entries together. retired: the hosts and agent ids (in decimal) that the setting
+    """All entries of the roster. retired: the hosts and agent ids (in decimal) that the setting
     `retired` names."""
 
     def __init__(self, entries: Iterable[RosterEntry] = (), retired: Iterable[str] = ()) -> None:
@@ -71,11 +70,12 @@ class Roster:
 
     @property
     def is_silent(self) -> bool:
-        """Whether no host must report, so that every agent that was ever heard is expected."""
+        """Whether the roster names no host that must report. Then every agent that was ever heard
+        is expected."""
         return not self._expected
 
     def is_retired(self, cluster: str | None, host: str, agent: int = 0) -> bool:
-        """Whether nobody waits for this host of this cluster (or for this agent) any more."""
+        """Whether the audit no longer waits for this host of this cluster, or for this agent."""
         names = {(cluster, host), (None, host)}
         return bool(names & self._retired) or (agent != 0 and str(agent) in self._gone)
 
@@ -105,12 +105,12 @@ class Roster:
         return lists[0] | lists[1]
 
     def clusters(self, host: str) -> frozenset[str | None]:
-        """The clusters for which the roster names a host, retired or not; None stands for any
+        """The clusters for which the roster names a host, even as retired. None stands for any
         cluster."""
         return frozenset(x.cluster for x in self._entries if x.host == host)
 
     def names(self, host: str) -> bool:
-        """Whether any entry names this host, retired or not."""
+        """Whether any entry names this host, even as retired."""
         return host in self._gone or any(x.host == host for x in self._entries)
 
     def __iter__(self) -> Iterator[RosterEntry]:
@@ -158,7 +158,7 @@ class RosterDocument:
     hosts: list[HostEntry] = setting("hosts", help="The hosts, each with its cluster and topics.")
 
     def check(self) -> None:
-        """Raises ConfigurationRefused if a host of a cluster is named twice."""
+        """Raises ConfigurationRefused if the file names a host of a cluster twice."""
         seen: set[tuple[str, str]] = set()
         for each in self.hosts:
             if (each.cluster, each.host) in seen:
@@ -169,7 +169,7 @@ class RosterDocument:
 
 
 def check_host(name: str) -> None:
-    """Raises ConfigurationRefused unless the name can be a host's name."""
+    """Raises ConfigurationRefused if the name cannot be a host's name."""
     if not _HOST.fullmatch(name):
         raise ConfigurationRefused(
             f"{name[:100]!r} is no host's name: 1 to 255 printable characters, no space, no comma"
@@ -177,7 +177,7 @@ def check_host(name: str) -> None:
 
 
 def read_file(path: Path) -> tuple[RosterEntry, ...]:
-    """The entries of a roster file. Raises ConfigurationRefused, which names the file, and the line
-    or host."""
+    """The entries of a roster file. Raises ConfigurationRefused with the name of the file, and with
+    the line or the host."""
     document = settings.load(RosterDocument, path)
     return tuple(each.entry for each in document.hosts)

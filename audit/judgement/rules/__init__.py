@@ -1,9 +1,9 @@
-"""The rules of a bucket's verdict, one module each. Pure.
+"""The rules of a bucket's verdict, one module for each rule. The rules do no I/O.
 
 Each rule yields its findings on one agent's part of a bucket (a minute of event time). All rules
 take their facts from topic_facts:
 
-    topic_facts     the evidence of one topic, and what is expected there
+    topic_facts     the evidence of one topic, and what the audit expects of it
     sender_numbers  numbers without holes, and chains without gaps
     epochs          buckets that are in doubt because an agent began a new epoch
     doublings       lines that two agents may both have delivered

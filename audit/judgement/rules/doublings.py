@@ -1,5 +1,5 @@
-"""Doublings: finds the buckets that may hold lines which an agent delivered a second time, after
-another agent had delivered them. Pure.
+"""Doublings: finds, without I/O, the buckets that may contain lines which an agent delivered a
+second time, after another agent had delivered them.
 
 Announcements show which agents may have read the same bytes, and during which time (see the module
 rereading). An agent that read the bytes again may have counted their lines a second time. The
@@ -17,15 +17,16 @@ event times the lines have:
         bytes are all bytes that the other agent had read
 
 L's `at` is the number of the agent's last delta when it noted L. A bucket that no delta between L's
-`at` and S touched holds no such line. As long as there is no S, every later delta may hold such
-lines; so while both agents are heard, no bucket is free of doubt. If the agent set bytes apart
+`at` and S touched contains no such line. As long as there is no S, every later delta may count such
+lines. So while both agents are heard, every bucket is in doubt. If the agent set bytes apart
 (declared them lost or uncertain) before a seal, the seal does not vouch that these bytes were read,
-because they may be read later. So this seal is no S.
+because they may be read later. So such a seal does not count as S.
 
-Messages of two agents are put in order by their times, which the clock of the agents' host gave. If
-that clock was set back between two messages, a second rule still holds: a line has only one event
-time, so a bucket in which both agents counted lines is in doubt. (Lines without an event time of
-their own get the time of reading, so only these lines depend on the clock.)
+The messages of the two agents are ordered by their times, which come from the clock of the agents'
+host. There is a second rule, which holds even if that clock was set back between two messages: a
+line has only one event time, so a bucket in which both agents counted lines is in doubt. (Lines
+without an event time of their own get the time of reading, so only these lines depend on the
+clock.)
 """
 
 from __future__ import annotations
@@ -42,8 +43,8 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The range of (epoch, number) in which an agent's deltas may count lines twice: later than
-    `after` and earlier than `before` (None: no end yet)."""
+    """The range of (epoch, number) in which an agent's deltas may count lines twice. It lies after
+    `after` and before `before`. before: None if the range has no end yet."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None

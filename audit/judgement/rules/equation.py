@@ -1,4 +1,5 @@
-"""The equation: every tier that must have counted a bucket has counted the same records. Pure."""
+"""The equation: checks, without I/O, that all tiers that must count a bucket have counted the same
+records."""
 
 from __future__ import annotations
 
@@ -12,8 +13,8 @@ from skidway.audit.topic.messages import Tier
 
 
 def sums_of(facts: TopicFacts, tallies: Tallies) -> dict[Place, Sums | None]:
-    """The counts of each place for one agent in a bucket; None if the tier never reported the
-    topic."""
+    """The counts of each place for one agent in a bucket. A place has None if its tier never
+    reported the topic."""
     sums: dict[Place, Sums | None] = {}
     for tier in facts.tiers:
         if tier is Tier.AGENT:
@@ -68,7 +69,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
 
 
 def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
-    """The newest gap that may be the reason why this place lacks records."""
+    """A finding about the newest gap that may be the reason why this place lacks records."""
     senders = {key for x in facts.places if x.place == place for key in x.senders}
     gaps = [note for note in facts.topic.gaps if note.sender in senders]
     if gaps:

@@ -1,4 +1,4 @@
-"""Losses: finds the buckets that may contain lines which an agent declared lost. Pure."""
+"""Losses: finds, without I/O, the buckets that may contain lines which an agent declared lost."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skidway.audit.topic.messages import NOTHING_SAID, Certainty, Tier
 
 @dataclass(frozen=True, slots=True)
 class _Lost:
-    """A declared loss. prior: the agent's last seal before it. begin, end: see `_span`."""
+    """A declared loss. prior: the agent's last seal before the loss. begin, end: see `_span`."""
 
     note: LossNote
     prior: SealNote | None
@@ -24,8 +24,8 @@ class _Lost:
 
 
 class Losses:
-    """The losses that agents declared in one topic. Each agent's losses are looked at once for all
-    buckets, because a report asks about many."""
+    """The losses that agents declared in one topic. Each agent's losses are examined only once for
+    all buckets, because a report asks about many buckets."""
 
     def __init__(self, facts: TopicFacts) -> None:
         self._facts = facts
@@ -59,13 +59,13 @@ def _of_agent(facts: TopicFacts, agent: int) -> Iterator[_Lost]:
 
 
 def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[int | None, int]:
-    """The first and the last event time that the lost lines can have; the first is None if the
+    """The first and the last event time that the lost lines can have. The first time is None if the
     lines can be of any age.
 
     The first time is the start of the first bucket that the agent had not sealed, minus the
-    lateness. If that bucket is unknown, the `sealed_until` of the agent's last seal before the loss
-    is used in place of the bucket's start. The lateness is the agent's or the policy's, whichever
-    is larger.
+    lateness. If the message does not name that bucket, the `sealed_until` of the agent's last seal
+    before the loss is used in place of the bucket's start. The lateness is the agent's or the
+    policy's, whichever is larger.
     """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:
@@ -82,8 +82,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta touched the bucket before the loss, but after the agent's last seal before
-    the loss."""
+    """Whether a delta touched the bucket between the agent's last seal before the loss and the
+    loss."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

@@ -1,5 +1,5 @@
-"""Rejects: warns if too many records were rejected. Rejected records have arrived, but not among
-the rows that people read. Pure."""
+"""Rejects: warns, without I/O, if too many records were rejected. Rejected records have arrived,
+but are not among the rows that people read."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def warnings(
     found: BucketVerdict, parents: Iterable[TopicEvidence], share: float
 ) -> Iterator[Finding]:
     """A warning for each place that rejected more than `share` of a bucket's records, and a warning
-    for the agents if the agents rejected more than `share`.
+    for the agents if they rejected more than `share`.
 
     parents: for a topic of agents' rejects, the evidence of the topics whose lines were rejected.
     There is no warning for a retired output.
@@ -38,8 +38,8 @@ def _warning(rejects: int, records: int, who: str) -> Finding:
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
     """The number of lines of the topic `parent`, in the bucket of `found`, that were not rejected.
     The result is the agents' count. But if another sender has counted more than the agents have
-    reported so far, the result is the greatest count of another sender. (Counts of several epochs
-    are added up only for agents.)"""
+    reported so far, the result is the greatest count of another sender. (Only agents' counts are
+    added up over several epochs.)"""
     agents, others = 0, Counter[SenderKey]()
     for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
         for key, tally in tallies.items():

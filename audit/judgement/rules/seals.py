@@ -1,5 +1,5 @@
-"""Seals: whether an agent has sealed a bucket, and how long the audit waits for that. A seal is an
-agent's word that all lines up to a time are counted. Pure."""
+"""Seals: decides, without I/O, whether an agent has sealed a bucket, and how long the audit waits
+for this. With a seal, an agent vouches that all lines up to a time are counted."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TOO_YOUNG = Finding(
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent: why its newest seal does not vouch for the bucket."""
+    """Findings that say why the newest seal of one agent does not vouch for the bucket."""
     seals = facts.seals.get(agent)
     if not seals:
         yield _waiting(facts, agent, bucket, "the agent has not sealed this topic yet", 0)
@@ -40,9 +40,9 @@ def findings(
 
 
 def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
-    """Whether nothing comes after the seal: the agent said so, and nobody waits for the agent any
-    more. If the topic was deleted and created again and the agent mentioned the new topic, the
-    agent must have sealed the new topic, too."""
+    """Whether no more lines come after the seal, because the agent said so in the seal, and is
+    retired or was replaced. If the topic was deleted and created again and the agent mentioned the
+    new topic, the agent must have sealed the new topic, too."""
     if not newest.final or not facts.expectation.is_gone(agent):
         return False
     spoke = any(agent in topic.agents for topic in facts.related)
@@ -52,8 +52,8 @@ def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
 def _waiting(
     facts: TopicFacts, agent: int, bucket: BucketId, reason: str, since_ms: int
 ) -> Finding:
-    """A finding that is open while the agent lives, and unknown once the agent is silent and the
-    bucket is due."""
+    """A finding with the status OPEN while the agent is alive, and UNKNOWN once the agent is silent
+    and the bucket is due."""
     seen = facts.evidence.heard_ms((Tier.AGENT, str(agent)))
     deadline = max(facts.due(bucket), seen) + facts.policy.silence_ms
     if facts.now_ms < deadline:

@@ -1,4 +1,4 @@
-"""Numbers and chains: finds missing messages of the senders whose counts are used. Pure."""
+"""Numbers and chains: finds, without I/O, missing messages of the senders whose counts are used."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on missing deltas of one bucket: each delta names the last earlier delta that
-    touched the bucket."""
+    """Findings on missing deltas of one bucket. Missing deltas are noticed because each delta names
+    the last earlier delta that touched the bucket."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
@@ -78,5 +78,6 @@ def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
 
 
 def _remark(finding: Finding) -> Finding:
-    """Makes a finding about a retired place a mere remark, because nobody waits for that place."""
+    """Turns a finding about a retired place into a remark that makes no verdict worse, because the
+    audit does not wait for that place."""
     return Finding(Status.COMPLETE, f"{finding.reason} (retired)")

@@ -1,4 +1,4 @@
-"""The facts that the rules use: the evidence of one topic, and what is expected there. Pure."""
+"""The facts that the rules use: the evidence of one topic, and what the audit expects of it."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class TopicFacts:
     """The facts of one source topic, for all of its buckets.
 
     tiers: the tiers in which the topic's records must be counted.
-    now_ms: the present, see clocks.present_ms.
-    ahead_ms: how far event times can be ahead of our clock; the largest of the agents' bounds and
-        the policy's bound.
+    now_ms: the present time (see clocks.present_ms).
+    ahead_ms: how far event times can be ahead of our clock. This is the largest of the agents'
+        bounds and the policy's bound.
     topic: the topic's evidence.
     related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
         lines were rejected.
     expectation: the agents that must have sealed the topic.
-    places: the places that count the topic, with their senders, retired places included.
-    needed: see counting_places.needed_still.
+    places: the places that count the topic, including retired ones, each with its senders.
+    needed: the tiers that counting_places.needed_still returns.
     epochs: the epochs of each agent, oldest first.
     seals: the usable seals of each agent, oldest first.
     """
@@ -59,12 +59,12 @@ class TopicFacts:
 
     @cached_property
     def ours_ahead_ms(self) -> int:
-        """How far our clock is ahead. Computed only when an agent looks silent, because the
+        """How far our clock is ahead. This is computed only when an agent looks silent, because the
         computation reads the clocks of all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
     def due(self, bucket: BucketId) -> int:
-        """The time from which on the bucket must be complete."""
+        """The time from which the bucket must be complete."""
         return sum(bucket) + self.policy.lateness_ms
 
 

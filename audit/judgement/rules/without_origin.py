@@ -1,5 +1,5 @@
-"""Records without origin, which no agent sent: no agent seals them, so the counter that counts them
-first must have been heard. Pure."""
+"""Records without origin: finds, without I/O, reasons to doubt their counts. No agent sent or seals
+them, so the audit must have heard the counter that counts them first."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on records without origin. agent: NO_AGENT, or any agent if tier agent is not
-    expected, because an agent's records then have counts, but no seals."""
+    """Findings on records without origin. agent: normally NO_AGENT. If the tier agent is not
+    expected, this can be any agent, because then agents' records have counts but no seals, too."""
     if agent == NO_AGENT:
         yield from _beginning(facts, bucket)
     yield from _unsealed(facts, bucket)
 
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on a bucket in which nobody counted a record without origin. A counter that was not
-    heard since the bucket was due may still count such records. If no counter of the first tier
-    with counters ever reported the topic, some counter of that tier that reads the topic's cluster
-    must have been heard since then."""
+    """Findings on a bucket in which no record without origin was counted. A counter that was not
+    heard since the bucket was due may still count such records. There is a second case: no counter
+    of the first tier with counters ever reported the topic. Then some counter of that tier that
+    reads the topic's cluster must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -64,13 +64,14 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """The status of a finding on a counter that is not heard: OPEN while it may only be late."""
+    """The status of a finding on a counter that is not heard. It is OPEN while the counter may only
+    be late."""
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 
 def _beginning(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
-    """Findings on missing offsets, because nothing else shows that records without origin are
-    missing."""
+    """Findings on offsets that were not counted, because only such offsets show that records
+    without origin are missing."""
     for key, partitions in facts.topic.coverage.items():
         late = [p for p, covered in partitions.items() if covered.first > 0]
         if not late or not _is_current(facts, key):
@@ -92,19 +93,19 @@ def _is_current(facts: TopicFacts, key: SenderKey) -> bool:
 
 def _has_counters(facts: TopicFacts) -> bool:
     """Whether a tier with a counter is expected. Without a counter there are only the loader's own
-    counts, which prove nothing."""
+    counts, and these alone prove nothing."""
     return Tier.BROKER in facts.tiers or Tier.MIRROR in facts.tiers
 
 
 def _first_tier(facts: TopicFacts) -> Tier | None:
-    """The first expected tier with counters that is not retired."""
+    """Of the expected tiers with counters, the first that is not retired."""
     tiers = (x for x in (Tier.BROKER, Tier.MIRROR) if x in facts.tiers)
     return next((x for x in tiers if not facts.retired.holds_tier(x)), None)
 
 
 def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
-    """When a counter of this tier was last heard; 0 for never. In tier broker, only counters of the
-    topic's own cluster count the topic."""
+    """The time at which a counter of this tier was last heard; 0 for never. In the tier broker,
+    only counters of the topic's own cluster count the topic."""
     return max(
         (
             facts.evidence.heard_ms(key[:2])
@@ -118,7 +119,7 @@ def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
     """The counters that are the first to count records which no agent seals. While these counters
-    stand still, equal sums prove nothing. If all counters are retired, only the counter that was
+    do not run, equal sums prove nothing. If all counters are retired, only the counter that was
     heard last is returned."""
     waited = [x for x in facts.places if not x.place.is_retired]
     for tier in (Tier.BROKER, Tier.MIRROR):
