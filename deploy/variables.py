@@ -54,7 +54,7 @@ def updated(readme: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the tables; with --check, writes nothing and returns 1 if the tables are out of
+    """Writes the tables. With --check, it writes nothing, and returns 1 if the tables are out of
     date."""
     parser = argparse.ArgumentParser(prog="python -m deploy.variables", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")

@@ -20,9 +20,9 @@ from skidway.broker.topics.config_table import (
 from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
-"""The longest value of a setting. With flexible versions a client could set a longer value, but no
-answer could contain that value. Also, one ZooKeeper node holds all settings of a topic, and a node
-takes at most 1 MB.
+"""The longest value of a setting. In the flexible versions of Kafka's requests a client could send
+a longer value, but no response could contain that value. Also, one ZooKeeper node holds all
+settings of a topic, and a node takes at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {
@@ -45,7 +45,9 @@ _LOG_FIELDS: Final = {
 
 
 def refusal(configs: Mapping[str, str | None]) -> str | None:
-    """What is wrong with a topic's settings, in a sentence; None if nothing is wrong."""
+    """Returns a sentence that says what is wrong with a topic's settings; None if nothing is
+    wrong.
+    """
     for name, value in configs.items():
         known = TOPIC_CONFIGS.get(name)
         if known is None:

@@ -67,7 +67,7 @@ class Telling:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints a summary, runs pip, prints its progress; returns pip's exit status."""
+    """Prints a summary, runs pip and prints its progress; returns pip's exit status."""
     size, options = arguments[0], arguments[1:]
     begin = time.monotonic()
     _say(f"Installing {_announced(options)} ({size}): once, the next run finds it.")
@@ -123,7 +123,7 @@ def _announced(options: list[str]) -> str:
 
 
 def _name(file: str) -> str:
-    """Name and version, from the file name of a wheel or of a source archive."""
+    """The package's name and version, from the file name of a wheel or of a source archive."""
     for end in (".tar.gz", ".zip"):
         if file.endswith(end):
             return file[: -len(end)]

@@ -7,7 +7,8 @@
         wheels.json     version, python, implementation, platform; pip: the file of pip's wheel;
                         programs: {program: [file, ...]}, the files to copy for the program
 
-The directory appears whole or not at all. The same sources give the same wheels and hashes.
+The directory is made under another name and then renamed, so it is always complete. The same
+sources give the same wheels and hashes.
 """
 
 from __future__ import annotations

@@ -21,11 +21,13 @@ METRICS_LISTENERS = {
     "loader": "127.0.0.1:9105",
     "zookeeper": "127.0.0.1:9106",
 }
-"""Where each program serves /metrics and /health by default (the defaults of its settings)."""
+"""The address where each program serves /metrics and /health by default."""
 DASHBOARD_LISTENER = "127.0.0.1:8088"
-"""Where the audit's collector answers by default (the default of its setting `listener`)."""
+"""The address where the audit's collector listens by default (the default of its setting
+`listener`)."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""Where a request from the same host goes if the program listens on all addresses."""
+"""The address to which a request from the same host goes if the program listens on all
+addresses."""
 
 
 def address(host: HostVars) -> str:
@@ -37,7 +39,8 @@ def address(host: HostVars) -> str:
 
 
 def broker_address(host: HostVars) -> str:
-    """The address that a broker gives to clients, host:port, from its settings or its variables."""
+    """The address (host:port) that a broker gives to clients, from its settings or its
+    variables."""
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]
@@ -121,8 +124,8 @@ def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = N
 
 
 def _is_loopback(name: str) -> bool:
-    """Whether a program that listens on this address serves its own host only. Without an address,
-    the programs listen on loopback."""
+    """Whether a program that listens on this address serves its own host only. If the address is
+    empty, the programs listen on loopback."""
     try:
         return ip_address(name).is_loopback
     except ValueError:
@@ -130,7 +133,7 @@ def _is_loopback(name: str) -> bool:
 
 
 def _at(host: HostVars, port: Any) -> str:
-    """host:port, with an IPv6 address in brackets."""
+    """Returns host:port for a host; an IPv6 address is put in brackets."""
     name = address(host)
     return f"[{name}]:{port}" if ":" in name and not name.startswith("[") else f"{name}:{port}"
 

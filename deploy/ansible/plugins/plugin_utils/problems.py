@@ -49,7 +49,8 @@ programs has its group, its name, and the setting that names the service for one
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _EVERY = re.compile(r"0*[1-9][0-9]{0,5}[smhd]")
-"""The times that `skidway load run --every` takes; of the longest ones, only some."""
+"""Matches times that `skidway load run --every` accepts. It does not match all of the longest times
+that the program accepts."""
 
 
 def inventory_problems(
@@ -123,8 +124,8 @@ def _host_problems(
 def _missing_servers(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> Iterable[str]:
-    """Clusters that are needed, but have neither hosts in the group `brokers` nor an existing
-    Kafka."""
+    """The mistakes about clusters that are needed, but have neither hosts in the group `brokers`
+    nor an existing Kafka."""
     needed: dict[str, str] = {}
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):
@@ -142,8 +143,8 @@ def _missing_servers(
 
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
-    """Groups that have no hosts, but whose service is needed: hosts of other groups use the
-    service, and no variable names an existing service."""
+    """The mistakes about groups that have no hosts although their service is needed: hosts of other
+    groups use the service, and no variable names an existing service."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

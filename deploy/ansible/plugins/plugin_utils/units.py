@@ -8,7 +8,7 @@ from typing import Any
 from .settings import Settings
 
 ENVIRONMENT = "Environment"
-"""The key of a service whose values add up."""
+"""The key of a service section for which systemd uses all values, not only the last."""
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
@@ -31,8 +31,8 @@ def environment(variables: Mapping[str, Any]) -> list[str]:
 def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
     """The sections of a service's drop-in: the given entries override those that the role derives.
 
-    Given environment variables stand behind the derived ones; of two values of one variable,
-    systemd takes the last.
+    The given environment variables come after the derived ones, because systemd takes the last of
+    two values of one variable.
     """
     derived = {key: value for key, value in service.items() if value not in (None, "", [])}
     sections = {name: dict(entries) for name, entries in given.items()}
