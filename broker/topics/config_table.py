@@ -1,9 +1,9 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-If a topic does not set a value, the broker's value is used: the value of the first of the
-`broker_keys` that is set. Some settings are stored and shown although the broker does not act on
-them, because clients and tools expect them. A value that would change what is stored (compaction,
-recompression) is refused rather than ignored.
+If a topic does not set a value, the topic has the broker's value: the value of the first of the
+`broker_keys` that is set in the broker's settings. Some settings are stored and shown although the
+broker does not act on them, because clients and tools expect them. A value that would change what
+is stored (compaction, recompression) is refused rather than ignored.
 """
 
 from __future__ import annotations

@@ -124,7 +124,7 @@ class Hosting:
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
     def apply(self, catalog: Catalog) -> None:
-        """Takes over a new catalog: hosts new partitions, drops partitions that are gone."""
+        """Takes over a new catalog: hosts new partitions, and drops partitions that are gone."""
         catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()

@@ -31,7 +31,7 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Our own package, and packages that only install others: their wheels need not have the version
+"""Our own package, and packages that only install others. Their wheels need not have the version
 that is installed in the environment."""
 
 
@@ -135,8 +135,8 @@ def _fetch(requirement: str, folder: Path) -> None:
 
 
 def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:
-    """The third-party wheels that pip would install for a program: {file: hash}, resolved
-    offline."""
+    """The third-party wheels that pip would install for a program, as {file: hash}. pip resolves
+    them offline."""
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "report.json"
         pip(

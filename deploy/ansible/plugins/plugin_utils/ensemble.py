@@ -2,9 +2,9 @@
 
 A server of an ensemble serves only in a quorum, so the first servers are started without waiting
 for each to be healthy. Servers without data must never form a quorum while another server has the
-ensemble's data: they would elect a leader with no data, and the server with the data would follow
-this leader. So servers with data are started first, and then only as many new servers as a quorum
-needs.
+ensemble's data, because they would elect a leader with no data, and the server with the data would
+follow this leader. So servers with data are started first, and then only as many new servers as a
+quorum needs.
 """
 
 from __future__ import annotations
