@@ -40,7 +40,7 @@ def defaults(role: str) -> dict[str, Any]:
 
 
 def tables() -> str:
-    """All variables, in one table for each role."""
+    """Returns the tables of all variables, one table for each role."""
     return "\n".join(line for role in ROLES for line in _table(role))
 
 

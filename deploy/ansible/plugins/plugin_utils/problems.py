@@ -49,8 +49,8 @@ programs has its group, its name, and the setting that names the service for one
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _EVERY = re.compile(r"0*[1-9][0-9]{0,5}[smhd]")
-"""Matches times that `skidway load run --every` accepts. It does not match all of the longest times
-that the program accepts."""
+"""Matches times that `skidway load run --every` accepts. This pattern is stricter than the program:
+it does not match some of the longest times that the program accepts."""
 
 
 def inventory_problems(
