@@ -63,7 +63,7 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """The settings that a log acts on. Values that this version of the broker does not understand
+    """The settings that affect a log. Values that this version of the broker does not understand
     are ignored.
     """
     found: dict[str, Any] = {}
@@ -84,7 +84,9 @@ def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
 
 
 def log_value(config: LogConfig, name: str) -> str | None:
-    """The value that a log acts on, as Kafka prints it; None if logs do not use the setting."""
+    """The value that a log uses for a setting, as Kafka prints it; None if logs do not use the
+    setting.
+    """
     if name == _TIMESTAMP_TYPE:
         return LOG_APPEND_TIME if config.append_time else CREATE_TIME
     attribute = _LOG_FIELDS.get(name)

@@ -81,7 +81,7 @@ class Hosting:
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
-        """The settings that the logs of a topic act on."""
+        """The settings of a topic that affect the topic's logs."""
         return configs.log_config(self._defaults, topic.configs)
 
     def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:

@@ -111,7 +111,8 @@ def main(arguments: list[str]) -> int:
 
 
 def locked(text: str) -> set[str]:
-    """Names of the packages in a file of locked versions, without packages for other systems."""
+    """The names of the packages in a file of locked versions, without the packages that are only
+    for other systems."""
     return {found[1] for found in _LOCKED.finditer(text) if "sys_platform ==" not in found[2]}
 
 

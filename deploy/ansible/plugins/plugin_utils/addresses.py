@@ -1,4 +1,4 @@
-"""Addresses: where programs listen for clients, and where they serve /health."""
+"""Finds the addresses where programs listen for clients, and where they serve /health."""
 
 from __future__ import annotations
 
@@ -48,10 +48,10 @@ def broker_address(host: HostVars) -> str:
 
 
 def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[str, str]:
-    """For each cluster, the addresses of its brokers, or of an existing Kafka that the inventory
-    names.
+    """For each cluster, the addresses of its brokers, or of an existing Kafka cluster that the
+    inventory names.
 
-    A cluster that has neither brokers nor an existing Kafka is left out.
+    The result leaves out a cluster that has neither brokers nor an existing Kafka cluster.
     """
     ours: dict[str, list[str]] = {}
     for host in brokers:
@@ -65,7 +65,7 @@ def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[s
 
 
 def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
-    """The ensemble's addresses for clients, without chroot."""
+    """The addresses of the ZooKeeper ensemble for clients, without a chroot."""
     return ",".join(_at(host, _client_port(host)) for host in hosts)
 
 
@@ -91,8 +91,8 @@ def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
     """The URL of the audit's collector for a program on the host `asking`; "" if there is no
     collector, or if the collector listens only on the loopback interface of another host.
 
-    `hosts`: the hosts of the group `audit`. Nothing here makes the collector listen elsewhere,
-    because its pages have neither a password nor TLS.
+    `hosts` has the hosts of the group `audit`. No filter makes the collector listen on another
+    address than its settings say, because its pages have neither a password nor TLS.
     """
     for host in hosts:
         settings = flat(host.get("audit_settings") or {})

@@ -1,4 +1,4 @@
-"""Mistakes in an inventory, each as one sentence."""
+"""Finds mistakes in an inventory, and describes each mistake in one sentence."""
 
 from __future__ import annotations
 
@@ -58,8 +58,8 @@ def inventory_problems(
     groups: Groups,
     hosts: Mapping[str, HostVars],
 ) -> list[str]:
-    """All mistakes of the inventory, each as one sentence. While the inventory has mistakes, the
-    roles install nothing."""
+    """Describes all mistakes of the inventory, each in one sentence. While the inventory has
+    mistakes, the roles install nothing."""
     return [
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),

@@ -1,4 +1,5 @@
-"""Settings of programs, flat or nested; the inventory's settings override the role's."""
+"""Combines the settings of programs, which may be flat or nested. The inventory's settings override
+the role's settings."""
 
 from __future__ import annotations
 

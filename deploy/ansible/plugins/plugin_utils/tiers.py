@@ -57,7 +57,7 @@ def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
 def lost_tiers_problem(
     in_use: Mapping[str, Any] | None, wanted: Iterable[str] | str, retired: Iterable[str] | str
 ) -> str:
-    """A message if the running audit compares a tier that the new settings lack, else "".
+    """Returns a message if the running audit compares a tier that the new settings lack, else "".
 
     `in_use` has the settings of the running audit, or is None. `retired` has the tiers that the new
     settings may lack.

@@ -12,8 +12,8 @@ ENVIRONMENT = "Environment"
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text of a systemd drop-in, from {section: {key: value}}. A list gives several lines with
-    the same key."""
+    """The text of a systemd drop-in, from {section: {key: value}}. If a value is a list, the text
+    has one line with the key for each item."""
     lines = []
     for section, entries in sections.items():
         lines += ["", f"[{section}]"]
@@ -24,7 +24,7 @@ def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def environment(variables: Mapping[str, Any]) -> list[str]:
-    """Values of `Environment=`, each with one assignment, quoted for systemd."""
+    """The values of `Environment=`, quoted for systemd. Each value has one assignment."""
     return [f'"{name}={_quoted(str(value))}"' for name, value in variables.items()]
 
 

@@ -18,9 +18,9 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
 def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str] = ()) -> list[str]:
     """The wheels that a requirements file lists, and the wheel of pip itself.
 
-    `installed`: requirements files that are already installed in the virtual environment; the
-    wheels of these files are left out. Raises ValueError if a wheel is missing, or if an installed
-    package has the same version but another hash.
+    `installed` has the requirements files that are already installed in the virtual environment;
+    the result leaves out the wheels of these files. Raises ValueError if a wheel is missing, or if
+    an installed package has the same version but another hash.
     """
     by_release: dict[tuple[str, str], list[str]] = {}
     for path in files:
