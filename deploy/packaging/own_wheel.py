@@ -44,7 +44,8 @@ def version_or_default(version: str | None) -> str:
 
 
 def build(version: str, folder: Path) -> Path:
-    """Builds skidway-<version>-py3-none-any.whl into the folder. Does not change the tree."""
+    """Builds skidway-<version>-py3-none-any.whl into the folder. Does not change the source
+    tree."""
     with tempfile.TemporaryDirectory(prefix="skidway-sources-") as name:
         copy = Path(name)
         _copy_sources(copy)
