@@ -40,12 +40,13 @@ def defaults(role: str) -> dict[str, Any]:
 
 
 def tables() -> str:
-    """All variables, in one table for each role."""
+    """Returns the tables of all variables, one table for each role."""
     return "\n".join(line for role in ROLES for line in _table(role))
 
 
 def updated(readme: str) -> str:
-    """The README's text `readme` with new tables. Raises ValueError if it lacks BEGIN or END."""
+    """Returns the README's text `readme` with new tables. Raises ValueError if it lacks BEGIN or
+    END."""
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -54,7 +55,7 @@ def updated(readme: str) -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the tables; with --check, writes nothing and returns 1 if the tables are out of
+    """Writes the tables. With --check, it writes nothing, and returns 1 if the tables are out of
     date."""
     parser = argparse.ArgumentParser(prog="python -m deploy.variables", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")

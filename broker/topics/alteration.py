@@ -1,5 +1,5 @@
 """Changes a topic's settings. The functions are pure; the caller reads the settings from ZooKeeper,
-and writes the changed settings there unless somebody has changed them meanwhile.
+and writes the changed settings there, unless somebody has changed the stored settings meanwhile.
 
 The settings that a mirror writes (`mirror.*`) say where the topic's bytes come from. So nobody may
 change these settings by hand, and they are kept when all other settings are replaced.
@@ -22,7 +22,9 @@ class ConfigRefused(SkidwayError):
 
 
 class ChangeRefused(SkidwayError):
-    """A change that makes no sense in itself."""
+    """A change that no topic could accept: for example, it names no value or an unknown
+    operation.
+    """
 
 
 class Change(NamedTuple):
@@ -34,14 +36,14 @@ class Change(NamedTuple):
 
 
 def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]]) -> dict[str, str]:
-    """The wanted settings, and the known settings that a mirror wrote. Raises ConfigRefused,
-    ChangeRefused.
+    """Returns the wanted settings, together with those known settings that a mirror wrote. Raises
+    ConfigRefused, ChangeRefused.
     """
     kept = {name: value for name, value in known.items() if name.startswith(MIRROR)}
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        if not _was_shown(kept, name, value)  # clients may send shown settings back unchanged
+        if not _was_shown(kept, name, value)  # a client may send back what it was shown
     ]
     return altered(kept, changes, {})
 
@@ -49,10 +51,11 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
 def altered(
     known: Mapping[str, str], changes: Sequence[Change], inherited: Mapping[str, str]
 ) -> dict[str, str]:
-    """The settings after some changes. `inherited` has the values of the settings that the topic
-    does not set.
+    """Returns a topic's settings after some changes. `inherited` has the values of the settings
+    that the topic does not set.
 
-    Raises ConfigRefused for values that a topic cannot have, ChangeRefused for senseless changes.
+    Raises ConfigRefused for values that a topic cannot have, ChangeRefused for changes that no
+    topic could accept.
     """
     names = [change.name for change in changes]
     if len(set(names)) != len(names):

@@ -1,4 +1,4 @@
-"""Which broker gets which partition. Pure."""
+"""Decides which broker gets which partition. The function is pure."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ def assign(
     """Assigns partitions `first` to `first + count - 1`, one replica each, to the brokers in turn.
     Partition N gets the broker at index (start + N) modulo the number of brokers.
 
-    `brokers`: ascending, not empty.
+    `brokers` must be in ascending order, and must not be empty.
     """
     return {
         number: (brokers[(start + number) % len(brokers)],)

@@ -1,9 +1,9 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-If a topic does not set a value, the broker's value is used: the value of the first of the
-`broker_keys` that is set. Some settings are stored and shown although the broker does not act on
-them, because clients and tools expect them. A value that would change what is stored (compaction,
-recompression) is refused rather than ignored.
+If a topic does not set a value, the topic has the broker's value: the value of the first of the
+`broker_keys` that is set in the broker's settings. Some settings are stored and shown although the
+broker does not act on them, because clients and tools expect them. A value that would change what
+is stored (compaction, recompression) is refused rather than ignored.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _READER = re.compile(r"[^/\0,\s]{1,249}")
 
 Check = Callable[[str], str | None]
-"""What is wrong with a value, in words that can follow the setting's name; None if nothing is
-wrong.
+"""Takes a setting's value, and returns what is wrong with the value, in words that can follow the
+setting's name; returns None if nothing is wrong.
 """
 
 
 @dataclass(frozen=True, slots=True)
 class TopicConfig:
-    """One setting of a topic. `default`: the setting's value if no broker key gives one, written as
-    Kafka would print it.
+    """One setting of a topic. If no broker key gives a value, the setting has the value `default`,
+    which is written as Kafka would print it.
     """
 
     name: str
@@ -70,7 +70,7 @@ def one_of(*choices: str) -> Check:
 
 
 def compression(text: str) -> str | None:
-    """Allows only `producer`, because the broker compresses nothing again."""
+    """Allows only `producer`, because the broker stores batches with the producer's compression."""
     if text == "producer":
         return None
     return (

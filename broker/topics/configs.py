@@ -20,9 +20,9 @@ from skidway.broker.topics.config_table import (
 from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
-"""The longest value of a setting. With flexible versions a client could set a longer value, but no
-answer could contain that value. Also, one ZooKeeper node holds all settings of a topic, and a node
-takes at most 1 MB.
+"""The longest value of a setting. In the flexible versions of Kafka's requests a client could send
+a longer value, but no response could contain that value. Also, one ZooKeeper node holds all
+settings of a topic, and a node takes at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {
@@ -45,7 +45,9 @@ _LOG_FIELDS: Final = {
 
 
 def refusal(configs: Mapping[str, str | None]) -> str | None:
-    """What is wrong with a topic's settings, in a sentence; None if nothing is wrong."""
+    """Returns a sentence that says what is wrong with a topic's settings; None if nothing is
+    wrong.
+    """
     for name, value in configs.items():
         known = TOPIC_CONFIGS.get(name)
         if known is None:
@@ -61,7 +63,7 @@ def refusal(configs: Mapping[str, str | None]) -> str | None:
 
 
 def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
-    """The settings that a log acts on. Values that this version of the broker does not understand
+    """The settings that affect a log. Values that this version of the broker does not understand
     are ignored.
     """
     found: dict[str, Any] = {}
@@ -82,7 +84,9 @@ def log_config(defaults: LogConfig, configs: Mapping[str, str]) -> LogConfig:
 
 
 def log_value(config: LogConfig, name: str) -> str | None:
-    """The value that a log acts on, as Kafka prints it; None if logs do not use the setting."""
+    """The value that a log uses for a setting, as Kafka prints it; None if logs do not use the
+    setting.
+    """
     if name == _TIMESTAMP_TYPE:
         return LOG_APPEND_TIME if config.append_time else CREATE_TIME
     attribute = _LOG_FIELDS.get(name)

@@ -1,10 +1,10 @@
 """Follows the topics in ZooKeeper, and hosts the partitions that are assigned to this broker.
 
-`apply` takes over a new catalog: it makes a log for each new partition, begins to lead the
-partition, and stops serving partitions that are gone. At the start, `load` opens the partitions
-that the log directories contain. A partition's directory is set aside, never deleted, if the
-partition belongs to no known topic or is assigned to another broker (see
-`skidway.broker.handover`).
+`apply` takes over a new catalog (the topics and brokers that ZooKeeper lists): it makes a log for
+each new partition, begins to lead the partition, and stops serving partitions that are gone. At the
+start, `load` opens the partitions that the log directories contain. A partition's directory is set
+aside, never deleted, if the partition belongs to no known topic or is assigned to another broker
+(see `skidway.broker.handover`).
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ _log = log.get(__name__)
 
 
 class Hosting:
-    """The catalog, and the partitions on this broker; owned by the loop. The subclass `Topics`
-    changes topics.
+    """The catalog of topics, and the partitions on this broker. Only the event loop uses this
+    object. The subclass `Topics` creates, changes and deletes topics.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Hosting:
         self._session = session
 
     def log_config(self, topic: Topic) -> LogConfig:
-        """The settings that the logs of a topic act on."""
+        """The settings of a topic that affect the topic's logs."""
         return configs.log_config(self._defaults, topic.configs)
 
     def load(self, found: Iterable[tuple[TopicPartition, Found]]) -> None:
@@ -124,7 +124,7 @@ class Hosting:
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
     def apply(self, catalog: Catalog) -> None:
-        """Takes over a new catalog: hosts new partitions, drops partitions that are gone."""
+        """Takes over a new catalog: hosts new partitions, and drops partitions that are gone."""
         catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()
@@ -143,7 +143,7 @@ class Hosting:
 
     def holds_of(self, group: str) -> dict[str, float]:
         """The topics whose `retention.hold` names a group. The value of each topic is the longest
-        time (ms) for which the group may hold segments back.
+        time (ms) for which the group may keep the topic's segments from being deleted.
         """
         named = (each for each in self.catalog.topics.values() if RETENTION_HOLD in each.configs)
         limits = {each.name: self.log_config(each) for each in named}
@@ -166,7 +166,7 @@ class Hosting:
 
     def _without_deleted(self, catalog: Catalog) -> Catalog:
         """The catalog without the topics that this broker deleted. A newer topic of the same name
-        is left in.
+        stays in the catalog.
         """
         late = [name for name, each in catalog.topics.items() if each.topic_id in self._deleted]
         if not late:
@@ -184,8 +184,8 @@ class Hosting:
 
         def removed(outcome: SkidwayError | None) -> None:
             if outcome is not None:
-                # The mark is left in ZooKeeper, so no topic can get the name before the deletion is
-                # complete.
+                # ZooKeeper still has the mark that this topic is being deleted. So no new topic can
+                # get the name before the deletion is complete.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._finish_deletion(name, ignore))
             done(outcome)
 
@@ -310,9 +310,11 @@ class Hosting:
             done(error)
 
     def _lead_again(self) -> None:
-        """Begins a new leader epoch if the last stop was not clean; called when the broker starts,
-        on the calling thread. Unflushed records may be lost. New records would then get the offsets
-        of the lost records; the leader epoch tells new records from lost records.
+        """Begins a new leader epoch for each partition whose log was not closed cleanly. Called
+        when the broker starts; runs on the calling thread.
+
+        Unflushed records of such a log may be lost. New records would then get the offsets of the
+        lost records; the leader epoch tells the new records from the lost records.
         """
         for partition in sorted(self._logs.unclean & set(self._logs.logs)):
             topic = self.catalog.topics[partition.topic]
@@ -334,6 +336,6 @@ def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
 
 
 def ignore(_error: SkidwayError | None) -> None:
-    """Ignores the outcome of a deletion that is completed at a start or by a retry. No client waits
-    for that outcome.
+    """Ignores the outcome of a deletion that the broker completes when it starts, or when it tries
+    again. No client waits for that outcome.
     """

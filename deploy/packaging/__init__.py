@@ -3,12 +3,12 @@
     wheels       `make wheels`: dist/wheels/<version>, the wheels of all programs for offline hosts
     deb          `make deb`: dist/skidway-agent_*.deb, made of these wheels
     environment  builds a virtual environment in another folder than its final one
-    third_party  third-party wheels, resolved once for all programs, kept between versions
+    third_party  collects third-party wheels once for all programs, and keeps them
     installation  `make demo`: runs pip with short output, before anything is installed
     own_wheel    builds Skidway's own wheel from a copy of the sources, with a given version
 
 All programs of one version share one resolution of the dependencies, because a host has one virtual
 environment for all its programs. The wheels work only with the Python that built them (same minor
-version, same architecture), which `wheels.json` names. README.md beside this file says how to
-install programs from `dist/wheels/<version>` on a host.
+version, same architecture); `wheels.json` says which Python this is. README.md beside this file
+says how to install programs from `dist/wheels/<version>` on a host.
 """

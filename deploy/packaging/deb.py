@@ -7,8 +7,8 @@
     /etc/skidway/agent.yml           conffile; not valid until it is edited
 
 The package works only on a Debian release whose Python has the same minor version as the Python
-that built the package: bookworm has 3.11. The scripts that dpkg runs lie in debian/ beside this
-file.
+that built the package. (Debian bookworm has 3.11.) The scripts that dpkg runs lie in debian/ beside
+this file.
 """
 
 from __future__ import annotations

@@ -37,8 +37,8 @@ def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
 
 
 def _compile(place: Path, staging: Path) -> None:
-    """Compiles the files to byte code that contains their final paths and does not depend on their
-    modification times."""
+    """Compiles the files to byte code. The byte code contains the files' final paths, and does not
+    depend on their modification times."""
     _run(
         [
             *(sys.executable, "-m", "compileall", "-q", "-j", "0"),

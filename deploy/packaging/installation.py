@@ -67,7 +67,7 @@ class Telling:
 
 
 def main(arguments: list[str]) -> int:
-    """Prints a summary, runs pip, prints its progress; returns pip's exit status."""
+    """Prints a summary, runs pip and prints its progress; returns pip's exit status."""
     size, options = arguments[0], arguments[1:]
     begin = time.monotonic()
     _say(f"Installing {_announced(options)} ({size}): once, the next run finds it.")
@@ -111,7 +111,8 @@ def main(arguments: list[str]) -> int:
 
 
 def locked(text: str) -> set[str]:
-    """Names of the packages in a file of locked versions, without packages for other systems."""
+    """The names of the packages in a file of locked versions, without the packages that are only
+    for other systems."""
     return {found[1] for found in _LOCKED.finditer(text) if "sys_platform ==" not in found[2]}
 
 
@@ -123,7 +124,7 @@ def _announced(options: list[str]) -> str:
 
 
 def _name(file: str) -> str:
-    """Name and version, from the file name of a wheel or of a source archive."""
+    """The package's name and version, from the file name of a wheel or of a source archive."""
     for end in (".tar.gz", ".zip"):
         if file.endswith(end):
             return file[: -len(end)]

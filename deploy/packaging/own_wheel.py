@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 CANONICAL = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
-"""A version in the normal form of PEP 440, without epoch. Directories and files are named after the
-version. pip writes the normal form into the names of wheels, so the caller must give the version in
-this form."""
+"""A version in the normal form of PEP 440, without epoch. The names of directories and files
+contain the version. Because pip writes the normal form into the names of wheels, the caller must
+give the version in this form."""
 
 VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 
@@ -44,7 +44,8 @@ def version_or_default(version: str | None) -> str:
 
 
 def build(version: str, folder: Path) -> Path:
-    """Builds skidway-<version>-py3-none-any.whl into the folder. Does not change the tree."""
+    """Builds skidway-<version>-py3-none-any.whl into the folder. Does not change the source
+    tree."""
     with tempfile.TemporaryDirectory(prefix="skidway-sources-") as name:
         copy = Path(name)
         _copy_sources(copy)

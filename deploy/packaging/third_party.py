@@ -1,13 +1,13 @@
-"""Third-party wheels that our programs need: resolved together, kept between our versions.
+"""Collects the third-party wheels that all programs need, and keeps them for later versions.
 
     dist/wheels/third-party/
-        *.whl        one version of each package, pip itself included
+        *.whl        one version of each package, including pip itself
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
 The wheels have the versions that are installed in the virtual environment in which this code runs,
-so hosts get the tested versions. The key is a hash of our dependencies, the Python and the machine.
-While the key and the versions stay the same, nothing is fetched or built again (pyspark comes as
-sources, and has to be built).
+so hosts get the tested versions. The key is a hash of our dependencies, the version of Python and
+the kind of machine. While the key and the installed versions stay the same, no wheel is fetched or
+built again. (PyPI has only the sources of pyspark, so its wheel has to be built.)
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Our own package, and packages that only install others: their wheels need not have the version
+"""Our own package, and packages that only install others. Their wheels need not have the version
 that is installed in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThirdParty:
-    """The content of the folder third-party: for each program the names of its files, for each file
-    its hash."""
+    """The content of the folder third-party: the names of each program's files, and the hash of
+    each file."""
 
     folder: Path
     programs: dict[str, list[str]]
@@ -51,8 +51,8 @@ class ThirdParty:
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """The content of `folder`. If the folder is out of date, it is built anew for the dependencies
-    of the wheel `own`."""
+    """Returns the content of `folder`. If the folder is out of date, this function first builds it
+    anew for the dependencies of the wheel `own`."""
     key = _key()
     known = _read(folder, key)
     if known is not None:
@@ -135,8 +135,8 @@ def _fetch(requirement: str, folder: Path) -> None:
 
 
 def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:
-    """The third-party wheels that pip would install for a program: {file: hash}, resolved
-    offline."""
+    """The third-party wheels that pip would install for a program, as {file: hash}. pip resolves
+    them offline."""
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "report.json"
         pip(

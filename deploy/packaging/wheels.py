@@ -7,7 +7,8 @@
         wheels.json     version, python, implementation, platform; pip: the file of pip's wheel;
                         programs: {program: [file, ...]}, the files to copy for the program
 
-The directory appears whole or not at all. The same sources give the same wheels and hashes.
+The directory is made under another name and then renamed, so it is always complete. The same
+sources give the same wheels and hashes.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def collect(version: str, wheels: Path = WHEELS) -> Path:
 
 
 def requirement(wheel: str, sha256: str) -> str:
-    """A requirements line for pip: name and version from the wheel's file name (PEP 427), and
-    hash."""
+    """A line of a requirements file for pip, with the name and version from the wheel's file name
+    (PEP 427), and the hash."""
     name, version, *_ = wheel.split("-")
     return f"{name.replace('_', '-')}=={version} --hash=sha256:{sha256}"
 

@@ -1,5 +1,5 @@
 """The filters of the collection, by name. Their code is in plugin_utils, with one module for each
-noun.
+noun, such as `clusters` or `roster`.
 
 Playbooks and roles may use only the functions listed here; names that begin with an underscore are
 private to their module.
@@ -68,5 +68,5 @@ class FilterModule:
     """Ansible looks for filters in this class. Playbooks name a filter `skidway.fleet.<name>`."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """The functions of the filters, by the name of the filter."""
+        """The functions of the filters, by the filters' names."""
         return {each.__name__: each for each in FILTERS}

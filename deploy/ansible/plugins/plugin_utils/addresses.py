@@ -1,4 +1,4 @@
-"""Addresses: where programs listen for clients, and where they serve /health."""
+"""Finds the addresses where programs listen for clients, and where they serve /health."""
 
 from __future__ import annotations
 
@@ -21,11 +21,13 @@ METRICS_LISTENERS = {
     "loader": "127.0.0.1:9105",
     "zookeeper": "127.0.0.1:9106",
 }
-"""Where each program serves /metrics and /health by default (the defaults of its settings)."""
+"""The address where each program serves /metrics and /health by default."""
 DASHBOARD_LISTENER = "127.0.0.1:8088"
-"""Where the audit's collector answers by default (the default of its setting `listener`)."""
+"""The address where the audit's collector listens by default (the default of its setting
+`listener`)."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""Where a request from the same host goes if the program listens on all addresses."""
+"""The address to which a request from the same host goes if the program listens on all
+addresses."""
 
 
 def address(host: HostVars) -> str:
@@ -37,7 +39,8 @@ def address(host: HostVars) -> str:
 
 
 def broker_address(host: HostVars) -> str:
-    """The address that a broker gives to clients, host:port, from its settings or its variables."""
+    """The address (host:port) that a broker gives to clients, from its settings or its
+    variables."""
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]
@@ -45,10 +48,10 @@ def broker_address(host: HostVars) -> str:
 
 
 def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[str, str]:
-    """For each cluster, the addresses of its brokers, or of an existing Kafka that the inventory
-    names.
+    """For each cluster, the addresses of its brokers, or of an existing Kafka cluster that the
+    inventory names.
 
-    A cluster that has neither brokers nor an existing Kafka is left out.
+    The result leaves out a cluster that has neither brokers nor an existing Kafka cluster.
     """
     ours: dict[str, list[str]] = {}
     for host in brokers:
@@ -62,7 +65,7 @@ def bootstrap_servers(clusters: Clusters, brokers: Iterable[HostVars]) -> dict[s
 
 
 def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
-    """The ensemble's addresses for clients, without chroot."""
+    """The addresses of the ZooKeeper ensemble for clients, without a chroot."""
     return ",".join(_at(host, _client_port(host)) for host in hosts)
 
 
@@ -88,8 +91,8 @@ def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
     """The URL of the audit's collector for a program on the host `asking`; "" if there is no
     collector, or if the collector listens only on the loopback interface of another host.
 
-    `hosts`: the hosts of the group `audit`. Nothing here makes the collector listen elsewhere,
-    because its pages have neither a password nor TLS.
+    `hosts` has the hosts of the group `audit`. No filter makes the collector listen on another
+    address than its settings say, because its pages have neither a password nor TLS.
     """
     for host in hosts:
         settings = flat(host.get("audit_settings") or {})
@@ -121,8 +124,8 @@ def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = N
 
 
 def _is_loopback(name: str) -> bool:
-    """Whether a program that listens on this address serves its own host only. Without an address,
-    the programs listen on loopback."""
+    """Whether a program that listens on this address serves its own host only. If the address is
+    empty, the programs listen on loopback."""
     try:
         return ip_address(name).is_loopback
     except ValueError:
@@ -130,7 +133,7 @@ def _is_loopback(name: str) -> bool:
 
 
 def _at(host: HostVars, port: Any) -> str:
-    """host:port, with an IPv6 address in brackets."""
+    """Returns host:port for a host; an IPv6 address is put in brackets."""
     name = address(host)
     return f"[{name}]:{port}" if ":" in name and not name.startswith("[") else f"{name}:{port}"
 

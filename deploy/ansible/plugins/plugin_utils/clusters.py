@@ -17,7 +17,8 @@ def of_cluster(
 
 
 def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
-    """`mirror.sources` of a cluster's brokers: every cluster that it mirrors."""
+    """The value of `mirror.sources` for the brokers of a cluster: every cluster that this cluster
+    mirrors."""
     found = []
     for source in listed(clusters, cluster, "mirrors"):
         if source not in servers:
@@ -41,8 +42,8 @@ def counters(
     Each cluster has a first counter. If the cluster mirrors others, this counter counts the
     mirrored topics; otherwise it counts the topics that agents publish to in the cluster itself. A
     cluster that mirrors others and has agents of its own also gets a second counter,
-    `<cluster>.broker`. Ports are given to all first counters, then to the second counters. So a
-    second counter does not change the port of a first counter.
+    `<cluster>.broker`. This function assigns ports first to all first counters, and then to the
+    second counters. So a second counter does not change the port of a first counter.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]

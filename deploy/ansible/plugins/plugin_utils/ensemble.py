@@ -2,9 +2,9 @@
 
 A server of an ensemble serves only in a quorum, so the first servers are started without waiting
 for each to be healthy. Servers without data must never form a quorum while another server has the
-ensemble's data: they would elect a leader with no data, and the server with the data would follow
-this leader. So servers with data are started first, and then only as many new servers as a quorum
-needs.
+ensemble's data, because they would elect a leader with no data, and the server with the data would
+follow this leader. So servers with data are started first, and then only as many new servers as a
+quorum needs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> 
     The steps, in their order:
 
         first   servers that have data, and do not run or run alone
-        second  the new servers that the first ones need for a quorum
+        second  the new servers that the step `first` needs for a quorum
         new     the other new servers, once a quorum runs
         rest    servers that run already
     """

@@ -10,9 +10,10 @@ from .settings import texts
 HostVars = Mapping[str, Any]
 """The variables of a host (an item of `hostvars`)."""
 Clusters = Mapping[str, Mapping[str, Any] | None]
-"""`skidway_clusters`: for each cluster its keys, or None."""
+"""The variable `skidway_clusters`: for each cluster, its keys, or None."""
 Groups = Mapping[str, Sequence[str]]
-"""`groups`: the names of each group's hosts; a group without hosts may be missing."""
+"""Ansible's `groups`: for each group, the names of its hosts. A group without hosts may be
+missing."""
 
 
 def cluster_of(host: HostVars, clusters: Clusters) -> str:

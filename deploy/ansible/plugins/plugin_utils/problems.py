@@ -1,4 +1,4 @@
-"""Mistakes in an inventory, each as one sentence."""
+"""Finds mistakes in an inventory, and describes each mistake in one sentence."""
 
 from __future__ import annotations
 
@@ -49,7 +49,8 @@ programs has its group, its name, and the setting that names the service for one
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _EVERY = re.compile(r"0*[1-9][0-9]{0,5}[smhd]")
-"""The times that `skidway load run --every` takes; of the longest ones, only some."""
+"""Matches times that `skidway load run --every` accepts. This pattern is stricter than the program:
+it does not match some of the longest times that the program accepts."""
 
 
 def inventory_problems(
@@ -57,8 +58,8 @@ def inventory_problems(
     groups: Groups,
     hosts: Mapping[str, HostVars],
 ) -> list[str]:
-    """All mistakes of the inventory, each as one sentence. While the inventory has mistakes, the
-    roles install nothing."""
+    """Describes all mistakes of the inventory, each in one sentence. While the inventory has
+    mistakes, the roles install nothing."""
     return [
         *_cluster_problems(clusters),
         *_host_problems(clusters, groups, hosts),
@@ -123,8 +124,8 @@ def _host_problems(
 def _missing_servers(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> Iterable[str]:
-    """Clusters that are needed, but have neither hosts in the group `brokers` nor an existing
-    Kafka."""
+    """The mistakes about clusters that are needed, but have neither hosts in the group `brokers`
+    nor an existing Kafka."""
     needed: dict[str, str] = {}
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):
@@ -142,8 +143,8 @@ def _missing_servers(
 
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
-    """Groups that have no hosts, but whose service is needed: hosts of other groups use the
-    service, and no variable names an existing service."""
+    """The mistakes about groups that have no hosts although their service is needed: hosts of other
+    groups use the service, and no variable names an existing service."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

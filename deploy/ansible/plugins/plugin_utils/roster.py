@@ -16,7 +16,7 @@ def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
     """The audit's roster: the agents of the inventory. Hosts that are only in the roster `before`
-    stay in it as retired."""
+    are in the new roster as retired hosts."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}
@@ -35,9 +35,9 @@ def retirement_problem(
 ) -> str:
     """A message if the inventory would retire more than `most` hosts of the roster, else "".
 
-    `most` is a number, or "N%" of the expected hosts (but at least one). The limit protects against
-    an inventory that has only one datacenter or was read only in part: without the limit, such an
-    inventory would retire all hosts that it lacks.
+    `most` is a number, or "N%" of the expected hosts (but at least one). Without this limit, an
+    inventory that has only one datacenter, or that was read only in part, would retire all hosts
+    that it lacks.
     """
     there = {str(agent["inventory_hostname"]) for agent in agents}
     expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}

@@ -1,4 +1,4 @@
-"""Services of systemd: when they were started."""
+"""Finds out when services of systemd were started."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ def started_before(
 ) -> bool:
     """Whether a running service was started before `moment`, or before one of `files` was written.
 
-    `status`: properties of systemd, times in UTC; `files`: results of find; `moment`: RFC 3339.
+    `status` has the service's properties from systemd, with times in UTC. `files` has results of
+    Ansible's module `find`. `moment` is a time in the form of RFC 3339.
     """
     if status.get("ActiveState") not in RUNS:
         return False  # a service that does not run reads the present files at its start
@@ -33,7 +34,7 @@ def runs_since_before(status: Mapping[str, Any], moment: float) -> bool:
 
 
 def _seconds(timestamp: str) -> float | None:
-    """ "Fri 2026-11-20 20:44:43 UTC" in seconds since 1970."""
+    """Converts a time such as "Fri 2026-11-20 20:44:43 UTC" to seconds since 1970."""
     try:
         return datetime.strptime(f"{timestamp} +0000", "%a %Y-%m-%d %H:%M:%S UTC %z").timestamp()
     except ValueError:

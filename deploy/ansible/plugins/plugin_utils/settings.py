@@ -1,4 +1,5 @@
-"""Settings of programs, flat or nested; the inventory's settings override the role's."""
+"""Combines the settings of programs, which may be flat or nested. The inventory's settings override
+the role's settings."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> lis
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
-    """The directories that do not lie in `folder`: the unit must be allowed to write to them."""
+    """The directories that do not lie in `folder`, and to which the unit must get write access."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 

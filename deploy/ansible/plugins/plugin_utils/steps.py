@@ -1,4 +1,4 @@
-"""Which steps of the roles a run with certain tags does."""
+"""Finds out which steps of the roles a run with certain tags does."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ ROSTER = "audit_roster"
 def touches(tags: Iterable[str], program: str) -> bool:
     """Whether a run with these tags (`ansible_run_tags`) may do a step of the program.
 
-    False only if every tag belongs to a step of another program or of the roster. All other tags,
-    including those of a user's own playbook, may select any step.
+    The result is False only if every tag belongs to a step of another program or to the step of the
+    roster. All other tags, including those of a user's own playbook, may select any step.
     """
     others = {f"{each}_{step}" for each in (*METRICS_LISTENERS, "common") for step in STEPS}
     others -= {f"{program}_{step}" for step in STEPS}

@@ -15,16 +15,17 @@ from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .settings import flat, texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-"""A text of this form is the name of a topic for the loader; any other text is a pattern."""
+"""The loader takes a text of this form as the name of a topic, and any other text as a pattern."""
 
 
 def exempt_topics(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> dict[str, list[str]]:
-    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. A
-    tier is left out of the result if it has every topic, or if the site does not have the tier.
+    """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. The
+    result has no patterns for a tier that has every topic, or for a tier that the site does not
+    have.
 
-    A cluster that mirrors others has topics of its own only if it has agents.
+    A cluster that mirrors other clusters has topics of its own only if it has agents.
     """
     published = _published(clusters, (hosts[name] for name in groups.get("agents", [])))
     loaders = [hosts[name] for name in groups.get("loaders", [])]
@@ -56,10 +57,10 @@ def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
 def lost_tiers_problem(
     in_use: Mapping[str, Any] | None, wanted: Iterable[str] | str, retired: Iterable[str] | str
 ) -> str:
-    """A message if the running audit compares a tier that the new settings lack, else "".
+    """Returns a message if the running audit compares a tier that the new settings lack, else "".
 
-    `in_use`: the settings of the running audit, or None; `retired`: tiers that the new settings may
-    lack.
+    `in_use` has the settings of the running audit, or is None. `retired` has the tiers that the new
+    settings may lack.
     """
     before = texts(flat(in_use or {}).get("tiers") or [])
     lost = [tier for tier in before if tier not in {*texts(wanted), *texts(retired)}]
@@ -108,8 +109,8 @@ def _given(loader: HostVars) -> list[str]:
 
 
 def _pattern(text: str) -> str:
-    """A loader's `topics` entry as a regular expression. The name of a topic also stands for the
-    topic of its rejects."""
+    """A loader's `topics` entry as a regular expression. The expression for the name of a topic
+    also matches `<name>.rejected`, the topic of the rejected records."""
     return text.replace(".", r"\.") + r"(?:\.rejected)?" if _NAME.fullmatch(text) else text
 
 

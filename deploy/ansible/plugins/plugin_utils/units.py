@@ -8,12 +8,12 @@ from typing import Any
 from .settings import Settings
 
 ENVIRONMENT = "Environment"
-"""The key of a service whose values add up."""
+"""The key of a service section for which systemd uses all values, not only the last."""
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
-    """The text of a systemd drop-in, from {section: {key: value}}. A list gives several lines with
-    the same key."""
+    """The text of a systemd drop-in, from {section: {key: value}}. If a value is a list, the text
+    has one line with the key for each item."""
     lines = []
     for section, entries in sections.items():
         lines += ["", f"[{section}]"]
@@ -24,15 +24,15 @@ def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def environment(variables: Mapping[str, Any]) -> list[str]:
-    """Values of `Environment=`, each with one assignment, quoted for systemd."""
+    """The values of `Environment=`, quoted for systemd. Each value has one assignment."""
     return [f'"{name}={_quoted(str(value))}"' for name, value in variables.items()]
 
 
 def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
     """The sections of a service's drop-in: the given entries override those that the role derives.
 
-    Given environment variables stand behind the derived ones; of two values of one variable,
-    systemd takes the last.
+    The given environment variables come after the derived ones, because systemd takes the last of
+    two values of one variable.
     """
     derived = {key: value for key, value in service.items() if value not in (None, "", [])}
     sections = {name: dict(entries) for name, entries in given.items()}

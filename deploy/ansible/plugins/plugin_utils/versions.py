@@ -16,11 +16,11 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]*)\s*==\s*([^\s;]+)")
 
 
 def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str] = ()) -> list[str]:
-    """The wheels that a requirements file lists, and pip's own.
+    """The wheels that a requirements file lists, and the wheel of pip itself.
 
-    `installed`: requirements files that are already installed in the virtual environment; the
-    wheels of these files are left out. Raises ValueError if a wheel is missing, or if an installed
-    package has the same version but another hash.
+    `installed` has the requirements files that are already installed in the virtual environment;
+    the result leaves out the wheels of these files. Raises ValueError if a wheel is missing, or if
+    an installed package has the same version but another hash.
     """
     by_release: dict[tuple[str, str], list[str]] = {}
     for path in files:
@@ -42,7 +42,8 @@ def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str]
 
 
 def _releases(requirements: str) -> dict[tuple[str, str], str]:
-    """For each (package, version) of a requirements file, its lines, including the hashes."""
+    """For each (package, version) of a requirements file, the lines about it, including the
+    hashes."""
     lines = requirements.replace("\\\n", " ").splitlines()
     return {
         (_canonical(found[1]), found[2]): " ".join(line.split())
@@ -58,7 +59,8 @@ def _canonical(name: str) -> str:
 def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
     """A message if the wheels are not for the host's Python, else "".
 
-    `found`: version, implementation and platform of the host's Python; `manifest`: wheels.json.
+    `found` has the version, implementation and platform of the host's Python. `manifest` is the
+    content of wheels.json.
     """
     needed = " ".join(str(manifest[key]) for key in ("python", "implementation", "platform"))
     if found.split() == needed.split():
@@ -71,8 +73,7 @@ def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
 
 
 def is_older(version: object, than: str) -> bool:
-    """Whether a version is older than the other version, by PEP 440; False if there is no other
-    version.
+    """Whether `version` is older than the version `than`, by PEP 440; False if `than` is empty.
 
     The inventory may give 0.2 as a number. Raises InvalidVersion.
     """
@@ -82,11 +83,11 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """The directories of versions to remove. `kept` versions stay: those in use, and the newest
-    others.
+    """The directories of the versions to remove. The versions in use stay, and also the newest of
+    the other versions, so that `kept` versions stay in total.
 
-    `versions`: results of find; a directory whose name is not a version stays. `links`: the targets
-    of the links in use.
+    `versions` has results of Ansible's module `find`; a directory whose name is not a version
+    stays. `links` has the targets of the links to the versions in use.
     """
     in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
     newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)

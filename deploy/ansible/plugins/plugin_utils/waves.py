@@ -18,9 +18,9 @@ def wave_problems(
 ) -> list[str]:
     """The reasons to roll back the wave; empty if the wave is good.
 
-    `left`: the hosts of the wave that Ansible still reaches; their variable `agent_failure` says
-    what went wrong. `verdict`: the messages of the audit. Use this filter once for each wave, not
-    once for each host, because it reads the variables of every host in `left`.
+    `left` has the hosts of the wave that Ansible still reaches; their variable `agent_failure` says
+    what went wrong. `verdict` has the messages of the audit. Use this filter once for each wave,
+    not once for each host, because it reads the variables of every host in `left`.
     """
     reached = set(left)
     problems = [str(each) for name in left for each in hosts[name].get("agent_failure") or []]
