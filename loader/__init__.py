@@ -1,10 +1,11 @@
 """The loader copies topics into hourly Parquet files with Spark, every record exactly once.
 
-    plan          offsets [end of the last load, high watermark now), cut into slices; first the
-      |           loader checks that neither topic nor log was replaced since that load
+    plan          checks that topic and log are still those of the last load; takes the offsets from
+      |           the end of that load to the high watermark, and cuts them into slices
     slices        Spark runs one task per slice: fetch, decode, dedupe, Parquet into staging
       |
-    join          slices in offset order; a slice that may repeat earlier records runs again
+    join          joins the slices in offset order; a slice that may repeat records of earlier
+      |           slices runs again
       |
     commit        creates manifest n if it does not exist; moves files into place; deletes staging
       |

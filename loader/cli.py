@@ -296,7 +296,8 @@ class _Interrupt:
 
 @contextmanager
 def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
-    """Shows progress on a terminal. Elsewhere, and with --json, the log does (None)."""
+    """The line that shows progress on a terminal. None without a terminal, and with --json: then
+    the log shows progress."""
     from skidway.loader.runs.progress_display import ProgressLine
 
     if args.json or not sys.stderr.isatty():
@@ -310,7 +311,7 @@ def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
 
 
 def _telemetry(settings: LoaderSettings, health: Callable[[], Health]) -> TelemetryServer | None:
-    """Serves metrics while the program runs. If another run uses the port, goes on without
+    """Serves metrics while the program runs. If another run uses the port, this run serves no
     metrics."""
     if settings.metrics_listener is None:
         return None

@@ -2,8 +2,8 @@
 
 The deltas are made with the manifest, stored in it, and published after the commit.
 
-The manifest stores deltas as rows of numbers, because other fields of the manifest have the source
-and the sender:
+The manifest stores deltas as rows of numbers. Source and sender are left out of the rows, because
+other fields of the manifest have them:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],
@@ -12,7 +12,7 @@ and the sender:
                      "previous"}]}]}
 
 `last` is the number of the newest delta of this output. A load that counts nothing adds no delta.
-If the deltas of a manifest are published twice, both times the messages are the same, and the
+If the deltas of a manifest are published twice, the second messages equal the first ones, so the
 audit's collector counts them once.
 """
 

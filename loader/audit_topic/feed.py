@@ -2,23 +2,26 @@
 loader's own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
-the source clusters. The newest manifest has a position for each audit topic; the loader reads on
-from there. The loader stores the announcements in its table `names`, next to the table `marks`.
-The feed may begin before the position of a topic, because another topic of the run has a lower one.
-So the feed knows where it read an announcement: a topic's tables get only what is new to the topic.
-Otherwise the names of closed files, which the topic has dropped, would come back.
+the source clusters. The newest manifest of each loaded topic has a position for each audit topic;
+the loader reads on from there. The loader stores the announcements in the loaded topic's table
+`names`, next to the table `marks`. One feed serves all topics of a run, so it begins at the lowest
+position of any of them. Therefore the feed notes where it read each announcement, and a topic's
+tables get only the announcements after the topic's own position. Otherwise the names of closed
+files, which the tables have dropped, would come back.
+
 Audit messages may say which records a counter could not read. The loader does not skip these
-records, because the mirrored topic that it loads may still have them. It skips only gaps that the
-config `mirror.gaps` of this topic names (`skidway.kafka.gaps`), or that an operator has accepted.
+records, because the mirrored topic that it loads may still have them. It skips a gap only if the
+loaded topic's config `mirror.gaps` lists the gap (`skidway.kafka.gaps`), or if an operator has
+accepted the gap.
 
 Each audit message has an epoch, a number that an output chooses when it begins. The audit's
 collector refuses an epoch that is lower than an epoch that it already knows. So a new output
-chooses an epoch that is one higher than the highest epoch that its producer has published. The
-loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
-unknown schema. Then the loader chooses an epoch higher than the number of messages that the audit
-topic ever had. This epoch is higher than the epoch of every message that the loader missed. The
-reason: a chosen epoch is at most one higher than the number of messages so far, and at least one
-message is published under each chosen epoch.
+chooses an epoch that is one higher than the highest epoch that its producer has published.
+Sometimes the loader cannot read the whole audit topic, because the first messages have expired, or
+because a message has an unknown schema. Then the loader chooses an epoch higher than the number of
+messages that the audit topic ever had. This epoch is higher than the epoch of every message that
+the loader missed, for two reasons: a chosen epoch is at most one higher than the number of messages
+so far, and at least one message is published under each chosen epoch.
 """
 
 from __future__ import annotations
@@ -55,20 +58,23 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves run after run begins anew when it has heard of more files than these, unless a
-topic needs all of them. So its memory stays small. The manifests' tables have the files of loads
-that are committed."""
+"""A feed that serves run after run forgets its files when it has more than this many, unless a
+topic needs all of them. So the process needs little memory. No announcement is lost, because the
+manifests' tables have the files of committed loads."""
 
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class Feed:
-    """What was read from the audit topics, by `topic/partition/topic id`. positions: the next
-    offset to read. since: the positions at which reading began (0 where there is none). begins: the
-    first offset of the unbroken range of read messages that ends at the position. unread: whether a
-    message could not be read that may be an output's. places: where the first announcement of a
-    file was read. A feed may serve run after run."""
+    """What was read from the audit topics. A feed may serve run after run.
+
+    positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
+    to read. since: the offsets at which reading began (0 where there is none). begins: the first
+    offset of the unbroken range of read messages that ends at the position. unread: whether the
+    feed failed to read a message that may come from an output. places: where the first announcement
+    of a file was read.
+    """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     places: dict[FileKey, Place] = field(default_factory=dict)

@@ -106,8 +106,8 @@ class Rows:
 
 
 def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool:
-    """Whether values have to be decoded: the query wants a column of them, or must know which of
-    them cannot be decoded."""
+    """Whether values have to be decoded, because the query wants one of their columns, or must find
+    out which values cannot be decoded."""
     if not part.schema:
         return False
     names = value_columns(part.schema).names
@@ -115,5 +115,5 @@ def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool
 
 
 def needs_places(wanted: pa.Schema) -> bool:
-    """Whether host or path is wanted."""
+    """Whether the query wants the host or the path of files."""
     return not set(wanted.names).isdisjoint(PLACES)

@@ -20,10 +20,11 @@ CLIENT_ID: Final = "skidway-spark"
 
 
 def look(client: Client, options: Options) -> list[SourceTopic]:
-    """The topics of the query that exist, by name, with the offsets that their partitions have now.
+    """The existing topics of the query, sorted by name, with the offsets that their partitions have
+    now.
 
-    Raises the errors of the client if a leader does not answer. A pattern never matches Skidway's
-    own topics.
+    If a leader does not answer, raises the client's error. A pattern never matches Skidway's own
+    topics.
     """
     # Asks for the ids before it asks for the bounds. If a topic is made again in between, the tasks
     # notice that its id has changed.

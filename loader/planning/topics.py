@@ -1,5 +1,5 @@
-"""Finds the topics that a configuration names (by the patterns of audit.counts.topic_patterns), and
-the named topics that are missing.
+"""Finds the topics that a configuration lists (with the patterns of audit.counts.topic_patterns),
+and says which of the listed topics do not exist.
 
 Skidway's own topics are never loaded: `_skidway_audit`, with or without a mirror's cluster prefix.
 """

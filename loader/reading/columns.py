@@ -53,12 +53,14 @@ REJECTED: Final = pa.schema(
         *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
-"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null if that time is outside of
-the years 1970 to 9999. The remaining columns of `OWN` are the same as in files of rows."""
+"""The columns of a file of rejects. `timestamp_ms` is the event time that was sent; `_timestamp` is
+null if this event time is outside of the years 1970 to 9999. The remaining columns of `OWN` are the
+same as in files of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
-    """The columns of a file of rows: the columns of the schema, then the loader's own."""
+    """The columns of a file of rows: first the columns of the schema, then the columns that the
+    loader adds."""
     return pa.schema([*reader, *OWN])
 
 

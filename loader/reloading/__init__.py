@@ -1,5 +1,5 @@
-"""Reading records of an output again: which offsets, with which marks, and whether they are the
-same records.
+"""Reading records of an output again. This package decides which offsets are read again, and with
+which marks, and checks that their records are the same as before.
 
     hours        which hours one load reads again, and the proof that their records are the same
     lineage      which loads took the records of an hour from the log, and up to which offsets

@@ -1,8 +1,8 @@
 """One attempt at a load that rewrites files of one topic: run the groups, commit.
 
-The load takes no offsets and counts nothing. Its manifest repeats what the newest manifest says
-about partitions, tables and the audit, adds the new files, and removes the old ones. It repeats the
-audit messages too, because the newest load may have ended before they were published.
+The load takes no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
+partitions, tables and the audit, adds the new files, and removes the old files. It also repeats the
+newest manifest's audit messages, because the newest load may have ended before it published them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Which files become which. files: all files of rows of the topic, by path. reader: the schema
-    whose columns the files get; None if they keep their columns. texts: the schemas of the old
-    files, by id, if `reader` is given. success: for each hour that the load marks as complete, the
-    content of the file that marks it; if files of the hour cannot be rewritten, the hour is not
-    marked. reopened: hours that lose their mark. Hours are written as `2026-01-31T07`."""
+    """What the load rewrites, and which hours it marks. files: all files of rows of the topic, by
+    path. reader: the schema whose columns the new files get; None if they keep the columns of the
+    old files. texts: if `reader` is not None, the schemas of the old files, by id. success: for
+    each hour that the load marks as complete, the content of the hour's `_SUCCESS`; an hour is not
+    marked if some of its files cannot be rewritten. reopened: hours that lose their mark. Hours are
+    written as `2026-01-31T07`."""
 
     groups: Sequence[Group]
     files: Mapping[str, LiveFile]
