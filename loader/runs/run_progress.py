@@ -1,5 +1,5 @@
-"""How far a run has come: the figures for the operator's terminal, for the log, and for the file
-(`run note`) that `load status` shows.
+"""How far a run has come: the figures for the operator's terminal, for the log, and for the note
+of the run (state/run_notes.py), which `load status` shows.
 
 Spark tells only how many slices have ended, not which slices. If n slices have ended, the run
 counts the records of the first n slices, because slices begin in order and have the same size
@@ -35,14 +35,16 @@ class Figures:
     """How far a run has come.
 
     step: `load`, `rewrite` (older files get the columns of a new schema), `mark` (complete hours
-    are marked, and their files put together), `compact` or `reload`. load: in the step `load`, the
-    number of the load. records: how many of the topic's `records_total` records this run has
-    loaded. records_total: the records that the topic had to load at the start of the run. The
-    records of a slice count when the slice has ended, even before the load is committed. Both are
-    None in other steps than `load`. records_per_second, seconds_left: None as long as no rate is
-    known. slices: how many of the `slices_total` tasks of this load have ended. In other steps than
-    `load` and `reload`, a task rewrites a group of files. loads, rows: how many loads and rows of
-    all topics the run has committed so far.
+        are marked, and their files put together), `compact` or `reload`.
+    load: in the step `load`, the number of the load.
+    records: how many of the `records_total` records this run has loaded. The records of a slice
+        count when the slice has ended, even before the load is committed.
+    records_total: the records that the topic had to load at the start of the run. This field and
+        `records` are None in other steps than `load`.
+    records_per_second, seconds_left: None as long as no rate is known.
+    slices: how many of the `slices_total` tasks of this load have ended. In other steps than `load`
+        and `reload`, a task rewrites a group of files.
+    loads, rows: how many loads and rows of all topics the run has committed so far.
     """
 
     topic: str

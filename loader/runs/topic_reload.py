@@ -111,7 +111,7 @@ class TopicReload:
         position = found.position(partition)
         planned = beginnings.planned(topic.name, bounds, position, end, gaps)
         now = self._plan.partition(bounds)
-        for each in (planned, now):  # the log must be the same below the first and at the newest loaded offset
+        for each in (planned, now):  # compares the batches below the reload and below the next load
             refused = compared(client, topic.name, bounds, each).refused
             if refused:
                 raise self._refused(refused)

@@ -47,7 +47,7 @@ class Rewrite:
 
 
 class TopicRewrite:
-    """One attempt. Used once."""
+    """One attempt to rewrite files of one topic."""
 
     def __init__(self, store: Store, spark: SparkRunner, clock: Clock, newest: Manifest) -> None:
         self._store, self._spark, self._clock, self._newest = store, spark, clock, newest
@@ -56,8 +56,8 @@ class TopicRewrite:
     def run(
         self, rewrite: Rewrite, progress: Progress
     ) -> tuple[Manifest | None, list[SkidwayError]]:
-        """Rewrites and commits. Returns the manifest, which is None if nothing changes, and why
-        groups stay as they are.
+        """Rewrites the files and commits the load. Returns the manifest, or None if nothing
+        changes; and an error for each group that could not be rewritten.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -90,7 +90,8 @@ class TopicRewrite:
         return sorted(results, key=lambda each: each.group.files[0].file.path)
 
     def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:
-        """The files that mark hours: new ones, and those of the hours whose files are rewritten."""
+        """By hour, the content of each `_SUCCESS` that the load writes: for newly marked hours, and
+        for marked hours whose files are rewritten."""
         same = {_hour(each) for each in results if each.made is not None} - {*rewrite.reopened}
         kept = operations.run(success_files.marked(self._newest.topic, same), self._store)
         unfit = {_hour(each) for each in results if each.made is None}

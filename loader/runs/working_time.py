@@ -8,10 +8,10 @@ from skidway.clock import Clock
 
 
 class Starting(Protocol):
-    """What may have to start first."""
+    """Something that may have to start before the work begins, for example Spark."""
 
     started_s: float
-    """How long it took to start, in seconds; the sum if it was started several times."""
+    """How many seconds it took to start: if it was started several times, the sum."""
 
 
 class WorkingTime:

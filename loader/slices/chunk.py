@@ -29,7 +29,7 @@ class Chunk:
 
 
 def gather(batches: Sequence[DecodedBatch], piece: Slice) -> Chunk:
-    """The slice's records from all these batches, one after the other."""
+    """The slice's records from all these batches, in one chunk."""
     offsets = np.concatenate([each.offsets for each in batches])
     timestamps = np.concatenate([each.timestamps for each in batches])
     has_origin = np.concatenate([each.has_origin for each in batches])
@@ -46,7 +46,8 @@ def gather(batches: Sequence[DecodedBatch], piece: Slice) -> Chunk:
 
 
 def unpacked_bytes(batch: DecodedBatch) -> int:
-    """Bytes of keys and values in memory; a compressed batch may have a hundredth of that size."""
+    """The bytes of a batch's keys and values in memory. The compressed batch may have a hundredth
+    of this size."""
     return int(batch.keys.nbytes + batch.values.nbytes)
 
 

@@ -11,9 +11,9 @@ from skidway import java
 from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""JVM options of the driver. The driver only hands out slices; no row passes through the driver. It
-spends most of its time on starting, and starting costs far less CPU without the optimizing
-compiler."""
+"""JVM options of the driver. The driver only hands out slices; no row passes through the driver.
+The driver spends most of its time starting, and the start takes far less CPU without the JVM's
+optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
@@ -66,7 +66,7 @@ def workers_python(settings: LoaderSettings) -> str:
 
 
 def _hadoop_user() -> dict[str, str]:
-    """Lets tasks act on HDFS as the loader's user, because the loader must move the files that the
+    """Makes tasks use HDFS as the loader's user, because the loader must move the files that the
     tasks write."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:

@@ -34,8 +34,8 @@ def write_table(
 def new_file(
     store: Store, schema: pa.Schema, staged: str, compression: str
 ) -> Iterator[ParquetFileWriter]:
-    """A new Parquet file. The block writes the file and closes it; if the block raises an error,
-    the file is abandoned."""
+    """A new Parquet file, for a `with` block. The block must write and close the file. If the block
+    raises an error, the file is abandoned."""
     file = store.create(staged)
     try:
         yield ParquetFileWriter(file, schema, staged, compression)
@@ -83,8 +83,8 @@ def columns_file(schema: pa.Schema) -> bytes:
 
 
 def _encodings(schema: pa.Schema) -> dict[str, Any]:
-    """Columns whose values rise from row to row are written as differences (delta encoding). If no
-    value repeats, delta encoding takes a fraction of a dictionary's bytes, and less time."""
+    """The encodings of the columns. Columns whose values rise from row to row get delta encoding:
+    if no value repeats, it takes a fraction of a dictionary's bytes, and less time."""
     rising = [each.name for each in schema if each.name in RISING or types.is_timestamp(each.type)]
     return {
         "use_dictionary": [name for name in schema.names if name not in rising],

@@ -12,8 +12,8 @@ from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
-"""Names that have a meaning in Avro. If a schema gives one of these names to a type of its own, it
-refers to that type by the full name."""
+"""Names that have a meaning in Avro. If a schema declares a type with one of these names,
+references to that type must use the full name."""
 
 
 SHOWN_MAX: Final = 60
@@ -165,8 +165,8 @@ def shown(value: Any) -> str:
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """The value with at most as many inner values as `left` has items, and with at most `levels`
-    levels of nesting, because `shown` would cut off the rest."""
+    """The beginning of the value: at most as many inner values as `left` has items, and at most
+    `levels` levels of nesting. `shown` would cut off the rest anyway."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:
