@@ -5,8 +5,8 @@ Reading order:
 - `avro_schema` (a strict parser: text -> values), `canonical` (the text in which the registry
   stores a schema)
 - `wire` (Confluent's 5 bytes before every datum), `single_object` (the encoding of Skidway's audit
-messages, which needs no registry) - `codec`: Arrow columns <-> Avro datums; `datum` and `strict`
-read and check a single datum;
+  messages, which needs no registry)
+- `codec`: Arrow columns <-> Avro datums; `datum` and `strict` read and check a single datum;
   `bounds`: limits on the memory that a datum can make its reader allocate
 - `client`: the client of a registry (ours or Confluent's); `second_opinion`: whether Apache's
   Python library accepts a schema

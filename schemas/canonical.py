@@ -76,7 +76,7 @@ class _Writer:
 
     def _named(self, avro: Named, namespace: str | None) -> Any:
         own, short = namespace_of(avro.name), avro.name.rpartition(".")[2]
-        if avro.name in self._declared:  # the name `int` without a namespace always means the primitive
+        if avro.name in self._declared:  # the bare name `int` always means the primitive
             return short if own == namespace and short not in TYPES else avro.name
         self._declared.add(avro.name)
         is_error = isinstance(avro, Record) and avro.is_error and not self._normalize

@@ -26,8 +26,9 @@ class Job:
     patient: whether a slice ends before a record whose file is not announced yet. If it is false,
         the record is rejected.
     gaps: for each partition, the missing offsets that an earlier manifest, the mirror or the
-    operator has listed as gaps. hours: the hours (their numbers since 1970) whose records are
-    written and counted; None for all hours. The records of other hours only advance the marks.
+        operator has listed as gaps.
+    hours: the hours (their numbers since 1970) whose records are written and counted; None for all
+        hours. The records of other hours only advance the marks.
     """
 
     topic: str

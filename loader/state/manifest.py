@@ -36,28 +36,30 @@
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.
 - `schema` is the schema of the rows that this load adds. If a file follows another schema, its
-entry in `files` has a `schema_id`. `schemas` are the schemas that the files of the output follow
-after this load. - `removed` lists files of earlier loads. The files of this load have the same
-records, and replace the removed files (loader/rewriting, loader/reloading). A load that removes
-files takes no offsets. The output
-  consists of the files that a manifest adds and no later manifest removes (loader/state/live.py).
+  entry in `files` has a `schema_id`. `schemas` are the schemas that the files of the output follow
+  after this load.
+- `removed` lists files of earlier loads. The files of this load have the same records, and replace
+  the removed files (loader/rewriting, loader/reloading). A load that removes files takes no
+  offsets. The output consists of the files that a manifest adds and no later manifest removes
+  (loader/state/live.py).
 - `columns` is the file that has the columns of the rows, but no rows. `columns` is null if the
-output already has the same file. - `success` lists the files `_SUCCESS` that this load adds to mark
-hours as complete (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load
-deletes although it changes no rows of their hours. If a load changes rows of an hour, it deletes
-the hour's `_SUCCESS` anyway, before it moves the first file. `unmarked` lists the hours that have
-rows, but no `_SUCCESS`, after this load; at most the newest UNMARKED_MAX hours. - `side` lists the
-files of each table after this load, oldest first. The first file is a snapshot of the table, and
-the others are the changes that later loads made. If several rows have the same key, the last row is
-valid (loader/state/tables.py). Each file of `buckets` has a span of time
-(loader/state/bucket_spans.py). - `audit` has what this load adds to the audit's counts: the deltas
-of the tier HDFS, with the keys
+  output already has the same file.
+- `success` lists the files `_SUCCESS` that this load adds to mark hours as complete
+  (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
+  changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
+  `_SUCCESS` anyway, before it moves the first file. `unmarked` lists the hours that have rows, but
+  no `_SUCCESS`, after this load; at most the newest UNMARKED_MAX hours.
+- `side` lists the files of each table after this load, oldest first. The first file is a snapshot
+  of the table, and the others are the changes that later loads made. If several rows have the same
+  key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
+  (loader/state/bucket_spans.py).
+- `audit` has what this load adds to the audit's counts: the deltas of the tier HDFS, with the keys
   (HDFS, producer, epoch, number). The loader publishes these deltas after the commit, and can
   publish them again from the manifest at any time. The first load of an output takes an epoch
   higher than every epoch that its producer has published (loader/audit_topic/feed.py); later loads
   keep that epoch.
 - `seconds`: how long the load took, without the start of Spark and without the commit; null in
-manifests of early versions.
+  manifests of early versions.
 
 In the file, each field is on a line of its own, however long. With 5,000 agents and loads each
 minute, a manifest has 10,000 counts.

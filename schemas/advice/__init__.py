@@ -1,8 +1,8 @@
 """Advice on an incompatible schema: where it is incompatible, which levels of compatibility would
 allow it, and which edits make it compatible.
 
-- `draft`: a schema that is being edited, and readable names for the places in this schema -
-`edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
+- `draft`: a schema that is being edited, and readable names for the places in this schema
+- `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
   comes first. `edit`: one edit; `backward`, `forward`: the edits for each direction of
   compatibility; `pieces`: types and defaults from which edits are built
 - `repair`: tries edits until the checker accepts the result
