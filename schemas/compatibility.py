@@ -213,7 +213,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # `each` may be good only because `pair` was assumed to be good
+        for each in self._good[inside:]:  # good perhaps only because `pair` counted as good
             del self._known[each]
         del self._good[inside:]
         return found
