@@ -218,8 +218,8 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _whole_hour(text: str, option: str) -> str:
-    """The hour that a time names, like `2026-01-31T07`. Raises UsageError if the time is not the
-    start of an hour in UTC: reloads replace whole hours."""
+    """The hour that begins at a time, like `2026-01-31T07`. Raises UsageError if the time is not
+    the start of an hour in UTC, because reloads replace whole hours."""
     time_ms = parse_since(text, SystemClock().time_ms(), option)
     if time_ms % layout.HOUR_MS:
         raise UsageError(
@@ -296,8 +296,8 @@ class _Interrupt:
 
 @contextmanager
 def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
-    """The line that shows progress on a terminal. None without a terminal, and with --json: then
-    the log shows progress."""
+    """The line that shows progress on a terminal. None if there is no terminal, or with --json;
+    then the log shows progress."""
     from skidway.loader.runs.progress_display import ProgressLine
 
     if args.json or not sys.stderr.isatty():

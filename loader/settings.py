@@ -131,7 +131,7 @@ class LoaderSettings(RegistrySecuritySettings):
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations of settings that cannot work."""
         if not self.group_id:
             raise ConfigurationRefused("group.id: a name is needed")
         if not self.topics:

@@ -23,8 +23,8 @@ from skidway.loader.store import Store, open_store
 
 LOOKS_MAX: Final = 100
 LOOK_AGAIN_S: Final = 0.1
-"""The seconds between two looks whether the newest load has moved its files into place. `LOOKS_MAX`
-is the number of looks."""
+"""If the newest load has not moved all its files into place, the reader waits this many seconds and
+checks again, at most `LOOKS_MAX` times."""
 
 
 def table(spark: Any, output: str, topic: str) -> Any:

@@ -1,11 +1,11 @@
 """Limits on the counts in a datum, so that a small datum cannot cause a large allocation.
 
 Items of arrays and maps usually take bytes in the datum, so the length of the datum limits their
-number. Two kinds of items need a further limit. First, a datum could claim any number of items that
-take no bytes (null, a record without fields), so it may have at most `EMPTY_ITEMS_MAX` of them.
-Second, an item of one byte (a null of a union) can take as much memory as a record of ten thousand
-columns. So the columns for all items of a datum together may take at most `CLAIM_MAX` times the
-length of the datum.
+number. Two kinds of items need a further limit. First, items may take no bytes at all (null, a
+record without fields). A datum may have at most `EMPTY_ITEMS_MAX` of these items. Second, an item
+of one byte (a null of a union) can take as much memory as a record of ten thousand columns. So the
+columns for all items of a datum together may take at most `CLAIM_MAX` times the length of the
+datum.
 
 Values whose schema contains itself become text. Their nesting is limited (`DEPTH_MAX`). Such a text
 also contains names of fields and symbols, which take no bytes in the datum. So the length of the

@@ -6,12 +6,12 @@ Parsing Canonical Form, the canonical text keeps doc, aliases, defaults and prop
 differ in these parts are different schemas: for example, a default decides which value a reader
 gets. The canonical text has the same order of attributes, the same escapes and the same digits of
 numbers as the text that `Schema.toString` of Avro Java 1.12 writes, so that another registry keeps
-the same text; tests/conformance/avro compares our texts with Java's.
+the same text. tests/conformance/avro compares our texts with Java's.
 
 With `normalize`, schemas that differ only in their spelling have the same text, as with Confluent's
-parameter `normalize` (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): it
-sorts aliases and properties, drops an empty doc, writes an error type as a record, and writes
-numbers in defaults in the form of their type (1.0 for a double).
+parameter `normalize` (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry).
+`normalize` sorts aliases and properties, drops an empty doc, writes an error type as a record, and
+writes numbers in defaults in the form of their type (1.0 for a double).
 """
 
 from __future__ import annotations

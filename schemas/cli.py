@@ -1,4 +1,4 @@
-"""The nouns of the command line `registry` (the service) and `schemas` (see
+"""Two nouns of the command line: `registry` (the service) and `schemas` (see
 `skidway.schemas.commands`)."""
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ class Endings:
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """The newest seals of a topic, by agent, if a reader with these positions has not read them
+        """By agent, the newest seal of a topic, if a reader with these positions has not read it
         yet. topics: the topics whose announced files have lines in this topic."""
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}

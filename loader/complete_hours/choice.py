@@ -14,7 +14,7 @@ RECENT_HOURS: Final = 26
 day, and some time to spare for a load that runs once a day."""
 
 LOOKED_HOURS: Final = 168
-"""How many of the newest hours may lose their mark although no rows come: the hours of a week."""
+"""Only this many of the newest hours (a week) can lose their mark without new rows."""
 
 DRAWN_MAX: Final = 10
 """Besides the recent hours, one run draws at most this many hours of each kind at random: unmarked

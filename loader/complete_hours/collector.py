@@ -22,10 +22,10 @@ from skidway.loader.state import layout
 CONNECT_S: Final = 5.0
 READ_S: Final = 30.0
 ANSWER_S: Final = 45.0
-"""How long a whole answer may take."""
+"""How long one answer may take, from the request to its last byte."""
 
 BUDGET_S: Final = 60.0
-"""How long a run waits for the collector's answers in all."""
+"""How long a run waits for all answers of the collector together."""
 
 ANSWER_BYTES_MAX: Final = 64 << 20
 HDFS: Final = "hdfs"
@@ -67,8 +67,8 @@ class Collector:
         self._spent_s = 0.0
 
     def judged(self, source: Source, since: str, until: str) -> dict[str, Answer]:
-        """The last judgement of each hour in which anything was counted, from one hour to another.
-        Hours are written as `2026-01-31T07`. Raises Unreachable, SkidwayError."""
+        """The collector's last judgement of each hour, from `since` to `until`, in which anything
+        was counted. Hours are written as `2026-01-31T07`. Raises Unreachable, SkidwayError."""
         return self._ask(_judgements, "hours.json", source, since, until)
 
     def complete(self, source: Source, hour: str, output: str) -> Answer:

@@ -22,11 +22,11 @@ a worker must know: topic and topic id, offsets, and the Avro schema of the rows
 again gives the same rows, unless records have expired. Therefore, with Spark's checkpoint, a file
 sink gets each row of a stream once.
 
-Where rows could be missing without notice, the query fails, unless `failOnDataLoss` is false: then
-a warning is logged, and the query goes on with what is left. Rows could be missing if offsets have
-expired or do not exist yet, or if a topic was deleted (and perhaps created again). A stream's
-positions contain each topic's id, so that the stream notices a topic that was created again. If the
-id has changed, the new topic is read from its start.
+A query fails if it could miss rows without notice. If `failOnDataLoss` is false, a warning is
+logged instead, and the query goes on with the records that are left. Rows could be missing if
+offsets have expired or do not exist yet, or if a topic was deleted (and perhaps created again). A
+stream's positions contain each topic's id, so that the stream notices a topic that was created
+again. If the id has changed, the new topic is read from its start.
 
 In reading order; `positions`, `ranges`, `progress` and `columns` do no I/O:
 

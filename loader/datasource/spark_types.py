@@ -11,7 +11,8 @@ from pyspark.sql.types import StructType
 
 
 def spark_schema(columns: pa.Schema) -> StructType:
-    """The columns in Spark's types. A timestamp without time zone stays one."""
+    """The columns in Spark's types. A timestamp without time zone stays a timestamp without time
+    zone."""
     return from_arrow_schema(columns, prefer_timestamp_ntz=True)
 
 

@@ -58,7 +58,7 @@ def offsets_at(
 ) -> dict[str, dict[int, int]]:
     """By topic and partition, an offset before which every record is older than `time_ms`: the
     offset of the first record that is not older, or of the batch of that record. If all records are
-    older, it is the high watermark in `topics`."""
+    older, the high watermark in `topics`."""
     topics = list(topics)
     tps = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.bounds]
     listed = client.list_offsets(dict.fromkeys(tps, time_ms)) if tps else {}

@@ -92,7 +92,7 @@ def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
 def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
-    """The range of one partition, from the end of the last load to the high watermark."""
+    """The range of one partition to load, from the end of the last load to the high watermark."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -123,7 +123,8 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Partitions that cannot be loaded now: each keeps its position, with a reason.
+    """For each partition that cannot be loaded now, an empty range at the partition's position,
+    with the reason.
 
     away: for each partition that has no bounds, the reason. A partition that was loaded earlier may
     be missing in the topic now. Then the cluster has a fault, because topics never lose partitions.
@@ -159,8 +160,8 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """True if the topic has at least one partition that a load read up to the load's limit and that
-    has more offsets."""
+    """Whether the topic has a partition that the load read up to the load's limit, and that has
+    more offsets to load."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)

@@ -24,7 +24,8 @@ Int64s = npt.NDArray[np.int64]
 
 TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
-"""A dictionary type: few distinct values in many rows. Parquet files store plain strings."""
+"""A dictionary type, because many rows have few distinct hosts and paths. Parquet files store plain
+strings."""
 OWN: Final = pa.schema(
     [
         pa.field("_agent", pa.int64(), nullable=False),
@@ -40,8 +41,8 @@ OWN: Final = pa.schema(
 )
 OWN_NAMES: Final = frozenset(OWN.names)
 RESERVED: Final = OWN_NAMES | {"dt", "hour"}
-"""Names that no field of a schema may have: the loader's own columns, and dt and hour, which name
-directories."""
+"""Names that no field of a schema may have: the loader's own columns, and `dt` and `hour`, which
+occur in the names of directories."""
 
 REJECTED: Final = pa.schema(
     [

@@ -1,4 +1,4 @@
-"""Where a reload begins to read: where the newest load ended that came before all loads of the
+"""Where a reload begins to read: at the end of the newest load before all loads that took the
 records.
 
 The reload reads each partition from the offset where that newest load ended, with the marks that it

@@ -1,4 +1,4 @@
-"""Rewrites files of rows, into fewer and larger files, or into files with the columns of a newer
+"""Rewrites files of rows into fewer and larger files, or into files with the columns of a newer
 schema.
 
     alike          whether plain Spark reads rows of one schema in the columns of another

@@ -27,8 +27,8 @@ _LOGICAL: Final = ("logicalType", "precision", "scale")
 
 def are_alike(old: str, new: str) -> bool:
     """Whether the rows of the old schema, read in the columns of the new schema, have the values
-    that Avro's resolution gives. The only difference that may be: a field that the old schema lacks
-    is null, and does not have its default."""
+    that Avro's resolution gives. Fields that the old schema lacks may be null instead of having
+    their defaults."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 
@@ -79,8 +79,8 @@ def _shares_a_field(old: Record, new: Record) -> bool:
 
 
 def _same_members(old: Union, new: Union) -> bool:
-    """Whether each member of the old union has the same place in the new union. A member's column
-    is named by its place."""
+    """Whether each member of the old union has the same place in the new union. The reason: the
+    name of a member's column is the number of its place."""
     after = [new.branches[at] for at in branches_of(new)]
     for place, at in enumerate(branches_of(old)):
         member = old.branches[at]

@@ -34,7 +34,7 @@ BUFFER_BYTES: Final = 64 << 20
 
 
 class FileRefused(SkidwayError):
-    """A file cannot be rewritten; the message names it."""
+    """A file cannot be rewritten. The error message contains the file's path."""
 
 
 @dataclass(frozen=True, slots=True)

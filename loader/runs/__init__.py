@@ -9,8 +9,8 @@
     topic_rewrite     one attempt at a load that rewrites files: run the groups, commit
     conversion        which files must be rewritten before a load adds rows of a new schema
     compaction        `load compact`: puts the small files of each hour together
-    topic_reload      one attempt at a load that reads records again: plan, run, prove, commit
-    reload            `load reload`: replaces the files of some hours by what the log has
+    topic_reload      one attempt at a load that reads records again: plan, run, check, commit
+    reload            `load reload`: replaces the files of some hours with what the log has
     hour_marking      marks the hours that are complete, and puts their small files together
     old_manifests     folds old manifests into a checkpoint
     columns_file      stages the file that lists the columns of the rows

@@ -86,8 +86,8 @@ class Attempt:
             raise self._lost()
 
     def _claim(self) -> None:
-        """Writes into the staging directory a file that names the process of this attempt. If the
-        output cannot be written, the load fails here, before Spark starts."""
+        """Writes into the staging directory a file that identifies the process of this attempt. If
+        the output cannot be written, the load fails here, before Spark starts."""
         now = datetime.fromtimestamp(self._clock.time_ms() / 1000, UTC)
         text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._store.create(f"{self.load.staging}/owner")

@@ -1,7 +1,7 @@
 """At the end of a load: which files are closed, and which marks and names the load drops.
 
-state/closures.py has the rules. This module passes to them what the audit topics say about files,
-and asks the brokers for the high watermarks that make a fence.
+state/closures.py has the rules. This module gives these rules what the audit topics say about
+files, and asks the brokers for the high watermarks that make a fence.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ class Closing:
     def changes(self, tables: Tables, ranges: Sequence[PartitionRange]) -> Changes:
         """The changes for a load: the marks and names that it drops, and the new stages of other
         closed files. `tables` must already contain the load's marks and names. This method also
-        changes `tables.closures`. ranges: how far the load has read each partition; every partition
-        must be there."""
+        changes `tables.closures`. ranges: how far the load has read each partition, for all
+        partitions of the topic."""
         closures, before = tables.closures, dict(tables.closures.files)
         now_ms = self._parts.clock.time_ms()
         self._hear(tables, now_ms)

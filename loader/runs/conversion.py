@@ -1,9 +1,9 @@
 """Which files must be rewritten before a load adds rows of a new schema.
 
 Plain Spark reads a directory correctly only if the schemas of its files are alike
-(rewriting/alike.py). So before the loader adds rows of a new schema, it rewrites in one load every
-file whose schema is not alike the newest one. If a file cannot be rewritten, each later run tries
-again.
+(rewriting/alike.py). So before the loader adds rows of a new schema, it rewrites, in one load,
+every file whose schema is not alike to the new schema. If a file cannot be rewritten, each later
+run tries again.
 """
 
 from __future__ import annotations

@@ -160,8 +160,7 @@ class HourMarking:
         self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
     ) -> dict[str, Answer]:
         """The hours whose files all exist, with the length and the number of rows that were
-        committed. Only for files that are put together, the bytes are compared, too, at a later
-        step."""
+        committed. The bytes are compared later, and only for files that are put together."""
         unfit = dict[str, SkidwayError]()
         for path, each in files.items():
             if (hour := layout.hour_of(path)) in complete:

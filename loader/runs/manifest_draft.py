@@ -35,8 +35,8 @@ from skidway.schemas.client import Registered
 
 
 class ManifestDraft:
-    """Makes the manifest from the newest manifest, at which the attempt began, and from the results
-    of its slices. Each attempt needs its own draft."""
+    """Makes the manifest of an attempt from the manifest after which the attempt began, and from
+    the results of the attempt's slices. Each attempt needs its own draft."""
 
     def __init__(
         self, parts: Parts, topic: SourceTopic, newest: Manifest | None, load: LoadId

@@ -1,4 +1,4 @@
-"""One attempt at a load that reads records again: plan, run, prove, commit.
+"""One attempt at a load that reads records again: plan, run, check, commit.
 
 The slices run as in any load. They begin at the offsets that `reloading/beginning.py` finds, with
 the marks that belong to these offsets. Records of other hours only advance the marks, and are not
@@ -141,8 +141,8 @@ class TopicReload:
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
 
     def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:
-        """The tables whose marks are right for the beginning of the reading; and the names of files
-        in these tables and of all later loads."""
+        """The tables with the marks for the offsets at which reading begins; and the names of files
+        from these tables and from all later loads."""
         store, name = self._parts.store, self._topic.name
         load = found.before.number if found.before else 0
         try:

@@ -150,9 +150,9 @@ class TopicRun:
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def convert(self, schema: Registered) -> bool:
-        """Rewrites the files whose columns are not alike the columns of the schema, once in a run.
-        Returns whether it committed a load. Files that cannot be rewritten become problems of this
-        run, but the rows of the new schema are still loaded."""
+        """Rewrites, once in a run, the files whose schemas are not alike to this schema
+        (conversion.py). Returns whether it committed a load. Files that cannot be rewritten become
+        problems of this run, but the rows of the new schema are still loaded."""
         if self.newest is None or schema.id in self._tried:
             return False
         found = conversion(self._parts, self.newest, schema)
@@ -190,8 +190,8 @@ class TopicRun:
         self._tried.clear()
 
     def committed(self, manifest: Manifest) -> None:
-        """Begins the next attempt after this committed load. Publishes the load's counts, and folds
-        old manifests."""
+        """Makes a committed load the newest load of this run, publishes its counts, and folds old
+        manifests."""
         self.newest = manifest
         self._progress.committed(manifest.rows())
         self.publish()

@@ -15,13 +15,13 @@ class Starting(Protocol):
 
 
 class WorkingTime:
-    """Measures from its creation on."""
+    """Measures the time since this object was created."""
 
     def __init__(self, clock: Clock, spark: Starting) -> None:
         self._clock, self._spark = clock, spark
         self._begin_s, self._started_s = clock.monotonic(), spark.started_s
 
     def seconds(self) -> float:
-        """The time up to now."""
+        """The measured time, without the time in which Spark started."""
         passed_s = self._clock.monotonic() - self._begin_s
         return passed_s - (self._spark.started_s - self._started_s)

@@ -20,7 +20,7 @@ from skidway.loader.state.tables import Location
 Bools = npt.NDArray[np.bool_]
 
 NO_LOCATION: Final = -1
-"""In place of an index: the record has no origin, or its file is not announced."""
+"""Used in place of an index if the record has no origin, or if its file is not announced."""
 
 
 @dataclass(frozen=True, slots=True)

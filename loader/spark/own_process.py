@@ -40,8 +40,8 @@ class OwnProcess:
         self._attempt = FIRST_ATTEMPT
 
     def run(self, work: Sequence[task.Work], progress: Progress) -> list[Any]:
-        """Runs the tasks; returns their results in order. Raises what Spark would raise for the
-        error of a task, and Interrupted."""
+        """Runs the tasks, and returns their results in order. If a task raises an error, raises the
+        same error as on Spark. Raises Interrupted if the run is asked to end."""
         results = []
         for done, each in enumerate(work):
             progress(done, len(work))

@@ -121,7 +121,7 @@ class SparkRunner:
                     context.cancelAllJobs()
             try:
                 result = future.result()
-            except Exception as error:  # Spark's errors have no class in common
+            except Exception as error:  # Spark's errors have no common base class
                 if self._interrupted():
                     raise Interrupted(INTERRUPTED) from None
                 raise failure(error) from error

@@ -1,8 +1,8 @@
 """Spark's directory for one run; its contents are useless after the run.
 
 A run that is killed leaves its directory behind. Therefore each start deletes the directories of
-dead runs. A directory belongs to a dead run if nobody has locked it, because the kernel releases a
-process's lock when the process dies.
+dead runs. A directory belongs to a dead run if its lock is free, because the kernel releases a
+process's locks when the process dies.
 """
 
 from __future__ import annotations

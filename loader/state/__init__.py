@@ -6,8 +6,8 @@
     chain           which manifests exist, and which of them are valid
     checkpoint      the files of an output after a load, in one file
     folding         writes a checkpoint, and deletes the old manifests that it replaces
-    tables          three tables in files beside the manifests: how far each file is loaded
-                    (marks), announced files, and closed files
+    tables          tables in files beside the manifests, for example with marks (how far each
+                    file is loaded), announced files and closed files
     file_check      checks whether a committed file exists
     table_file      writes and reads one file of a table
     closures        when the loader may forget a closed file; only decisions, no I/O

@@ -22,7 +22,7 @@ SCHEMA: Final = pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("numb
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows in the order of (bucket, agent); no two of them have the same key."""
+    """Rows in the order of (bucket, agent). No two rows have the same key."""
 
     agent: Int64s
     bucket: Int64s

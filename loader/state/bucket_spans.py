@@ -55,7 +55,8 @@ JOINED_MIN: Final = 4
 into the joined span."""
 
 SPANS_MAX: Final = 160
-"""With 5,000 agents and buckets of a minute, these are the buckets of about five weeks."""
+"""The table has at most this many spans. With 5,000 agents and buckets of a minute, these are the
+buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
 UNKNOWN: Final = -1
@@ -203,7 +204,7 @@ def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> lis
         if end - begin > SPAN_ROWS:
             hour = all_hours[begin + SPAN_ROWS]
             end = int(np.searchsorted(all_hours, hour))
-            if end == begin:  # one hour has more rows than that
+            if end == begin:  # one hour has more than SPAN_ROWS
                 end = int(np.searchsorted(all_hours, hour, "right"))
         until = int(all_hours[end]) if end < len(rows) else hours[1]
         load, part = staging.load, rows.part(begin, end)

@@ -12,8 +12,8 @@ not find manifest 300 can find the checkpoint that says why.
 
 A loader that was stopped for a long time may create a manifest whose number existed before and was
 deleted, because a creation only fails if the file exists. Such a manifest is not valid. Therefore
-everybody who has created or read a manifest looks at the checkpoints afterwards: the manifest is
-invalid if a checkpoint says that manifests with its number may be gone.
+every program that has created or read a manifest looks at the checkpoints afterwards: the manifest
+is invalid if a checkpoint says that manifests with its number may be gone.
 """
 
 from __future__ import annotations

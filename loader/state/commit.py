@@ -1,5 +1,5 @@
-"""The commit of a load, step by step: this module decides what to do, `operations` does it on the
-store.
+"""The commit of a load, step by step. This module decides what to do, and `operations` does it on
+the store.
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
 receives the store's answer. `operations.run` does the operations on a real store. tests/model runs
@@ -21,10 +21,10 @@ file of an older load, `begin` does not notice it, but a recount lists the file
 (audit/recount/recount.py). If `begin` looked at every file of every load, each start would take
 longer than the start before.
 
-Old manifests are deleted after a checkpoint (folding.py). All moves of their loads are finished. A
-loader may be stopped for so long that a checkpoint has replaced the manifest with its load number.
-This loader has lost the race for the number, even if the store lets it create the manifest
-(chain.py).
+Old manifests are deleted after a checkpoint (folding.py), when all moves of their loads are
+finished. A loader may be stopped for so long that a checkpoint has replaced the manifest with its
+load number. This loader has lost the race for the number, even if the store lets it create the
+manifest (chain.py).
 
 For each move, the loader looks first at the source, then at the target. If another loader moves the
 file in between, this loader still finds the file at the target. If it looked first at the target,

@@ -2,8 +2,8 @@
 
 A PID has a meaning only in one PID namespace, and only until the machine starts again. So a process
 is identified by its PID, the machine's boot id and the PID namespace. Its time of start is needed,
-too, because the kernel may give the PID to another process later. Whether a process of another
-machine or of another container still runs cannot be found out.
+too, because the kernel may give the PID to another process later. For a process of another machine
+or another container, this module cannot find out whether it still runs.
 """
 
 from __future__ import annotations

@@ -17,11 +17,12 @@ references to that type must use the full name."""
 
 
 SHOWN_MAX: Final = 60
-"""An error sentence shows at most this many characters of a value."""
+"""An error message shows at most this many characters of a value."""
 
 
 class SchemaInvalid(SkidwayError):
-    """A text that is no Avro schema; the sentence names the place, as in `/fields/2/type`."""
+    """A text that is no Avro schema. The error message gives the place of the mistake, as in
+    `/fields/2/type`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,7 +160,7 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 
 def shown(value: Any) -> str:
-    """A JSON value as an error sentence shows it: at most `SHOWN_MAX` characters of it."""
+    """A JSON value in the form for error messages: at most `SHOWN_MAX` characters of it."""
     text = json.dumps(_pruned(value, 3, iter(range(SHOWN_MAX))))
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
 

@@ -74,7 +74,7 @@ class RegistryAdministration(RegistryClient):
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that reference that version."""
+        """The ids of the schemas that reference this version of the subject."""
         target = f"{versions_of(subject)}/{version}/referencedby"
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
 

@@ -120,8 +120,8 @@ class RegistryClient:
         version: int | str | None = "latest",
         references: Sequence[Reference] = (),
     ) -> Compatibility:
-        """Whether `schema` is compatible with that version. With `version=None` the registry
-        compares with all versions that the subject's level demands.
+        """Whether `schema` is compatible with this version of the subject. With `version=None`, the
+        registry compares the schema with all versions that the subject's level demands.
 
         A subject without schemas accepts any schema.
         """

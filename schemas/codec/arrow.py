@@ -1,4 +1,4 @@
-"""The Arrow type of each Avro type. One table serves both directions.
+"""The Arrow type of each Avro type. The codec encodes and decodes with the same table.
 
 | Avro | Arrow |
 |---|---|
@@ -21,10 +21,10 @@
 
 A union's members are its branches except null, numbered in order. In each struct of a union,
 exactly one member is not null; a null of the union is a struct that is null. Spark's from_avro uses
-the same form, because Parquet and ORC have no unions. A schema that is not a record has one column,
-`value`, because the datum of a record with one field has the same bytes as the datum of that field.
-A logical type that Avro does not know, or that does not fit its base type, is ignored, as the
-specification demands.
+the same form. (Arrow's own union type would not do, because Parquet and ORC have no unions.) A
+schema that is not a record has one column, `value`, because the datum of a record with one field
+has the same bytes as the datum of that field. A logical type that Avro does not know, or that does
+not fit its base type, is ignored, as the specification demands.
 
 A type that contains itself would need an infinite number of columns. A field *leads back* if its
 type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). Such a field

@@ -1,4 +1,4 @@
-"""Reads all datums of a chunk at once: a cursor knows the position reached in each datum.
+"""Reads all datums of a chunk at once, with a cursor that has a position in each datum.
 
     data    | datum 0 | datum 1 | ... | datum n-1 | 0 0 0 ... (PADDING zero bytes) |
               at^  end^                              ^ sink

@@ -144,7 +144,8 @@ class _Blocks:
 
 
 def _in_order(found: Blocks) -> tuple[Ints, Ints]:
-    """The row (owner) and the start of each item, row after row."""
+    """For each item, its row and the position where it begins. The items are in the order of
+    rows."""
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     owners = np.concatenate([np.repeat(rows, counts) for rows, counts, _ in found])

@@ -22,8 +22,8 @@ row of the column is null, and not the text `null`. A value is refused if its te
 than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
 Values are read and written one by one, with fastavro. Between datum and JSON, each value is
-*tagged*: if it belongs to a union of several types, its tag is the name of its type
-(`skidway.schemas.datum.plain_schema`).
+*tagged*: if it belongs to a union of several types, it has a tag that says which of these types it
+has (`skidway.schemas.datum.plain_schema`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ from skidway.schemas.datum import MALFORMED, plain_schema, read_checked, write_d
 from skidway.schemas.strict import DatumInvalid, value_end
 
 Malformed: Final = (*MALFORMED, RecursionError)
-"""The errors that `JsonText.read` raises for a datum that does not match its schema or is nested
-too deeply."""
+"""The errors for a datum that does not match its schema, or is nested too deeply."""
 
 _EXACT: Final = Context(prec=DECIMAL256_DIGITS)
 

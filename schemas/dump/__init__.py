@@ -1,5 +1,5 @@
-"""Writes a registry into a file, and restores it, in the record format of Confluent's `_schemas`
-topic.
+"""Writes the contents of a registry into a file, and restores them, in the record format of
+Confluent's `_schemas` topic.
 
 Each line of the file is one record, `{"key": {...}, "value": {...}}`. A dump can also be read from
 the output of kafka-console-consumer for that topic (key, tab, value), or from the topic itself. So

@@ -13,8 +13,8 @@ node n+1 only if no such node exists, so the creation is a compare-and-set. Any 
 may write at once. A registry makes its decision on the state after entry n, and tries to create
 entry n+1. If the node already exists, another registry has created it first. Then the registry that
 came second reads that entry and decides again. A deletion is an entry, too. If ZooKeeper's answer
-is lost, a registry recognises its own entry by a unique mark in the node. If the log is set back
-while a registry runs (a restored backup), or if the log has a gap, the registry writes no more
+is lost, a registry recognises its own entry by a unique mark in the node. If somebody restores an
+older backup of the log while a registry runs, or if the log has a gap, the registry writes no more
 entries.
 
 The registry answers reads from memory, which it keeps up to date by a watch on the node of the next
