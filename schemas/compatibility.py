@@ -4,8 +4,8 @@ The check walks the reader's and the writer's schema together. The reader can re
 wrote if each type of the reader's schema fits the corresponding type of the writer's schema (Avro
 1.12 specification, "Schema Resolution"). Each incompatibility is reported with its kind, its place
 in the reader's schema and a sentence. The reports follow the order of the reader's schema, so they
-come in the same order each time. The verdicts are those of Avro Java's `SchemaCompatibility`, which
-Confluent's registry uses.
+come in the same order each time. The verdicts are the same as those of Avro Java's
+`SchemaCompatibility`, which Confluent's registry uses.
 """
 
 from __future__ import annotations

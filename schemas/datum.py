@@ -41,8 +41,8 @@ MALFORMED: Final = (
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
-    """The schema in fastavro's form: full names, no logical types, no properties, and no default
-    values unless `defaults` is true.
+    """The schema in fastavro's form: with full names, and without logical types and properties. It
+    has default values only if `defaults` is true.
 
     With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
     The number in the tag is the place of the value's type in the union; null is not counted, and

@@ -43,12 +43,12 @@ class Head:
 
 
 def last_number(newest: Manifest | None) -> int:
-    """The number of the last delta that the chain of manifests holds; 0 if it holds none."""
+    """The number of the last delta in the chain of manifests; 0 if there is no delta."""
     return int(newest.audit["last"]) if newest else 0
 
 
 def last_key(newest: Manifest) -> tuple[int, int]:
-    """Epoch and number of the last delta that the chain of manifests holds."""
+    """Epoch and number of the last delta in the chain of manifests."""
     return newest.epoch, last_number(newest)
 
 
@@ -83,7 +83,7 @@ def make(
 
 
 def messages(manifest: Manifest) -> list[Delta]:
-    """The audit messages that a manifest holds, ready to be published."""
+    """The audit messages of a manifest, ready to be published."""
     audit = manifest.audit
     sender = Sender(Tier.HDFS, manifest.cluster, manifest.producer, audit["host"], manifest.epoch)
     return [_delta(manifest, sender, rows) for rows in audit["deltas"]]

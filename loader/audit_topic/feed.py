@@ -58,9 +58,9 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves run after run forgets its files when it has more than this many, unless a
-topic needs all of them. So the process needs little memory. No announcement is lost, because the
-manifests' tables have the files of committed loads."""
+"""A feed that serves run after run may have more files than this. Then it forgets its files, except
+if a topic needs all of them. So the process needs little memory. No announcement is lost, because
+the manifests' tables have the files of committed loads."""
 
 _log = log.get(__name__)
 

@@ -19,8 +19,8 @@ Spark keeps the ranges of a DataFrame's first query for the DataFrame's later qu
 
 Spark copies readers to the workers (by pickling) before it asks for ranges. So a range has all that
 a worker must know: topic and topic id, offsets, and the Avro schema of the rows. Reading a range
-again gives the same rows, unless records have expired. Therefore, with Spark's checkpoint, a file
-sink gets each row of a stream once.
+again gives the same rows, except if records have expired. Therefore, with Spark's checkpoint, a
+file sink gets each row of a stream once.
 
 A query fails if it could miss rows without notice. If `failOnDataLoss` is false, a warning is
 logged instead, and the query goes on with the records that are left. Rows could be missing if

@@ -10,7 +10,7 @@ columns, which mean the same as in loaded rows (`loader/reading/columns.py`):
 record; it is null if the record has no headers. A query has `_host`, `_file` and `_headers` only if
 it asks for them.
 
-If a query names its columns (`.schema(...)`), it gets these columns and no others.
+If a query lists its columns (`.schema(...)`), it gets these columns and no others.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def value_columns(schema: str) -> pa.Schema:
 
 
 def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: bool) -> pa.Schema:
-    """The columns of a query that does not name its columns. schemas: Avro schema by topic.
+    """The columns of a query that does not list its columns. schemas: Avro schema by topic.
 
     A topic that lacks a column has null there. Raises SkidwayError if a column has two types.
     """
@@ -65,8 +65,8 @@ def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: 
 
 
 def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
-    """Raises UsageError if a column that the query names is neither a column of one of these Avro
-    schemas nor one of `own_fields`."""
+    """Raises UsageError if the query lists a column that is neither in one of these Avro schemas
+    nor in `own_fields`."""
     known = {name for schema in schemas for name in value_columns(schema).names}
     if not known:
         return  # no topic is read

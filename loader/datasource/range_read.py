@@ -45,8 +45,8 @@ def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.
 
 
 def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[memoryview]:
-    """The batches that hold the records of a range. fails: whether to fail if records expire before
-    they are read."""
+    """The batches that contain the records of a range. fails: whether to fail if records expire
+    before they are read."""
     tp, at = TopicPartition(part.topic, part.partition), part.first
     while at < part.end:
         try:

@@ -13,7 +13,7 @@ def register(spark: Any) -> None:
     """Makes `format("skidway")` known to a session, and makes Spark run the source with the Python
     of this process.
 
-    Spark starts Python workers with the command `python3`, unless PYSPARK_PYTHON names another one.
+    Spark starts Python workers with the command `python3`, or with the command in PYSPARK_PYTHON.
     If a virtual environment is not activated, `python3` is a Python without Skidway, and Spark does
     not find the source. With `register` you need not set PYSPARK_PYTHON. In a cluster, the other
     hosts must have a Python with Skidway at the same path; otherwise set PYSPARK_PYTHON, and

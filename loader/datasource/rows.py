@@ -39,8 +39,9 @@ class Rows:
         self._with_headers = "_headers" in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
-        """The rows of one record batch that lie in the range, and in the wanted times. Raises
-        SkidwayError if a value cannot be decoded, unless such records are skipped."""
+        """The rows of one record batch that lie in the range, and in the wanted times. If a value
+        cannot be decoded, skips its record or raises SkidwayError, as the option `undecodable`
+        says."""
         if self._since is not None and read_header(raw).max_timestamp < self._since:
             return pa.RecordBatch.from_pylist([], self._wanted)
         batch = columns.decode(raw, with_headers=self._with_headers)

@@ -25,7 +25,7 @@ class SkidwaySource(DataSource):
         return "skidway"
 
     def schema(self) -> StructType:
-        """The columns of a query that does not name its columns. Raises SkidwayError if no topic of
+        """The columns of a query that does not list its columns. Raises SkidwayError if no topic of
         the query exists, or if the columns of its topics contradict each other."""
         options = Options.of(self.options)
         schemas = _schemas(options) if options.registry_url else {"any topic": ""}

@@ -45,7 +45,7 @@ def look(client: Client, options: Options) -> list[SourceTopic]:
 
 
 def subscribed(client: Client, options: Options) -> list[SourceTopic]:
-    """Like `look`. Raises SkidwayError if a topic that the query names does not exist."""
+    """Like `look`. Raises SkidwayError if a topic in the query's options does not exist."""
     topics = look(client, options)
     for name in options.topics:
         if name not in {each.name for each in topics}:

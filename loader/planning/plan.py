@@ -199,8 +199,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Notes, as an empty gap, that the log no longer has the last loaded batch, so that nobody can
-    compare it."""
+    """Notes, as an empty gap, that the log no longer has the last loaded batch, so that it could
+    not be compared."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position

@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check(texts: Iterable[str]) -> None:
-    """Raises ConfigurationRefused if a text names one of Skidway's own topics."""
+    """Raises ConfigurationRefused if a text is the name of one of Skidway's own topics."""
     texts = list(texts)
     topic_patterns.check(texts)
     for text in texts:

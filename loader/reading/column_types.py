@@ -67,7 +67,7 @@ def directory_schema(schema: pa.Schema) -> pa.Schema:
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of a file into which a table with this schema was written."""
+    """The columns of the file that results when a table with this schema is written."""
     return pa.schema([_stored(field) for field in schema])
 
 

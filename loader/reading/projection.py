@@ -175,9 +175,9 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
-    """Raises NotProjectable unless Arrow can cast to the target's type and back: `_changed` needs
-    both casts. The trial casts a null, because Arrow casts an empty array even if it cannot cast
-    any value of that type."""
+    """Checks that Arrow can cast to the target's type and back, because `_changed` needs both
+    casts. If it cannot, raises NotProjectable. The trial casts a null, because Arrow casts an empty
+    array even if it cannot cast any value of that type."""
     if source == target.type:
         return
     try:

@@ -150,7 +150,7 @@ def compact(
 
 
 def exit_code(results: Iterable[Compacted]) -> int:
-    """0 if no topic has a problem; else the exit status of the gravest problem."""
+    """0 if no topic has a problem; otherwise the exit status of the gravest problem."""
     return gravest(problem.exit_code for each in results for problem in each.problems)
 
 

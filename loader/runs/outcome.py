@@ -69,7 +69,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if no topic has a problem; else the exit status of the gravest problem."""
+        """0 if no topic has a problem; otherwise the exit status of the gravest problem."""
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def sentences(self) -> list[str]:

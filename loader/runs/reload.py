@@ -79,7 +79,7 @@ class Reloaded:
 
     @property
     def exit_code(self) -> int:
-        """0 if there is no problem; else the exit status of the gravest problem."""
+        """0 if there is no problem; otherwise the exit status of the gravest problem."""
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
@@ -161,7 +161,7 @@ class Reload:
         this reload replaces is gone."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
-        self._topic = self._look()  # its watermarks are not below the end of any committed load
+        self._topic = self._look()  # asked after that, so watermarks are not below committed loads
         return self._newest()
 
     def _newest(self) -> Manifest:

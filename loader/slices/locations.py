@@ -62,9 +62,9 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Finds host and path of every record. given_up: the files whose announcement is not waited for
-    any more; if one of them is announced, it still gets its host and path. patient: if false, no
-    announcement is waited for."""
+    """Finds host and path of every record. given_up: the files for whose announcement the loader
+    does not wait any more; if such a file is announced after all, its records get host and path.
+    patient: if false, the loader waits for no announcement."""
     agent, file = origins.agent, origins.file
     count = len(agent)
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1

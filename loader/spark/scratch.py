@@ -43,6 +43,6 @@ def _sweep(folder: Path) -> None:
         try:
             lock.acquire()
         except SkidwayError:
-            continue  # a live run, or another user, holds the lock
+            continue  # a live run or another user has locked it
         shutil.rmtree(path.parent, ignore_errors=True)
         lock.release()

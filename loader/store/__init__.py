@@ -1,4 +1,5 @@
-"""A file tree with the few operations that a commit needs; `state/layout.py` names its files.
+"""A file tree with the few operations that a commit needs. `state/layout.py` has the names of its
+files.
 
     Store        the operations of every kind of store; the commit uses nothing else
     local        LocalStore, a directory of this machine (link(2), fsync)

@@ -69,7 +69,7 @@ class Record:
 
 @dataclass(slots=True, eq=False)
 class Enum:
-    """An enum; `default` is the symbol that a reader takes instead of an unknown symbol."""
+    """An enum. `default` is the symbol that a reader uses in place of an unknown symbol."""
 
     name: str
     symbols: tuple[str, ...]
@@ -119,7 +119,7 @@ class Union:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """Always empty: a union cannot carry properties."""
+        """Always empty, because a union cannot have properties."""
         return {}
 
 
@@ -128,7 +128,7 @@ Named = Record | Enum | Fixed
 
 
 def fullname(name: str, namespace: str | None) -> str:
-    """`name` with `namespace` before it, unless `name` has a namespace of its own."""
+    """`name` with `namespace` before it; if `name` has a namespace of its own, only `name`."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 

@@ -92,7 +92,7 @@ def _refuse(path: str, what: str) -> NoReturn:
 
 
 class _Parser:
-    """Reads one schema; owns the names that the schema has declared so far."""
+    """Reads one schema, and remembers the names that the schema has declared so far."""
 
     def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
         self._names = dict(known)
@@ -178,7 +178,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # first: a field may refer to this record
+        self._names[name] = made  # set now: a field may refer to it
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True

@@ -28,7 +28,7 @@ def null_of(arrow: pa.DataType) -> pa.Array:
 
 def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
     """An array with the values of each part at the rows where its mask is true, and null at the
-    rows where no mask is true. The masks do not overlap."""
+    rows where no mask is true. The masks must not overlap."""
     rows = len(parts[0][1])
     begin = sum(len(part) for part, _ in parts)
     places = np.full(rows, begin)  # the index of the null that follows all parts
