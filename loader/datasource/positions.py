@@ -30,9 +30,9 @@ from skidway.loader.planning.topic import SourceTopic
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 FIRST: Final = -2
-"""Stands for the first offset of a partition."""
+"""The value that stands for the first offset of a partition."""
 END: Final = -1
-"""Stands for the offset after the last record of a partition."""
+"""The value that stands for the offset after the last record of a partition."""
 
 _ID: Final = "id"
 _FROM: Final = "from"

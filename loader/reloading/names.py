@@ -1,8 +1,8 @@
 """Host and path of files that were announced after a load, also of files that were closed after it.
 
-The newest table `names` lacks the files that were closed long enough ago (state/closures.py). But
-each name is in a Parquet file that a load added to the table. Such a Parquet file is kept as long
-as a kept manifest lists it (state/folding.py).
+The newest table `names` no longer has all these files, because names of closed files are dropped
+after some time (state/closures.py). But each name is in a Parquet file that a load added to the
+table. Such a Parquet file is kept as long as a kept manifest lists it (state/folding.py).
 
 Names that the table had dropped before the load are left out. If a record of such a log file was
 loaded after that, it was a reject, and stays a reject.

@@ -32,7 +32,7 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
 
 CARRIED: Final = "@"
-"""Stands between the field's name and the schema's id in the name of a carried column."""
+"""The character between the field's name and the schema's id in the name of a carried column."""
 _OWN: Final = stored_schema(OWN)
 
 

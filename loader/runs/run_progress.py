@@ -80,8 +80,8 @@ class RunProgress:
     def load(
         self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
     ) -> Progress:
-        """Begins the figures of a load. whole: what the run still has to load of the topic. slices:
-        the part that this load takes, in the order in which the tasks begin."""
+        """Begins to show the figures of a load. whole: what the run still has to load of the topic.
+        slices: the part that this load takes, in the order in which the tasks begin."""
         left = sum(each.end - each.first for each in whole)
         total = self._totals[topic] = max(self._totals.get(topic, 0), left)
         sizes = (each.end - each.first for each in slices)
@@ -106,8 +106,8 @@ class RunProgress:
         return show
 
     def groups(self, topic: str, step: str) -> Progress:
-        """Begins the figures of a step that loads no new records: its tasks rewrite groups of
-        files, or read slices again."""
+        """Begins to show the figures of a step that loads no new records. The tasks of the step
+        rewrite groups of files, or read slices again."""
 
         def show(done: int, of: int) -> None:
             _, left_s = self._measure((topic, step), done, of)

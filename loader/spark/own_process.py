@@ -20,7 +20,7 @@ and never reaches this number. So files that this process writes and files that 
 never have the same name, even in the same load."""
 
 Progress = Callable[[int, int], None]
-"""Called with (tasks done, tasks in all)."""
+"""A function that is called with the number of tasks that are done, and the number of all tasks."""
 
 INTERRUPTED: Final = "the load was interrupted; nothing of it is committed"
 

@@ -57,7 +57,7 @@ def log4j_properties(file: Path | None) -> str:
 
 
 def workers_python(settings: LoaderSettings) -> str:
-    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, else this
+    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, otherwise this
     process's Python. On Spark's workers, this Python must have the loader's packages.
 
     Spark itself looks at `spark.pyspark.python` only in a session that spark-submit started.

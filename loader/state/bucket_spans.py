@@ -60,7 +60,8 @@ buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
 UNKNOWN: Final = -1
-"""Stands for the number of a delta that is not known any more. No delta has this number."""
+"""The value that stands for the number of a delta that is not known any more. No delta has this
+number."""
 
 Hours = tuple[int, int]
 
@@ -164,7 +165,8 @@ class BucketSpans:
     def _joined(
         self, staging: TableStaging, kept: Sequence[Span], written: Sequence[Span]
     ) -> list[Span]:
-        """All spans, after neighbours that loads no longer change were joined."""
+        """Joins neighbouring spans that loads no longer change. Returns all spans, joined or
+        not."""
         spans = sorted([*kept, *written], key=lambda span: span.first)
         for run in _runs(spans, {*written}):
             parts = [self._read(span) for span in run]

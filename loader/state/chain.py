@@ -28,7 +28,7 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""How often a reader tries again because other loaders change what it reads."""
+"""How often, at most, a reader begins again because other loaders have changed what it reads."""
 
 
 class Folded(SkidwayError):
