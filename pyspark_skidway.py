@@ -1,4 +1,5 @@
-"""Lets Spark find `format("skidway")`: Spark looks in `pyspark_skidway` for `DefaultSource`."""
+"""Lets Spark find `format("skidway")`, because Spark looks for `DefaultSource` in the module
+`pyspark_skidway`."""
 
 from skidway.loader.datasource.source import SkidwaySource as DefaultSource
 

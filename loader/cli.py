@@ -218,8 +218,8 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _whole_hour(text: str, option: str) -> str:
-    """The hour that a time names, like `2026-01-31T07`. Raises UsageError if the time is not the
-    start of an hour in UTC: reloads replace whole hours."""
+    """The hour that begins at a time, like `2026-01-31T07`. Raises UsageError if the time is not
+    the start of an hour in UTC, because reloads replace whole hours."""
     time_ms = parse_since(text, SystemClock().time_ms(), option)
     if time_ms % layout.HOUR_MS:
         raise UsageError(
@@ -296,7 +296,8 @@ class _Interrupt:
 
 @contextmanager
 def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
-    """Shows progress on a terminal. Elsewhere, and with --json, the log does (None)."""
+    """The line that shows progress on a terminal. None if there is no terminal, or with --json;
+    then the log shows progress."""
     from skidway.loader.runs.progress_display import ProgressLine
 
     if args.json or not sys.stderr.isatty():
@@ -310,7 +311,7 @@ def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
 
 
 def _telemetry(settings: LoaderSettings, health: Callable[[], Health]) -> TelemetryServer | None:
-    """Serves metrics while the program runs. If another run uses the port, goes on without
+    """Serves metrics while the program runs. If another run uses the port, this run serves no
     metrics."""
     if settings.metrics_listener is None:
         return None

@@ -14,7 +14,7 @@ from skidway.settings import setting
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LoaderSettings(RegistrySecuritySettings):
-    """Which topics are loaded, from where, to where, and how."""
+    """The settings of the loader: which topics to load, from where, to where, and how."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
@@ -126,12 +126,12 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """The value of `cluster_name`, which a run sets after it has asked the brokers; the default
-        name as long as there is no value."""
+        """The value of `cluster_name`. A run sets this value after it has asked the brokers; before
+        that, the default name is returned."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for combinations of settings that cannot work."""
         if not self.group_id:
             raise ConfigurationRefused("group.id: a name is needed")
         if not self.topics:

@@ -1,7 +1,8 @@
 """`skidway.table(spark, output, topic)`: the rows of a topic as a DataFrame, by its manifests.
 
-Unlike a reader of the directory, this reader takes exactly the files that belong to the output: no
-copy that somebody left there, no file that a load has removed, and all files of a load or none.
+A reader that lists the directory may read too many or too few files. This reader takes exactly the
+files that belong to the output: no copy that somebody left there, no file that a load has removed,
+and either all files of a load or none of them.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ from skidway.loader.store import Store, open_store
 
 LOOKS_MAX: Final = 100
 LOOK_AGAIN_S: Final = 0.1
-"""How often, and after how much time each, the reader looks again whether the newest load has moved
-its files into place."""
+"""If the newest load has not moved all its files into place, the reader waits this many seconds and
+checks again, at most `LOOKS_MAX` times."""
 
 
 def table(spark: Any, output: str, topic: str) -> Any:
-    """The rows of a topic, in the columns of the newest schema, and `dt` and `hour`. A filter on
-    `dt` and `hour` reads only the files of these hours.
+    """The rows of a topic, with the columns of the newest schema and the columns `dt` and `hour`. A
+    filter on `dt` and `hour` reads only the files of these hours.
 
     spark: a SparkSession. output: a directory, or hdfs://host:port/folder. Raises SkidwayError if
-    the output has no load of the topic, or if the newest load does not end moving its files.
+    the output has no load of the topic, or if the newest load does not move its files into place in
+    time.
     """
     from pyspark.sql.pandas.types import from_arrow_schema
 
@@ -46,7 +48,8 @@ def table(spark: Any, output: str, topic: str) -> Any:
 
 
 def files_of(store: Store, topic: str, pause: Callable[[float], object] = time.sleep) -> list[str]:
-    """The paths of all files of rows of the topic, after the newest load. Raises SkidwayError."""
+    """The paths of all files that have the topic's rows after the newest load. Raises
+    SkidwayError."""
     for _ in range(LOOKS_MAX):
         newest = _newest(store, topic)
         if all(store.length(move.target) is not None for move in moves(newest)):

@@ -4,7 +4,7 @@ Reading order:
 
 - `avro_schema` (a strict parser: text -> values), `canonical` (the text in which the registry
   stores a schema)
-- `wire` (Confluent's 5 bytes before every datum), `single_object` (the encoding of our own audit
+- `wire` (Confluent's 5 bytes before every datum), `single_object` (the encoding of Skidway's audit
   messages, which needs no registry)
 - `codec`: Arrow columns <-> Avro datums; `datum` and `strict` read and check a single datum;
   `bounds`: limits on the memory that a datum can make its reader allocate
@@ -20,7 +20,7 @@ Reading order:
   `commands`: the verbs of `skidway schemas`; `consuming`: the commands that decode records with
   their schemas and print them
 
-`rejected.avsc` is a registered schema like any other; `audit.avsc`, `announcement.avsc`,
-`decision.avsc` and `recount.avsc` are for single-object messages. Before you change one of these
-four, copy its released version to `history/`, so that old messages stay readable.
+`rejected.avsc` is a registered schema like any other. The four schemas `audit.avsc`,
+`announcement.avsc`, `decision.avsc` and `recount.avsc` are for single-object messages. Before you
+change one of the four, copy its released version to `history/`, so that old messages stay readable.
 """

@@ -1,14 +1,15 @@
 """Limits on the counts in a datum, so that a small datum cannot cause a large allocation.
 
-Items of arrays and maps usually take bytes in the datum, so the length of the datum bounds their
-number. Two kinds of items need a further bound. First, a datum could claim any number of items that
-take no bytes (null, a record without fields), so it may have at most `EMPTY_ITEMS_MAX` of them.
-Second, an item of one byte (a null) can stand for a record of ten thousand columns. So the columns
-for all items of a datum together may take at most `CLAIM_MAX` times the length of the datum.
+Items of arrays and maps usually take bytes in the datum, so the length of the datum limits their
+number. Two kinds of items need a further limit. First, items may take no bytes at all (null, a
+record without fields). A datum may have at most `EMPTY_ITEMS_MAX` of these items. Second, an item
+of one byte (a null of a union) can take as much memory as a record of ten thousand columns. So the
+columns for all items of a datum together may take at most `CLAIM_MAX` times the length of the
+datum.
 
-Values whose schema contains itself become text. Their nesting is limited (`DEPTH_MAX`). A text also
-has names of fields and symbols, which take no bytes in the datum; how much they may add is limited,
-too (`text_fault`).
+Values whose schema contains itself become text. Their nesting is limited (`DEPTH_MAX`). Such a text
+also contains names of fields and symbols, which take no bytes in the datum. So the length of the
+text is limited, too (`text_fault`).
 """
 
 from __future__ import annotations
@@ -31,18 +32,18 @@ EMPTY_ITEMS_MAX: Final = 1024
 CLAIM_MAX: Final = 256
 """For each byte of a datum, the datum's items may take at most this many bytes in columns."""
 ITEMS_BYTES_MAX: Final = 4 << 20
-"""At most this many bytes of datums with arrays or maps are decoded at once, because an empty array
-takes one byte in a datum, but about a hundred bytes in memory until its column is made."""
+"""At most this many bytes of datums with arrays or maps are decoded at once. An empty array takes
+one byte in a datum, but about a hundred bytes in memory until its column is made."""
 ROWS_BYTES_MAX: Final = 1 << 20
 """At most this many bytes of datums are turned into Python objects at once, because an empty array
 takes one byte in a datum, but about 64 bytes in Python."""
 DEPTH_MAX: Final = 256
-"""Records, arrays and maps of a datum may be nested this many levels deep. Python's stack and
-Spark's reader of JSON, which takes a thousand levels, allow this depth."""
+"""Records, arrays and maps of a datum may be nested at most this many levels deep. Python's stack
+allows this depth, and Spark's JSON reader allows a thousand levels."""
 TEXT_MAX: Final = 1 << 24
 """The text of one value has at most this many characters."""
 _FIELD_BYTES: Final = 64
-"""What each field of a record takes in memory, besides its name and its value."""
+"""The bytes that each field of a record takes in memory, besides its name and its value."""
 
 _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
@@ -65,8 +66,8 @@ def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
 
 
 def text_fault(avro: AvroType) -> str | None:
-    """Why a small datum of the type could become a large text; None if it cannot. A text has the
-    names of fields and the symbols of enums, which take no bytes in the datum."""
+    """Why a small datum of the type could become a large text; None if it cannot. A text can be
+    larger than its datum, because it also contains names of fields and symbols of enums."""
     known: dict[str, int] = {}
     try:
         for each in named_types(avro).values():
@@ -79,7 +80,7 @@ def text_fault(avro: AvroType) -> str | None:
 
 def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
     """The bytes that names and symbols of a value take in a text. Values in unions, arrays and maps
-    are left out, because each of them takes at least one byte of the datum."""
+    are not counted, because each of them takes at least one byte of the datum."""
     if isinstance(avro, Enum):
         return max(map(len, avro.symbols), default=0)
     if not isinstance(avro, Record):

@@ -1,17 +1,17 @@
 """Writes the canonical text of a schema: the text that Avro Java writes, without white space. The
 registry stores this text.
 
-Two texts with the same canonical form are the same schema to the registry. Unlike Avro's Parsing
-Canonical Form, the canonical text keeps doc, aliases, defaults and properties, because schemas that
-differ in these parts are different schemas (a default decides what a reader sees). The canonical
-text has the same order of attributes, the same escapes and the same digits of numbers as the text
-that `Schema.toString` of Avro Java 1.12 writes, so that another registry keeps the same text;
-tests/conformance/avro compares our texts with Java's.
+For the registry, two texts are the same schema if they have the same canonical text. Unlike Avro's
+Parsing Canonical Form, the canonical text keeps doc, aliases, defaults and properties. Schemas that
+differ in these parts are different schemas: for example, a default decides which value a reader
+gets. The canonical text has the same order of attributes, the same escapes and the same digits of
+numbers as the text that `Schema.toString` of Avro Java 1.12 writes, so that another registry keeps
+the same text. tests/conformance/avro compares our texts with Java's.
 
-`normalize` gives one text to schemas that differ in their spelling only, as Confluent's parameter
-`normalize` does (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry): it sorts
-aliases and properties, drops an empty doc, writes an error type as a record, and writes numbers in
-defaults in the form of their type (1.0 for a double).
+With `normalize`, schemas that differ only in their spelling have the same text, as with Confluent's
+parameter `normalize` (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry).
+`normalize` sorts aliases and properties, drops an empty doc, writes an error type as a record, and
+writes numbers in defaults in the form of their type (1.0 for a double).
 """
 
 from __future__ import annotations
@@ -42,8 +42,9 @@ from skidway.schemas.avro_schema import (
 def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
     """The canonical JSON text of a schema.
 
-    `known`: full names that referenced schemas declare; the text refers to these types by name
-    only. Raises `SchemaInvalid` if the schema is nested too deeply or its defaults are too large.
+    `known`: full names that referenced schemas declare; the text contains only the names of these
+    types, and does not declare them. Raises `SchemaInvalid` if the schema is nested too deeply or
+    its defaults are too large.
     """
     try:
         return _written(_Writer(known, normalize=normalize).json(avro, None))
@@ -52,7 +53,7 @@ def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = 
 
 
 class _Writer:
-    """Writes one schema; owns the names that are declared so far."""
+    """Writes one schema, and remembers the names that it has declared so far."""
 
     def __init__(self, known: Collection[str], *, normalize: bool) -> None:
         self._declared = set(known)
@@ -75,7 +76,7 @@ class _Writer:
 
     def _named(self, avro: Named, namespace: str | None) -> Any:
         own, short = namespace_of(avro.name), avro.name.rpartition(".")[2]
-        if avro.name in self._declared:  # the bare name `int` is the primitive, wherever it stands
+        if avro.name in self._declared:  # the bare name `int` always means the primitive
             return short if own == namespace and short not in TYPES else avro.name
         self._declared.add(avro.name)
         is_error = isinstance(avro, Record) and avro.is_error and not self._normalize

@@ -1,4 +1,5 @@
-"""The nouns `registry` (the service) and `schemas` (see `skidway.schemas.commands`)."""
+"""Two nouns of the command line: `registry` (the service) and `schemas` (see
+`skidway.schemas.commands`)."""
 
 from __future__ import annotations
 

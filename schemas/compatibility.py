@@ -1,10 +1,11 @@
 """Checks a schema against earlier ones, by Avro's schema resolution and Confluent's levels.
 
-The reader's and the writer's schema are walked together. The reader can read what the writer wrote
-if every pair of types fits (Avro 1.12 specification, "Schema Resolution"). Each incompatibility is
-reported with its kind, its place in the reader's schema and a sentence. The reports follow the
-order of the reader's schema, so they come in the same order each time. The verdicts are those of
-Avro Java's `SchemaCompatibility`, which Confluent's registry uses.
+The check walks the reader's and the writer's schema together. The reader can read what the writer
+wrote if each type of the reader's schema fits the corresponding type of the writer's schema (Avro
+1.12 specification, "Schema Resolution"). Each incompatibility is reported with its kind, its place
+in the reader's schema and a sentence. The reports follow the order of the reader's schema, so they
+come in the same order each time. The verdicts are the same as those of Avro Java's
+`SchemaCompatibility`, which Confluent's registry uses.
 """
 
 from __future__ import annotations
@@ -61,11 +62,12 @@ class Level(Enumeration):
 class Incompatibility:
     """One incompatibility of two schemas. `path` and `detail` have the form of Avro Java.
 
-    `reader` and `writer` say which schema is which: "new" or "old". `reader_place` and
-    `writer_place` point to the two types that do not fit, each in its own schema, as in
-    `/fields/1/type/0` (the first branch of a union). A place may lead through references to named
-    types. `path` is `reader_place`, to which the branches of the writer's unions are added. The
-    path ends with the part that does not fit: a field, `/name`, `/size` or `/symbols`.
+    `reader` and `writer` say which of the two schemas is the reader's and which is the writer's:
+    "new" or "old". `reader_place` and `writer_place` point to the two types that do not fit, each
+    in its own schema, as in `/fields/1/type/0` (the first branch of a union). A place may lead
+    through references to named types. `path` is `reader_place` together with the branches of the
+    writer's unions. `path` ends with the part of the type that does not fit: a field, `/name`,
+    `/size` or `/symbols`.
     """
 
     kind: str
@@ -106,8 +108,8 @@ class Incompatibility:
 
 
 REPORTED_MAX: Final = 50
-"""A pair of types gets at most this many messages, because a type that is used in many places would
-multiply the messages."""
+"""At most this many incompatibilities are reported for a pair of types. Without this limit, a type
+that is used in many places would multiply the reports."""
 
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
@@ -180,8 +182,8 @@ class _Comparison:
     """Walks two schemas together, and compares each pair of types once, so that the walk ends even
     if types contain themselves.
 
-    The walk remembers the incompatibilities of each pair, with paths that begin at the pair.
-    Wherever the pair occurs, the path to that place is put before the remembered paths.
+    The walk remembers the incompatibilities of each pair of types, with paths that begin at the
+    pair. Where the pair occurs again, the path to that place is put before the remembered paths.
     """
 
     def __init__(self) -> None:
@@ -194,7 +196,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # a pair that occurs inside itself counts as good there
+            self._known[pair] = []  # where a pair occurs inside itself, it counts as good
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 
@@ -211,7 +213,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # `each` may be good only because `pair` counted as good
+        for each in self._good[inside:]:  # good perhaps only because `pair` counted as good
             del self._known[each]
         del self._good[inside:]
         return found
@@ -277,8 +279,9 @@ class _Comparison:
 
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
-    """The numbers of the writer's fields that match this field by name or alias. If several match,
-    Avro Java reads none of them, and programs that read one differ in which (ours: `resolution`).
+    """The numbers of the writer's fields that match this field by name or alias. If several fields
+    match, Avro Java reads none of them. Other programs read one of them, but not all programs the
+    same (`resolution` says which one Skidway reads).
     """
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]

@@ -1,9 +1,9 @@
 """Reads and writes single datums with fastavro, as strictly as the specification demands.
 
 fastavro checks little: it accepts negative branches and symbols, booleans whose byte is 2, and
-numbers of more than 64 bits. So `read_datum` encodes again the value that it read. If this second
-encoding gives other bytes, `skidway.schemas.strict` walks over the datum and decides whether the
-datum is valid. (Varints with padding and arrays in several blocks are valid.)
+numbers of more than 64 bits. So `read_datum` encodes the value again after it has decoded it. If
+the bytes differ from the datum, `skidway.schemas.strict` walks over the datum and decides whether
+it is valid. (Varints with padding and arrays in several blocks are valid.)
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ MALFORMED: Final = (
     ValueError,
     struct.error,
 )
-"""What fastavro raises for a datum or a record that does not fit the schema."""
+"""The errors that fastavro raises for a datum or a record that does not fit the schema."""
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
-    """The schema in fastavro's form: full names, no logical types, no properties, and no default
-    values unless `defaults` is true.
+    """The schema in fastavro's form: with full names, and without logical types and properties. It
+    has default values only if `defaults` is true.
 
     With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
     The number in the tag is the place of the value's type in the union; null is not counted, and
@@ -58,7 +58,7 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
     except MALFORMED:
-        check_datum(avro, datum)  # `check_datum` raises an error with a better reason
+        check_datum(avro, datum)  # raises an error with a better reason
         raise
     if stream.tell() != len(datum) or write_datum(plain, value) != datum:
         check_datum(avro, datum)
@@ -66,14 +66,14 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
 
 
 def read_checked(plain: Any, datum: bytes) -> Any:
-    """The value of a datum that `skidway.schemas.strict` found valid: the datum is not nested too
-    deeply, and has not too many items."""
+    """The value of a datum that `skidway.schemas.strict` has accepted, so that the datum is not
+    nested too deeply, and does not have too many items."""
     return fastavro.schemaless_reader(io.BytesIO(datum), plain, None)
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Encodes `value` as a datum. With `exact`, an unknown key, or a missing key without a default,
-    is an error.
+    """Encodes `value` as a datum. With `exact`, it is an error if a key of `value` is unknown, or
+    if a key without a default is missing.
 
     Raises one of `MALFORMED`.
     """

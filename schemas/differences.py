@@ -1,9 +1,9 @@
 """Lists what differs between two schemas, field by field, for a developer to read.
 
-Unlike `compatibility`, this module does not judge: it lists harmless differences too, such as a
-changed doc. Fields are matched by name, else by the aliases of the new field. A place is written as
-names joined by dots, with `[]` for the items of an array and `{}` for the values of a map, as in
-`order.lines[].price`.
+Unlike `compatibility`, this module does not judge the differences, and also lists harmless ones,
+such as a changed doc. An old and a new field are matched by name, or otherwise by the aliases of
+the new field. A place is written as names joined by dots, with `[]` for the items of an array and
+`{}` for the values of a map, as in `order.lines[].price`.
 """
 
 from __future__ import annotations
@@ -78,7 +78,8 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
     """The differences, in the order of the new schema; removed fields come at the end of their
     record.
 
-    Returns at most `DIFFERENCES_MAX` differences; schemas with more have little in common.
+    Returns at most `DIFFERENCES_MAX` differences, because schemas with more differences have little
+    in common.
     """
     walk = _Walk()
     found = []

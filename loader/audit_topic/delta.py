@@ -2,8 +2,8 @@
 
 The deltas are made with the manifest, stored in it, and published after the commit.
 
-The manifest stores deltas as rows of numbers, because other fields of the manifest have the source
-and the sender:
+The manifest stores deltas as rows of numbers. Source and sender are left out of the rows, because
+other fields of the manifest have them:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],
@@ -12,7 +12,7 @@ and the sender:
                      "previous"}]}]}
 
 `last` is the number of the newest delta of this output. A load that counts nothing adds no delta.
-If the deltas of a manifest are published twice, both times the messages are the same, and the
+If the deltas of a manifest are published twice, the second messages equal the first ones, so the
 audit's collector counts them once.
 """
 
@@ -43,12 +43,12 @@ class Head:
 
 
 def last_number(newest: Manifest | None) -> int:
-    """The number of the last delta that the chain of manifests holds; 0 if it holds none."""
+    """The number of the last delta in the chain of manifests; 0 if there is no delta."""
     return int(newest.audit["last"]) if newest else 0
 
 
 def last_key(newest: Manifest) -> tuple[int, int]:
-    """Epoch and number of the last delta that the chain of manifests holds."""
+    """Epoch and number of the last delta in the chain of manifests."""
     return newest.epoch, last_number(newest)
 
 
@@ -83,7 +83,7 @@ def make(
 
 
 def messages(manifest: Manifest) -> list[Delta]:
-    """The audit messages that a manifest holds, ready to be published."""
+    """The audit messages of a manifest, ready to be published."""
     audit = manifest.audit
     sender = Sender(Tier.HDFS, manifest.cluster, manifest.producer, audit["host"], manifest.epoch)
     return [_delta(manifest, sender, rows) for rows in audit["deltas"]]

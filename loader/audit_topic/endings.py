@@ -1,8 +1,9 @@
 """What the audit topics say about the end of files: closures, and the seals that come after them.
 
-Of each agent and topic only the newest seal is kept, because it proves at least as much as the
-earlier ones. An agent may send a message again after a crash, so a copy of an older seal may follow
-a closure. Numbers decide which seal is the newest, and the place where it was first read counts.
+For each agent and topic, only the newest seal is kept, because it proves at least as much as the
+earlier seals. An agent may send a message again after a crash, so a copy of an older seal may
+follow a closure. Therefore the seal with the highest epoch and number is the newest, whatever the
+order of the messages. The place of this seal is where its first copy was read.
 """
 
 from __future__ import annotations
@@ -44,14 +45,15 @@ class _Newest(NamedTuple):
 
 @dataclass(slots=True)
 class Endings:
-    """What was read of them."""
+    """The closures and seals that were read."""
 
     _closures: dict[tuple[str, str], dict[FileKey, _Closure]] = field(default_factory=dict)
     _seals: dict[Source, dict[str, _Newest]] = field(default_factory=dict)
     _named: dict[Source, dict[int, int]] = field(default_factory=dict)
 
     def take(self, message: Announcement | Seal, place: Place) -> None:
-        """Notes a closure or a seal. Of a closure that is said twice, the first one is kept."""
+        """Notes a closure or a seal. If a file's closure is announced twice, the first closure is
+        kept."""
         if isinstance(message, Announcement):
             if message.length is not None:
                 source = message.source
@@ -70,14 +72,14 @@ class Endings:
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
     def named(self, source: Source) -> Mapping[int, int]:
-        """For each partition of a topic, the highest offset that a seal names."""
+        """For each partition of a topic, the highest offset in any seal."""
         return self._named.get(source, {})
 
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """The newest seals of a topic, by agent, if a reader with these positions has not read them
-        yet. topics: for which the files were announced whose lines go to this topic."""
+        """By agent, the newest seal of a topic, if a reader with these positions has not read it
+        yet. topics: the topics whose announced files have lines in this topic."""
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}
         for key, each in self._closures_of(topics):

@@ -2,23 +2,26 @@
 loader's own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
-the source clusters. The newest manifest has a position for each audit topic; the loader reads on
-from there. The loader stores the announcements in its table `names`, next to the table `marks`.
-The feed may begin before the position of a topic, because another topic of the run has a lower one.
-So the feed knows where it read an announcement: a topic's tables get only what is new to the topic.
-Otherwise the names of closed files, which the topic has dropped, would come back.
+the source clusters. The newest manifest of each loaded topic has a position for each audit topic;
+the loader reads on from there. The loader stores the announcements in the loaded topic's table
+`names`, next to the table `marks`. One feed serves all topics of a run, so it begins at the lowest
+position of any of them. Therefore the feed notes where it read each announcement, and a topic's
+tables get only the announcements after the topic's own position. Otherwise the names of closed
+files, which the tables have dropped, would come back.
+
 Audit messages may say which records a counter could not read. The loader does not skip these
-records, because the mirrored topic that it loads may still have them. It skips only gaps that the
-config `mirror.gaps` of this topic names (`skidway.kafka.gaps`), or that an operator has accepted.
+records, because the mirrored topic that it loads may still have them. It skips a gap only if the
+loaded topic's config `mirror.gaps` lists the gap (`skidway.kafka.gaps`), or if an operator has
+accepted the gap.
 
 Each audit message has an epoch, a number that an output chooses when it begins. The audit's
 collector refuses an epoch that is lower than an epoch that it already knows. So a new output
-chooses an epoch that is one higher than the highest epoch that its producer has published. The
-loader may be unable to read the whole audit topic: its beginning has expired, or a message has an
-unknown schema. Then the loader chooses an epoch higher than the number of messages that the audit
-topic ever had. This epoch is higher than the epoch of every message that the loader missed. The
-reason: a chosen epoch is at most one higher than the number of messages so far, and at least one
-message is published under each chosen epoch.
+chooses an epoch that is one higher than the highest epoch that its producer has published.
+Sometimes the loader cannot read the whole audit topic, because the first messages have expired, or
+because a message has an unknown schema. Then the loader chooses an epoch higher than the number of
+messages that the audit topic ever had. This epoch is higher than the epoch of every message that
+the loader missed, for two reasons: a chosen epoch is at most one higher than the number of messages
+so far, and at least one message is published under each chosen epoch.
 """
 
 from __future__ import annotations
@@ -55,20 +58,23 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves run after run begins anew when it has heard of more files than these, unless a
-topic needs all of them. So its memory stays small. The manifests' tables have the files of loads
-that are committed."""
+"""A feed that serves run after run may have more files than this. Then it forgets its files, except
+if a topic needs all of them. So the process needs little memory. No announcement is lost, because
+the manifests' tables have the files of committed loads."""
 
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class Feed:
-    """What was read from the audit topics, by `topic/partition/topic id`. positions: the next
-    offset to read. since: the positions at which reading began (0 where there is none). begins: the
-    first offset of the unbroken range of read messages that ends at the position. unread: whether a
-    message could not be read that may be an output's. places: where the first announcement of a
-    file was read. A feed may serve run after run."""
+    """What was read from the audit topics. A feed may serve run after run.
+
+    positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
+    to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
+    begins: the first offset of the unbroken range of read messages that ends at the position.
+    unread: whether the feed failed to read a message that may come from an output. places: where
+    the first announcement of a file was read.
+    """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
     places: dict[FileKey, Place] = field(default_factory=dict)
@@ -80,8 +86,9 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from these positions on (from 0 on, where there is
-        none). What the feed knows from earlier runs stays, unless it does not reach back as far."""
+        """Begins a run that needs every message from these positions on, and from 0 on where there
+        is no position. If earlier runs began to read at or before all of these positions, the feed
+        keeps what they read. Otherwise it forgets everything."""
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
         files = sum(map(len, self.locations.values()))
@@ -90,8 +97,8 @@ class Feed:
             self._forget()
 
     def expect(self, keys: Iterable[str]) -> None:
-        """Forgets everything if one of these topics was made again since it was read: what was said
-        in the old topic says nothing about the new one."""
+        """Forgets everything if one of these topics was made again since it was read, because
+        messages of the old topic say nothing about the new topic."""
         places = {key.rpartition("/")[0] for key in self.begins}
         if any(x not in self.begins and x.rpartition("/")[0] in places for x in keys):
             self._forget()
@@ -106,17 +113,18 @@ class Feed:
     def new_locations(
         self, source: Source, positions: Mapping[str, int]
     ) -> dict[FileKey, Location]:
-        """Those of `locations_of` that a reader with these positions has not read yet."""
+        """Those files of `locations_of` whose announcement a reader with these positions has not
+        read yet."""
         known = self.locations_of(source)
         return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
 
     def closed(self, source: Source, positions: Mapping[str, int]) -> dict[FileKey, int]:
-        """The files of `locations_of` of which a reader with these positions has not read yet that
-        they are closed, each with the time of its closure."""
+        """Those files of `locations_of` whose closure a reader with these positions has not read
+        yet, each with the time of its closure."""
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
-        """For each agent the newest seal of a topic that a reader with these positions has not read
+        """By agent, the newest seal of a topic, if a reader with these positions has not read it
         yet."""
         return self.endings.seals(source, _topics_of(source), positions)
 
@@ -146,7 +154,7 @@ class Feed:
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
         """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
         begins later than the previous range ended, the messages between the two ranges were missed.
-        In that case `self.begins` gets the begin of the new range."""
+        In that case `self.begins` is set to the beginning of the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -200,7 +208,8 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, Place(keys[tp], offset), value)
-    # Asks for the log starts again: messages below a log start have expired, perhaps unread.
+    # Asks for the log starts again, because messages below a log start have expired, perhaps before
+    # they were read.
     left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})

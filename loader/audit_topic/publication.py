@@ -21,7 +21,7 @@ def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
     """Sends messages of one output and waits until they are acknowledged.
 
     The manifest is the outbox: if the sending fails, the next run publishes the same messages
-    again. Raises Unreachable when the acknowledgements are late, SkidwayError when the broker
+    again. Raises Unreachable if the acknowledgements are late, and SkidwayError if the broker
     refuses a message.
     """
     if not messages:

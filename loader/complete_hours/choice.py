@@ -10,15 +10,15 @@ from skidway.loader.complete_hours.collector import Answer
 from skidway.loader.state import layout
 
 RECENT_HOURS: Final = 26
-"""Hours without rows are marked, too, if they were over at most so long ago: a day, and some time
-for a load that runs once a day."""
+"""Hours without rows are marked, too, if they ended at most this many hours ago. The 26 hours are a
+day, and some time to spare for a load that runs once a day."""
 
 LOOKED_HOURS: Final = 168
-"""How many of the newest hours may lose their mark although no rows come: a week."""
+"""Only this many of the newest hours (a week) can lose their mark without new rows."""
 
 DRAWN_MAX: Final = 10
-"""Besides the recent hours, one run asks about at most this many hours that are not marked, and
-looks whether as many marked hours still have their file. It draws them."""
+"""Besides the recent hours, one run draws at most this many hours of each kind at random: unmarked
+hours to ask about, and complete hours that must still have their file."""
 
 
 def over(now_ms: int, count: int) -> list[str]:
@@ -28,8 +28,8 @@ def over(now_ms: int, count: int) -> list[str]:
 
 
 def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
-    """The hours of which a run looks whether they are marked: the recent ones, and some of those
-    that the collector has found complete."""
+    """The hours for which a run checks whether they are marked: the recent hours, and some of the
+    hours that the collector has found complete."""
     recent = over(now_ms, RECENT_HOURS)
     complete = sorted(hour for hour, answer in judged.items() if answer.is_complete)
     return sorted({*recent, *_drawn(complete, now_ms)})
@@ -39,13 +39,13 @@ def asked(
     unmarked: Iterable[str], missing: Iterable[str], judged: Mapping[str, Answer], now_ms: int
 ) -> list[str]:
     """The hours to ask about, those with rows first. unmarked: hours with rows that are not marked.
-    missing: hours without a mark among those that were looked at. judged: the collector's last
-    judgements.
+    missing: hours that the run checked (`looked`) and that have no mark. judged: the collector's
+    last judgements.
 
     Each run draws a few of the older hours, and a few of the recent hours that the collector has
     found incomplete, because its last judgement may be old. So hours that stay incomplete do not
-    hold back the others. A slow collector may answer only the first questions of a run, so each run
-    asks in another order.
+    keep a run from asking about other hours. A slow collector may answer only the first questions
+    of a run, so each run asks in another order.
     """
     recent, with_rows = over(now_ms, RECENT_HOURS), {*unmarked}
     found = {hour for hour in {*with_rows, *missing} if hour <= recent[-1]}
@@ -58,8 +58,8 @@ def asked(
 
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
-    """The hours to ask about among the marked hours that may be incomplete. Each run draws some of
-    them, so that those whose losses a person accepted do not hold back the others."""
+    """Some of the marked hours that may be incomplete: the hours to ask about. Each run draws them
+    anew, so that hours whose losses a person accepted do not crowd out the others."""
     return _drawn(sorted(marked), now_ms)
 
 

@@ -22,10 +22,10 @@ from skidway.loader.state import layout
 CONNECT_S: Final = 5.0
 READ_S: Final = 30.0
 ANSWER_S: Final = 45.0
-"""How long a whole answer may take."""
+"""How long one answer may take, from the request to its last byte."""
 
 BUDGET_S: Final = 60.0
-"""How long a run waits for the collector's answers in all."""
+"""How long a run waits for all answers of the collector together."""
 
 ANSWER_BYTES_MAX: Final = 64 << 20
 HDFS: Final = "hdfs"
@@ -39,8 +39,8 @@ class Answer:
     """The collector's answer about one hour.
 
     heard: epoch and number of the output's newest message that the answer takes into account.
-    lacks: whether a bucket of the hour lacks records somewhere, or has a declared loss, and nothing
-    raises doubts about the whole topic. accepted: the buckets whose findings a person accepted.
+    lacks: whether a bucket of the hour lacks records in some tier, or has a declared loss; false if
+    there are doubts about the whole topic. accepted: the buckets whose findings a person accepted.
     """
 
     is_complete: bool
@@ -51,8 +51,9 @@ class Answer:
 
 
 class Collector:
-    """One collector, for one run. After a question without an answer, and after BUDGET_S in all, no
-    more questions are sent, because a run must not wait again for each topic.
+    """One collector, for one run. When the collector has left one question without an answer, or
+    has taken more than BUDGET_S for all answers, this object sends no more questions. Otherwise a
+    run would wait again for each topic.
 
     get: fetches a URL with its query, and returns the JSON document.
     """
@@ -66,13 +67,13 @@ class Collector:
         self._spent_s = 0.0
 
     def judged(self, source: Source, since: str, until: str) -> dict[str, Answer]:
-        """The last judgement of each hour in which anything was counted, from one hour to another.
-        Hours are written as `2026-01-31T07`. Raises Unreachable, SkidwayError."""
+        """The collector's last judgement of each hour, from `since` to `until`, in which anything
+        was counted. Hours are written as `2026-01-31T07`. Raises Unreachable, SkidwayError."""
         return self._ask(_judgements, "hours.json", source, since, until)
 
     def complete(self, source: Source, hour: str, output: str) -> Answer:
-        """Whether an hour is complete, in the rows of an output, too. Raises Unreachable,
-        SkidwayError."""
+        """Whether an hour is complete in all places, the rows of this output included. Raises
+        Unreachable, SkidwayError."""
         after = layout.hour_text(layout.hour_number(hour) + 1)
         return self._ask(_answer, "complete.json", source, hour, after, output=output)
 
@@ -118,7 +119,8 @@ def _judgements(found: Any) -> dict[str, Answer]:
 def _answer(found: Any) -> Answer:
     output, topics = found["output"], found["topics"]
     heard = (0, 0) if output is None else (_number(output["epoch"]), _number(output["last"]))
-    # Without the tier hdfs, or if the output is retired, the verdict says nothing about the rows.
+    # If the verdict does not cover the tier hdfs, or if the output is retired, the verdict says
+    # nothing about the rows.
     is_about_rows = output is not None and output["retired"] is False
     is_about_rows &= bool(topics) and all(HDFS in each["tiers"] for each in topics)
     words = [hour["verdict"] for each in topics for hour in each["hours_short"]]
@@ -139,8 +141,8 @@ def _number(value: Any) -> int:
 
 
 def _in_time(url: str, query: Mapping[str, str]) -> Any:
-    """Fetches in a thread that is left alone after ANSWER_S: the limits of a connection begin anew
-    with each byte, so an answer may trickle for ever."""
+    """Fetches in a thread, and stops waiting for this thread after ANSWER_S. A connection's time
+    limits would not be enough, because they begin anew with each byte of a slow answer."""
     answers: SimpleQueue[Any] = SimpleQueue()
 
     def fetch() -> None:

@@ -4,7 +4,7 @@
      the collector's clock, "accepted": [buckets that are complete because a person accepted their
      findings, as `skidway audit complete --json` lists them]}
 
-Jobs need only the file's existence.
+Hadoop's jobs only check that the file exists.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
 """`spark.read.format("skidway")` and `spark.readStream.format("skidway")`: topics as a table.
 
-docs/spark.md is the page for those who write queries; it explains every option and column. This
-page is for those who change the code.
+docs/spark.md explains every option and column to people who write queries. This docstring is for
+people who change the code.
 
-A query reads the log as it is. It drops no repeated record, and commits no offsets at the brokers;
-a stream's position is in Spark's checkpoint. No jar has to be added, because Spark runs this
-package in Python processes:
+A query reads all records of the log, also repeated ones, and commits no offsets at the brokers; a
+stream's position is in Spark's checkpoint. No jar has to be added, because Spark runs this package
+in Python processes:
 
     Spark's driver                  a planning process                  Python workers, one per core
 
@@ -17,16 +17,16 @@ package in Python processes:
 
 Spark keeps the ranges of a DataFrame's first query for the DataFrame's later queries.
 
-Spark copies readers to the workers (by pickling) before it asks for ranges. So whatever a worker
-must know of a plan is in the range: topic and topic id, offsets, and the Avro schema of the rows.
-Reading a range again gives the same rows, unless records have expired. That is all that Spark's
-checkpoint needs to count each row of a stream once in a file sink.
+Spark copies readers to the workers (by pickling) before it asks for ranges. So a range has all that
+a worker must know: topic and topic id, offsets, and the Avro schema of the rows. Reading a range
+again gives the same rows, except if records have expired. Therefore, with Spark's checkpoint, a
+file sink gets each row of a stream once.
 
-Where rows could be missing without notice, the query fails, unless `failOnDataLoss` is false: then
-a warning is logged, and the query goes on with what is left. This concerns offsets that have
-expired or do not exist yet, and topics that were deleted, or deleted and made again. For the latter
-the positions of a stream hold each topic's id. If the id has changed, the new topic is read from
-its start.
+A query fails if it could miss rows without notice. If `failOnDataLoss` is false, a warning is
+logged instead, and the query goes on with the records that are left. Rows could be missing if
+offsets have expired or do not exist yet, or if a topic was deleted (and perhaps created again). A
+stream's positions contain each topic's id, so that the stream notices a topic that was created
+again. If the id has changed, the new topic is read from its start.
 
 In reading order; `positions`, `ranges`, `progress` and `columns` do no I/O:
 

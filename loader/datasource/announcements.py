@@ -1,12 +1,12 @@
 """Host and path of files, from the announcements on the audit topic.
 
-Each Python worker reads the audit topic once, from its first message on, and later only what is
-new. It keeps host and path of every file that was ever announced there: about 320 MB for a million
-files. Other messages are fetched, but not decoded.
+Each Python worker reads the audit topic once from the first message on, and later only reads new
+messages. It keeps host and path of every file that was ever announced there: about 320 MB for a
+million files. Other messages are fetched, but not decoded.
 
 A file is announced before its first record, so a worker that reads on after a range was planned
-knows the files of all records of the range. There are two exceptions: the announcement has expired,
-or it was not mirrored yet. Then host and path are null.
+knows the files of all records of the range. But the announcement may have expired, or may not be
+mirrored yet. Then host and path are null.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from skidway.loader.slices.locations import locate
 from skidway.loader.state.tables import Location
 
 CLUSTERS_MAX = 4
-"""The announcements of so many clusters are kept in a worker."""
+"""A worker keeps the announcements of at most this many clusters."""
 
 _log = log.get(__name__)
 

@@ -24,9 +24,9 @@ from skidway.loader.planning.topic import SourceTopic
 class BatchReader(DataSourceReader):
     """Plans ranges when a query begins; each task then reads one of them.
 
-    This reader takes no filters (`pushFilters`). Spark 4.3 keeps the reader that got the filters of
-    one query for all later queries of the same DataFrame, also for those without these filters, and
-    they would miss rows.
+    This reader takes no filters (`pushFilters`). Spark 4.3 gives the filters of one query to a
+    reader, and keeps this reader for all later queries of the same DataFrame. Later queries without
+    these filters would miss rows.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -59,8 +59,8 @@ class BatchReader(DataSourceReader):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one range. If there is no range, Spark calls this with a partition of its
-        own."""
+        """The rows of one range. If the plan has no range, Spark passes a partition object of its
+        own, which has no rows."""
         if not isinstance(partition, OffsetRange):
             return iter(())
         return range_read.read(partition, self._wanted, self._options)
@@ -72,7 +72,8 @@ def _from(planned: Planned, offset: int) -> Planned:
 
 
 def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
-    """Offsets of a topic that was made again mean nothing now, so all of the new topic is read."""
+    """The offsets at which to end. If the topic was deleted and made again, the given offsets mean
+    nothing, so all of the new topic is read."""
     if ends.is_of(topic.topic_id):
         return ends.offsets
     return {each.partition: each.high_watermark for each in topic.bounds}

@@ -1,15 +1,16 @@
 """The columns of a query, over all its topics. Pure; no I/O.
 
-First come the columns of the topics' schemas (or `key` and `value`), then these columns, in the
-same meaning as in loaded rows (`loader/reading/columns.py`):
+First come the columns of the topics' schemas (or `key` and `value`). Then come the following
+columns, which mean the same as in loaded rows (`loader/reading/columns.py`):
 
     _agent, _file_id, _offset, _length, _host, _file, _timestamp, _topic, _partition, _kafka_offset,
     _headers
 
 `_topic` is the topic that is read, for example `dc1.nginx`. `_headers` has all headers of the
-record, and is null if it has none. `_host`, `_file` and `_headers` are there only on request.
+record; it is null if the record has no headers. A query has `_host`, `_file` and `_headers` only if
+it asks for them.
 
-If a query names its columns (`.schema(...)`), it gets these columns and no others.
+If a query lists its columns (`.schema(...)`), it gets these columns and no others.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ _RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.bina
 
 
 def own_fields() -> list[pa.Field]:
-    """All columns that a query can have beside those of schemas, in their order."""
+    """All columns that a query can have besides the columns of schemas, in their order."""
     fields = [
         field.with_type(pa.string()) if types.is_dictionary(field.type) else field for field in OWN
     ]
@@ -49,7 +50,7 @@ def value_columns(schema: str) -> pa.Schema:
 
 
 def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: bool) -> pa.Schema:
-    """The columns of a query that does not name its columns. schemas: Avro schema by topic.
+    """The columns of a query that does not list its columns. schemas: Avro schema by topic.
 
     A topic that lacks a column has null there. Raises SkidwayError if a column has two types.
     """
@@ -64,8 +65,8 @@ def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: 
 
 
 def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
-    """Raises UsageError if a column that the query names is neither a column of one of these Avro
-    schemas nor one of `own_fields`."""
+    """Raises UsageError if the query lists a column that is neither in one of these Avro schemas
+    nor in `own_fields`."""
     known = {name for schema in schemas for name in value_columns(schema).names}
     if not known:
         return  # no topic is read

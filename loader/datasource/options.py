@@ -1,5 +1,5 @@
-"""The options of a query. Where Spark's own Kafka source has an option, its name is used, with the
-same meaning. docs/spark.md says where the two differ.
+"""The options of a query. If Spark's own Kafka source has the same option, the option has the same
+name and meaning here. docs/spark.md says where the two sources differ.
 
 | option | meaning |
 |---|---|
@@ -55,7 +55,8 @@ NAMES: Final = (
     "schema.registry.ssl.certificate.location",
     "schema.registry.ssl.key.location",
 )
-"""The options, as docs/spark.md spells them. Spark does not tell upper case from lower case."""
+"""The names of the options, with upper and lower case as in docs/spark.md. Spark ignores case in
+the names of options."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +118,7 @@ class Options:
             raise UsageError("option startingOffsets: only a stream can begin at latest")
 
     def check_stream(self) -> None:
-        """Raises UsageError for an option that only a query that ends may have."""
+        """Raises UsageError for an option that only a batch query may have."""
         for name, is_set in (
             ("endingOffsets", self.ending is not None),
             ("endingTimestamp", self.until_ms is not None),

@@ -6,10 +6,11 @@
 `id` is the id of the topic (32 hexadecimal digits). It is left out if it is unknown. A topic that
 was deleted and made again has another id, and its offsets mean other records.
 
-`from` has the offsets at which the batch of a stream begins that ends at these positions;
-partitions that it leaves out begin at 0. Spark repeats a batch after a crash, and says again where
-it begins. But if this is the first batch of the stream, Spark asks for the initial positions anew,
-and these may have moved on. So each batch brings its own beginning.
+`from` has the offsets at which a batch of a stream begins; the batch ends at the positions
+themselves. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch and
+passes again the positions where the batch begins. But if the batch is the first of the stream,
+Spark asks for the initial positions anew, and these may be higher by then. So the end positions of
+each batch also say where the batch begins.
 
 In options, -2 stands for the first offset of a partition, and -1 for the offset after its last
 record, as in Spark's own Kafka source. Positions of a stream never have negative offsets.
@@ -29,9 +30,9 @@ from skidway.loader.planning.topic import SourceTopic
 EARLIEST: Final = "earliest"
 LATEST: Final = "latest"
 FIRST: Final = -2
-"""Stands for the first offset of a partition."""
+"""The value that stands for the first offset of a partition."""
 END: Final = -1
-"""Stands for the offset after the last record of a partition."""
+"""The value that stands for the offset after the last record of a partition."""
 
 _ID: Final = "id"
 _FROM: Final = "from"
@@ -39,8 +40,8 @@ _FROM: Final = "from"
 
 @dataclass(frozen=True, slots=True)
 class TopicPositions:
-    """The positions in one topic, by partition. topic_id: empty if it is unknown. begins: the
-    offsets at which the batch begins that ends here; None in positions that end no batch."""
+    """The positions in one topic, by partition. topic_id: empty if it is unknown. begins: if a
+    batch ends at these positions, the offsets at which this batch begins; otherwise None."""
 
     topic_id: str
     offsets: Mapping[int, int]
@@ -57,7 +58,7 @@ Given = str | Positions
 
 
 def to_json(positions: Positions) -> dict[str, dict[str, Any]]:
-    """The document for positions. Equal positions give the same text, because Spark compares
+    """The JSON document for positions. Equal positions give the same text, because Spark compares
     texts."""
     return {name: _document(topic) for name, topic in sorted(positions.items())}
 

@@ -1,8 +1,8 @@
 """Where a stream's next batch ends. Pure; no I/O.
 
-A stream goes from one set of positions to the next. The next positions have every partition that a
-topic has now: partitions and topics that came later are read from offset 0. So no record is passed
-over that was written before the stream knew its partition.
+Each batch takes a stream from one set of positions to the next. The next positions have every
+partition that a topic has now. Partitions and topics that were created after the stream began are
+read from offset 0, so no record in them is skipped.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]:
-    """A sentence for each topic that was deleted since `start`, or deleted and made again. Nobody
-    can tell whether records of such a topic were left to read."""
+    """A sentence for each topic that was deleted since `start` (and perhaps made again). Such a
+    topic may have had records that the stream had not read yet."""
     now = {each.name: each.topic_id for each in topics}
     found = []
     for name, was in start.items():
@@ -32,8 +32,8 @@ def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]
 
 
 def firsts(start: Positions, name: str, topic_id: str) -> Mapping[int, int]:
-    """The offsets at which a batch begins to read the topic with this id. Partitions that are left
-    out begin at 0."""
+    """The offsets at which a batch begins to read the topic with this id. Partitions that are not
+    in the result begin at 0."""
     was = start.get(name)
     return was.offsets if was is not None and was.is_of(topic_id) else {}
 
@@ -42,13 +42,15 @@ def next_positions(
     start: Positions, topics: Sequence[SourceTopic], offsets_max: int | None
 ) -> Positions:
     """The positions at which the batch that begins at `start` ends, with the offsets at which it
-    begins. They are the high watermarks, or about `offsets_max` offsets after `start`. In that case
-    each partition gets a share in proportion to the offsets that it has left, and at least one
-    offset, so that every partition moves on.
+    begins. They are the high watermarks, or, if the high watermarks are further away, about
+    `offsets_max` offsets after `start`. These offsets are shared in proportion to the unread
+    offsets of each partition. Each partition gets at least one offset, so that every partition
+    moves on.
 
-    If nothing is new, the positions are `start` itself, because Spark begins a batch whenever
-    positions change. An exception are initial positions: they end in a first batch, which may be
-    empty, so that Spark's checkpoint has them from then on."""
+    If there are no new records, the positions are `start` itself, because Spark begins a batch
+    whenever positions change. Initial positions are an exception: Spark always makes a first batch
+    for them, which may be empty, so that Spark's checkpoint has the initial positions from then
+    on."""
     begins = {
         topic.name: {
             each.partition: _begin(firsts(start, topic.name, topic.topic_id), each)

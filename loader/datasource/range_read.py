@@ -26,8 +26,8 @@ from skidway.loader.reading.decoder import Decoder
 def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.RecordBatch]:
     """The rows of one range, at most one Arrow batch for each record batch.
 
-    Raises DataLost if records are missing and the query fails on that, and SkidwayError if a value
-    cannot be decoded.
+    Raises DataLost if records are missing and `failOnDataLoss` is true. Raises SkidwayError if a
+    value cannot be decoded.
     """
     with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
         if not _is_same_topic(client, part, options):
@@ -41,12 +41,12 @@ def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.
             made = rows.of(raw)
             if made.num_rows:
                 yield made
-        _is_same_topic(client, part, options)  # if it was made again meanwhile, fail now
+        _is_same_topic(client, part, options)  # fails if the topic was made again
 
 
 def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[memoryview]:
-    """The batches that hold the records of a range. fails: whether to fail if records expire before
-    they are read."""
+    """The batches that contain the records of a range. fails: whether to fail if records expire
+    before they are read."""
     tp, at = TopicPartition(part.topic, part.partition), part.first
     while at < part.end:
         try:
@@ -68,8 +68,8 @@ def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[me
 
 
 def _is_same_topic(client: Client, part: OffsetRange, options: Options) -> bool:
-    """Whether the topic is still that of the plan. Raises DataLost if not, and if the query fails
-    on that."""
+    """Whether the topic still has the id that it had when the query was planned. If not, and if
+    `failOnDataLoss` is true, raises DataLost."""
     now = id_in(client.metadata([part.topic]), part.topic)
     if not part.topic_id or now == part.topic_id:
         return True

@@ -31,8 +31,9 @@ class OffsetRange(InputPartition):
 def within(
     topic: SourceTopic, firsts: Mapping[int, int], ends: Mapping[int, int]
 ) -> tuple[list[Planned], list[str]]:
-    """For each partition in `ends`, the part of [first, end) that the log has; and for each part
-    that is missing, a sentence. A partition that is not in `firsts` begins at offset 0."""
+    """Returns the part of [first, end) that the log has, for each partition in `ends`; and a
+    sentence for each part that the log lacks. A partition that is not in `firsts` begins at offset
+    0."""
     known = {each.partition: each for each in topic.bounds}
     planned: list[Planned] = []
     losses: list[str] = []

@@ -10,14 +10,17 @@ from skidway.loader.datasource.source import SkidwaySource
 
 
 def register(spark: Any) -> None:
-    """Lets a session find `format("skidway")`, and lets the source run in this process's Python.
+    """Makes `format("skidway")` known to a session, and makes Spark run the source with the Python
+    of this process.
 
-    Spark starts Python workers with the command `python3`, unless PYSPARK_PYTHON names another one.
-    In a virtual environment that is not activated, this is a Python without Skidway, and Spark does
-    not find the source. `register` needs no variable. In a cluster, the other hosts must have a
-    Python with Skidway at the same path; otherwise set PYSPARK_PYTHON, which `register` keeps.
+    Spark starts Python workers with the command `python3`, or with the command in PYSPARK_PYTHON.
+    If a virtual environment is not activated, `python3` is a Python without Skidway, and Spark does
+    not find the source. With `register` you need not set PYSPARK_PYTHON. In a cluster, the other
+    hosts must have a Python with Skidway at the same path; otherwise set PYSPARK_PYTHON, and
+    `register` leaves it as it is.
 
-    spark: a session in this process. A session of Spark Connect runs its server's Python.
+    spark: a session in this process. A Spark Connect session runs the Python of its server,
+    whatever `register` does.
     """
     context = spark.sparkContext
     before = context.pythonExec

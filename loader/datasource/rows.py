@@ -39,8 +39,9 @@ class Rows:
         self._with_headers = "_headers" in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
-        """The rows of one record batch that lie in the range, and in the wanted times. Raises
-        SkidwayError if a value cannot be decoded, unless such records are skipped."""
+        """The rows of one record batch that lie in the range, and in the wanted times. If a value
+        cannot be decoded, skips its record or raises SkidwayError, as the option `undecodable`
+        says."""
         if self._since is not None and read_header(raw).max_timestamp < self._since:
             return pa.RecordBatch.from_pylist([], self._wanted)
         batch = columns.decode(raw, with_headers=self._with_headers)
@@ -106,8 +107,8 @@ class Rows:
 
 
 def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool:
-    """Whether values have to be decoded: the query wants a column of them, or must know which of
-    them cannot be decoded."""
+    """Whether values have to be decoded, because the query wants one of their columns, or must find
+    out which values cannot be decoded."""
     if not part.schema:
         return False
     names = value_columns(part.schema).names
@@ -115,5 +116,5 @@ def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool
 
 
 def needs_places(wanted: pa.Schema) -> bool:
-    """Whether host or path is wanted."""
+    """Whether the query wants the host or the path of files."""
     return not set(wanted.names).isdisjoint(PLACES)

@@ -12,13 +12,14 @@ from skidway.schemas.client import SUBJECT_UNKNOWN, RegistryClient, RegistryRefu
 
 
 def registry_of(options: Options) -> RegistryClient:
-    """The registry that the query names."""
+    """A client of the registry in the query's options."""
     return RegistryClient(options.registry_url, security=options.registry_security)
 
 
 def schemas_of(options: Options, topics: Iterable[SourceTopic]) -> dict[str, str]:
-    """By topic, the newest Avro schema of its values. All texts are empty if the query names no
-    registry. Raises SkidwayError if a topic has no schema, or none that can become columns."""
+    """By topic, the newest Avro schema of its values. All texts are empty if the query's options
+    have no registry. Raises SkidwayError if a topic has no schema, or if its schema cannot become
+    columns."""
     if not options.registry_url:
         return {each.name: "" for each in topics}
     registry = registry_of(options)

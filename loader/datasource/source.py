@@ -16,7 +16,8 @@ from skidway.loader.datasource.spark_types import spark_schema
 
 
 class SkidwaySource(DataSource):
-    """The data source. Spark pickles it to the processes that plan and read."""
+    """The data source. Spark pickles this object, and sends it to the processes that plan and
+    read."""
 
     @classmethod
     def name(cls) -> str:
@@ -24,8 +25,8 @@ class SkidwaySource(DataSource):
         return "skidway"
 
     def schema(self) -> StructType:
-        """The columns of a query that does not name its columns. Raises SkidwayError if there is no
-        topic, or if the topics cannot be read together."""
+        """The columns of a query that does not list its columns. Raises SkidwayError if no topic of
+        the query exists, or if the columns of its topics contradict each other."""
         options = Options.of(self.options)
         schemas = _schemas(options) if options.registry_url else {"any topic": ""}
         found = all_columns(

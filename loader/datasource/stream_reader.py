@@ -1,5 +1,5 @@
-"""What Spark asks for a stream: `spark.readStream`. Needs Spark 4.2, the first version that tells a
-Python source where the stream stands when it asks for the next offsets."""
+"""What Spark asks for a stream: `spark.readStream`. Needs Spark 4.2, the first version that passes
+the stream's current positions when it asks a Python source for the next offsets."""
 
 from __future__ import annotations
 
@@ -33,13 +33,13 @@ from skidway.loader.datasource.spark_types import arrow_schema
 from skidway.loader.datasource.subscription import CLIENT_ID
 from skidway.loader.planning.topic import SourceTopic
 
-# Spark's names of methods are in camel case.
+# Spark prescribes the names of these methods, which are in camel case.
 # ruff: noqa: N802
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """One stream. Spark keeps the stream's positions in its checkpoint and passes them in, so this
-    object holds nothing that a restart must bring back."""
+    object has no state that must survive a restart."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
@@ -50,9 +50,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: Positions | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """The positions at which a new stream begins. Spark calls this again and again until the
-        first batch is planned; all calls have the same answer. Raises SkidwayError if a topic does
-        not exist."""
+        """The positions at which a new stream begins. Spark may call this method several times
+        until the first batch is planned; all calls return the same positions. Raises SkidwayError
+        if a topic does not exist."""
         if self._initial is None:
             self._initial = self._begin()
         return to_json(self._initial)
@@ -63,8 +63,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The positions at which the next batch ends, which begins at `start`. Raises DataLost if a
-        topic was deleted, or deleted and made again."""
+        """The positions at which the next batch ends; the batch begins at `start`. Raises DataLost
+        if a topic was deleted (and perhaps made again)."""
         positions = from_json(start)
         topics = self._look()
         missing = progress.changed_topics(positions, topics)
@@ -87,8 +87,9 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
         """The ranges of one batch. Raises DataLost if a part of the batch has expired.
 
-        `end` says where the batch begins. `start` says that too, except in the first batch of a
-        stream, if the batch is repeated after a crash: then `start` has new initial positions.
+        The batch begins at the offsets in `end` (`TopicPositions.begins`). Usually these are the
+        positions in `start`. But when Spark repeats the first batch of a stream after a crash,
+        `start` has new initial positions.
         """
         if start == end:
             return []
@@ -102,7 +103,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 missing.append(f"the topic {name} was deleted before this batch was read")
                 continue
             if ends.begins is None:
-                continue  # initial positions: the batch has nothing of this topic
+                continue  # initial positions: the batch has no records of this topic
             planned, lost = ranges.within(topic, ends.begins, ends.offsets)
             missing += lost
             records = self._options.records_per_partition
@@ -116,8 +117,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return range_read.read(partition, self._wanted, self._options)
 
     def commit(self, end: dict[str, Any]) -> None:
-        """Does nothing: the stream's position is in Spark's checkpoint, and brokers keep records
-        for as long as their settings say."""
+        """Does nothing, because the stream's positions are in Spark's checkpoint, and brokers need
+        no committed offsets."""
 
     def stop(self) -> None:
         """Does nothing: no connection stays open between calls."""

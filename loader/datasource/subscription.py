@@ -20,10 +20,11 @@ CLIENT_ID: Final = "skidway-spark"
 
 
 def look(client: Client, options: Options) -> list[SourceTopic]:
-    """The topics of the query that exist, by name, with the offsets that their partitions have now.
+    """The existing topics of the query, sorted by name, with the offsets that their partitions have
+    now.
 
-    Raises the errors of the client if a leader does not answer. A pattern never matches Skidway's
-    own topics.
+    If a leader does not answer, raises the client's error. A pattern never matches Skidway's own
+    topics.
     """
     # Asks for the ids before it asks for the bounds. If a topic is made again in between, the tasks
     # notice that its id has changed.
@@ -44,7 +45,7 @@ def look(client: Client, options: Options) -> list[SourceTopic]:
 
 
 def subscribed(client: Client, options: Options) -> list[SourceTopic]:
-    """Like `look`. Raises SkidwayError if a topic that the query names does not exist."""
+    """Like `look`. Raises SkidwayError if a topic in the query's options does not exist."""
     topics = look(client, options)
     for name in options.topics:
         if name not in {each.name for each in topics}:
@@ -57,7 +58,7 @@ def offsets_at(
 ) -> dict[str, dict[int, int]]:
     """By topic and partition, an offset before which every record is older than `time_ms`: the
     offset of the first record that is not older, or of the batch of that record. If all records are
-    older, it is the high watermark in `topics`."""
+    older, the high watermark in `topics`."""
     topics = list(topics)
     tps = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.bounds]
     listed = client.list_offsets(dict.fromkeys(tps, time_ms)) if tps else {}

@@ -1,6 +1,6 @@
 """Decides which offsets a load takes.
 
-    topics         which topics a configuration names
+    topics         which of the cluster's topics a configuration lists
     bounds         log start and high watermark of partitions, asked leader by leader
     topic          a topic of the cluster, as it was when the run began
     plan           the offset range of each partition, cut into slices

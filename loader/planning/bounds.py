@@ -1,7 +1,7 @@
 """Log start and high watermark of partitions, asked leader by leader.
 
-If a leader does not answer, its partitions are not loaded. If a partition has no leader, it is not
-loaded. The other partitions are loaded.
+A partition is not loaded if it has no leader, or if its leader does not answer. The other
+partitions are loaded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """What leaders answered. away: for a partition without bounds, the error that says why."""
+    """The leaders' answers. away: for each partition without bounds, the error that says why."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
     away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)

@@ -1,10 +1,10 @@
 """The offset ranges that a load takes from each partition, cut into slices. Pure; no I/O.
 
-A load reads a partition from where the newest manifest ended, or from 0 if no manifest has the
-partition. A load skips missing offsets only if the mirror (topic config `mirror.gaps`) or an
-operator (`gaps.accepted`) has named them as a gap. If other offsets are missing, the partition's
-range ends before them, and a sentence in the report names them. The other partitions are loaded,
-but the run ends with an error.
+A load reads a partition from the offset where the newest manifest ended, or from 0 if the newest
+manifest does not have the partition. A load skips missing offsets only if the mirror (topic config
+`mirror.gaps`) or an operator (setting `gaps.accepted`) has listed them as a gap. If other offsets
+are missing, the partition's range ends before them, and the run's report lists them. The other
+partitions are loaded, but the run ends with an error.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The part of a partition that a load takes: offsets [first, end). If there is a gap before
-    them, `gap` is that gap.
+    """The part of a partition that a load takes: offsets [first, end). gap: the gap just before
+    `first`, if there is one.
 
     position: where the last load ended. below: the last batch that earlier loads read. refused: why
     nothing of the partition is loaded, or "".
@@ -92,7 +92,7 @@ def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
 def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
-    """The range of one partition, from the end of the last load to the high watermark."""
+    """The range of one partition to load, from the end of the last load to the high watermark."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -123,11 +123,12 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """Partitions that cannot be loaded now: each keeps its position, with a reason.
+    """For each partition that cannot be loaded now, an empty range at the partition's position,
+    with the reason.
 
-    away: for each partition that has no bounds, the reason. If a partition was loaded earlier and
-    the topic does not have it now, the cluster has a fault, because topics never lose partitions.
-    The manifest must still list the partitions that cannot be loaded now. Otherwise the first load
+    away: for each partition that has no bounds, the reason. A partition that was loaded earlier may
+    be missing in the topic now. Then the cluster has a fault, because topics never lose partitions.
+    The next manifest must list all partitions that cannot be loaded now; otherwise the first load
     after their return would begin at offset 0.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
@@ -159,16 +160,16 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """True if the topic has at least one partition that a load read up to the load's limit and that
-    has more offsets."""
+    """Whether the topic has a partition that the load read up to the load's limit, and that has
+    more offsets to load."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
 
 
 def cover(first: int, end: int, gaps: Sequence[Gap]) -> Gap | None:
-    """Merges named gaps that together cover [first, end) into one gap; None if they leave offsets
-    uncovered."""
+    """Merges gaps that together cover [first, end) into one gap. Returns None if the gaps do not
+    cover all of these offsets."""
     at, reasons = first, []
     for gap in sorted(gaps, key=lambda each: each.first):
         if gap.first <= at < gap.end:
@@ -198,8 +199,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Notes that the last loaded batch is gone from the log and cannot be compared. The note has
-    the form of an empty gap."""
+    """Notes, as an empty gap, that the log no longer has the last loaded batch, so that it could
+    not be compared."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position
@@ -242,7 +243,7 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Every gap of a partition that an earlier manifest, the mirror or the operator named."""
+    """Every gap of a partition that an earlier manifest, the mirror or the operator has listed."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

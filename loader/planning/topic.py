@@ -14,8 +14,8 @@ from skidway.loader.state.manifest import Gap
 class SourceTopic:
     """What brokers said about a topic.
 
-    gaps: the offsets that its mirror named as missing, by partition. away: for each partition that
-    has no bounds, the reason.
+    gaps: by partition, the offsets that the mirror of the topic has listed as missing. away: for
+    each partition that has no bounds, the reason.
     """
 
     name: str
@@ -27,6 +27,6 @@ class SourceTopic:
 
     @property
     def subject(self) -> str:
-        """Subject of the values. The subject is named after the source topic, even if this topic is
-        a mirrored copy."""
+        """The registry's subject of the values. Its name contains the source topic's name, even if
+        this topic is a mirrored copy."""
         return f"{self.source.topic}-value"

@@ -12,9 +12,11 @@ from skidway.loader.state.manifest import Manifest
 
 
 class TopicPlan:
-    """The ranges of one topic. gaps: every gap that somebody named, by partition.
+    """The ranges of one topic. gaps: by partition, every gap that an earlier manifest, the mirror
+    or the operator has listed.
 
-    accepted: the texts of `gaps.accepted`; they name the gaps that the operator accepts.
+    accepted: the texts of the setting `gaps.accepted`, which list the gaps that the operator
+    accepts.
     """
 
     def __init__(
@@ -32,8 +34,8 @@ class TopicPlan:
         }
 
     def check(self, bucket_ms: int) -> None:
-        """Raises StateRefused if the output holds another topic, ConfigurationRefused if its rows
-        were counted in buckets of another size."""
+        """Raises StateRefused if the output has the rows of another topic. Raises
+        ConfigurationRefused if the output's rows were counted in buckets of another size."""
         plan.check_identity(self._newest, self._topic.source)
         plan.check_bucket(self._newest, bucket_ms)
 
@@ -45,6 +47,7 @@ class TopicPlan:
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)
 
     def missing(self) -> list[Planned]:
-        """Partitions that cannot be loaded now: each keeps its position, with a reason."""
+        """For each partition that cannot be loaded now, an empty range at the partition's position,
+        with the reason."""
         topic = self._topic
         return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

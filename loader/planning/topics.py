@@ -1,5 +1,5 @@
-"""Finds the topics that a configuration names (by the patterns of audit.counts.topic_patterns), and
-the named topics that are missing.
+"""Finds the topics that a configuration lists (with the patterns of audit.counts.topic_patterns),
+and says which of the listed topics do not exist.
 
 Skidway's own topics are never loaded: `_skidway_audit`, with or without a mirror's cluster prefix.
 """
@@ -16,7 +16,7 @@ _NAME = re.compile(r"[A-Za-z0-9._-]+")
 
 
 def check(texts: Iterable[str]) -> None:
-    """Raises ConfigurationRefused if a text names one of Skidway's own topics."""
+    """Raises ConfigurationRefused if a text is the name of one of Skidway's own topics."""
     texts = list(texts)
     topic_patterns.check(texts)
     for text in texts:

@@ -6,6 +6,6 @@
     column_types  types that stay when a schema changes compatibly, and that Spark reads
     columns       the columns that the loader adds, and the columns of its rejects
 
-A value that cannot be turned into columns is set apart, with a reason. This package drops no record
-and removes no repeats.
+If a value cannot be turned into columns, its record becomes a reject, with a reason. This package
+drops no record, also no repeated one.
 """

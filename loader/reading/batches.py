@@ -14,15 +14,16 @@ from skidway.kafka.types import TopicPartition
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
-"""The longest time, in seconds, without a batch from a broker. At every offset lower than the high
-watermark there is a batch to fetch, so a longer silence is a broker's fault."""
+"""The longest time, in seconds, without a batch from a broker. Callers only read below the high
+watermark, where there is always a batch to fetch. So if no batch comes for a longer time, a broker
+has a fault."""
 
 
 def batches(
     client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
 ) -> Iterator[memoryview]:
-    """Yields batches without end. The first one is the batch that holds offset `first`. If no batch
-    holds this offset, the first one is the next batch after the offset.
+    """Yields batches without end. The first one is the batch that contains offset `first`, or the
+    next batch after this offset if no batch contains it.
 
     Raises Unreachable after `SILENCE_MAX_S` without a batch, and the errors of the client.
     """
@@ -34,7 +35,7 @@ def batches(
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
                     yield batch
-                    heard = time.monotonic()  # the caller's time is no silence of the broker
+                    heard = time.monotonic()  # the time that the caller took does not count
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
@@ -45,6 +46,6 @@ def batches(
 
 
 def header_at(client: Client, tp: TopicPartition, offset: int) -> BatchHeader:
-    """Header of the batch that holds `offset`, or of the next batch if no batch holds this offset.
-    `offset` must be below the high watermark."""
+    """Header of the batch that contains `offset`, or of the next batch if no batch contains this
+    offset. `offset` must be below the high watermark."""
     return read_header(next(batches(client, tp, offset, max_bytes=1)))

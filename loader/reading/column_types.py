@@ -13,9 +13,10 @@ They are the Arrow types of `skidway.schemas.codec`, except for these:
 | record without fields | struct of a null string `_` | Parquet has no struct without fields |
 | fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
-A type that contains itself is a string already in the codec's types (`schemas/codec/json_text.py`).
-Times and timestamps keep the numbers of their Avro datums, as in Spark's from_avro. No conversion
-loses anything. docs/adr/0019-columns-that-stay-readable.md tells which conversions were tried.
+The codec itself already turns a type that contains itself into a string
+(`schemas/codec/json_text.py`). Times and timestamps keep the numbers of their Avro datums, as in
+Spark's from_avro. No conversion changes a value. docs/adr/0019-columns-that-stay-readable.md says
+which conversions were tried.
 """
 
 from __future__ import annotations
@@ -58,14 +59,15 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns for all files in a directory: the columns of `schema`, the newest schema, but at
-    every depth a field may be null, because rows of older schemas may not have the field.
+    """The columns for all files in a directory. They are the columns of `schema`, the newest
+    schema, but every field at every depth may be null, because rows of older schemas may not have
+    the field.
     """
     return pa.schema([_stored(field, is_nullable=True) for field in schema])
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of a file into which a table with this schema was written."""
+    """The columns of the file that results when a table with this schema is written."""
     return pa.schema([_stored(field) for field in schema])
 
 
@@ -129,7 +131,8 @@ def _column_field(field: pa.Field) -> pa.Field:
 
 
 def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
-    """The field as files have it. is_nullable: whether to let it be null at every depth."""
+    """The field with the types of files. is_nullable: whether the field, and every field inside it,
+    may be null."""
     arrow = field.type
     if types.is_struct(arrow):
         arrow = pa.struct([_stored(each, is_nullable=is_nullable) for each in arrow])
@@ -143,7 +146,8 @@ def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
 
 
 def _items(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """The offsets, shifted to begin at zero, and the items from the first to the last offset."""
+    """The column's offsets, shifted so that they begin at zero, and the items between the first and
+    the last offset."""
     offsets = np.asarray(column.offsets)
     begin, end = int(offsets[0]), int(offsets[-1])
     return pa.array(offsets - begin), column.values.slice(begin, end - begin)

@@ -24,7 +24,8 @@ Int64s = npt.NDArray[np.int64]
 
 TIMESTAMP: Final = pa.timestamp("ms", "UTC")
 PLACE: Final = pa.dictionary(pa.int32(), pa.string())
-"""A dictionary type: few distinct values in many rows. Parquet files store plain strings."""
+"""A dictionary type, because many rows have few distinct hosts and paths. Parquet files store plain
+strings."""
 OWN: Final = pa.schema(
     [
         pa.field("_agent", pa.int64(), nullable=False),
@@ -40,8 +41,8 @@ OWN: Final = pa.schema(
 )
 OWN_NAMES: Final = frozenset(OWN.names)
 RESERVED: Final = OWN_NAMES | {"dt", "hour"}
-"""Names that no field of a schema may have: the loader's own columns, and dt and hour, which name
-directories."""
+"""Names that no field of a schema may have: the loader's own columns, and `dt` and `hour`, which
+occur in the names of directories."""
 
 REJECTED: Final = pa.schema(
     [
@@ -53,12 +54,14 @@ REJECTED: Final = pa.schema(
         *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
-"""`timestamp_ms` is the event time as it was sent; `_timestamp` is null if that time is outside of
-the years 1970 to 9999. The remaining columns of `OWN` are the same as in files of rows."""
+"""The columns of a file of rejects. `timestamp_ms` is the event time that was sent; `_timestamp` is
+null if this event time is outside of the years 1970 to 9999. The remaining columns of `OWN` are the
+same as in files of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
-    """The columns of a file of rows: the columns of the schema, then the loader's own."""
+    """The columns of a file of rows: first the columns of the schema, then the columns that the
+    loader adds."""
     return pa.schema([*reader, *OWN])
 
 

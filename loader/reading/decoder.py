@@ -43,7 +43,7 @@ NOT_PROJECTABLE: Final = "not-projectable"
 
 
 class Registry(Protocol):
-    """The one call that decoding makes to a schema registry."""
+    """The only method of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
         """The text of a registered schema. Raises RegistryRefused when there is none."""
@@ -51,10 +51,11 @@ class Registry(Protocol):
 
 @dataclass(slots=True)
 class Decoded:
-    """Columns of the good values, and the faults of the others.
+    """The columns of the values that could be decoded, and the faults of the other values.
 
-    good: for each value, whether it could be decoded. refused: index -> (reason, detail).
-    schema_ids: number of good values by schema id.
+    good: for each value, whether it could be decoded. refused: reason and detail of each other
+    value, by the value's index. schema_ids: for each schema id, how many of its values could be
+    decoded.
     """
 
     columns: list[pa.Array]
@@ -82,7 +83,8 @@ class Decoder:
         self.schema: pa.Schema = column_schema(Codec(reader).arrow_schema)
 
     def forget_unknown(self) -> None:
-        """Asks the registry again for schemas that it did not have; they may be registered now."""
+        """From now on, asks the registry again for schemas that it did not have, because they may
+        be registered by now."""
         self._writers = {key: each for key, each in self._writers.items() if each.codec is not None}
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
@@ -150,7 +152,7 @@ class Decoder:
             text = self._registry.schema(schema_id)
             return _Writer(Codec(text), Projection(text, self._reader))
         except RegistryRefused as error:
-            # a 404 may also come from a proxy or a wrong URL
+            # a 404 with another error code may come from a proxy or a wrong URL
             if error.error_code != SCHEMA_UNKNOWN:
                 raise
             return _Writer(None, None, (UNKNOWN_SCHEMA, f"schema {schema_id}: {error}"))

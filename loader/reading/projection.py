@@ -1,17 +1,18 @@
-"""Turns the writer's columns into the file's columns. A file has the subject's latest schema, which
-is the reader's schema here.
+"""Turns the writer's columns into the file's columns. A file has the columns of the subject's
+latest schema; this module calls it the reader's schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
-as an alias. If several match, the same name comes first, then the aliases in their order, as in
-`resolution`. If no writer's field matches a reader's field, the rows get the default of the
-reader's field, or null. A value is cast to the reader's type if the cast does not change it. A row
-that does not fit is set apart. If the writer's schema as a whole does not fit the reader's (a field
-without default, a type that has no cast), all its rows are set apart.
+as an alias. If several writer's fields match a reader's field, the field with the same name is
+taken; if there is none, the order of the aliases decides, as in `resolution`. If no writer's field
+matches a reader's field, the rows get the default of the reader's field, or null. A value is cast
+to the reader's type if the cast does not change the value. Otherwise the value's row becomes a
+reject. All rows of a writer's schema become rejects if the writer lacks a field that has no default
+in the reader's schema, or if a type cannot be cast.
 
-Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts know
-neither aliases nor defaults, and take the members of a union by their numbers. Where Avro's
-resolution refuses a nested type, Arrow casts it like a plain type. But if the type contains a
-union, or contains itself, nothing is cast, and all rows are set apart.
+Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts would not
+do: they ignore aliases and defaults, and match the members of unions by their numbers. Where Avro's
+resolution refuses a nested type, Arrow casts the type like a plain type. But if the type contains a
+union, or contains itself, it is not cast, and all rows become rejects.
 """
 
 from __future__ import annotations
@@ -50,13 +51,14 @@ Bools = npt.NDArray[np.bool_]
 
 
 class NotProjectable(SkidwayError):
-    """No row of the writer's schema can fit the reader's schema; the error message names the
-    field."""
+    """No row of the writer's schema can fit the reader's schema. The error message contains the
+    field's name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Projected:
-    """The rows that fit, in the reader's columns. fits: per row of the batch, whether it fits."""
+    """The rows that fit the reader's schema, in the reader's columns. fits: for each row of the
+    batch, whether it fits."""
 
     columns: list[pa.Array]
     fits: Bools
@@ -110,7 +112,8 @@ def _step(writer: Record, avro: Field, field: pa.Field) -> Step:
 
 
 def _default(avro: Field, field: pa.Field) -> pa.Array:
-    """The default as one row. Schemas in other vendors' registries may have invalid defaults."""
+    """The default of a field, as an array with one row. Raises NotProjectable for an invalid
+    default, which schemas in other vendors' registries may have."""
     fault = default_fault(avro.type, avro.default)
     if fault is None:
         try:
@@ -140,7 +143,8 @@ def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
 
 
 def _without_cast(at: int, written: AvroType, read: AvroType, error: NotProjectable) -> Step:
-    """The step for types that Arrow cannot cast. Raises `error` if Avro cannot resolve them."""
+    """The step for types that Arrow cannot cast. Raises `error` if Avro's resolution refuses them,
+    too."""
     try:
         resolve = resolution(written, read)
     except Unresolvable:
@@ -171,9 +175,9 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
-    """Raises NotProjectable unless Arrow can cast to the target's type and back: `_changed` needs
-    both casts. The trial casts a null, because Arrow casts an empty array even if it cannot cast
-    any value of that type."""
+    """Checks that Arrow can cast to the target's type and back, because `_changed` needs both
+    casts. If it cannot, raises NotProjectable. The trial casts a null, because Arrow casts an empty
+    array even if it cannot cast any value of that type."""
     if source == target.type:
         return
     try:
@@ -199,7 +203,7 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
 
 
 def _differ(left: pa.Scalar, right: pa.Scalar) -> bool:
-    """Whether two values differ. A time that Python cannot hold counts as different."""
+    """Whether two values differ. A time that Python cannot represent counts as different."""
     try:
         return repr(left.as_py()) != repr(right.as_py())
     except (OverflowError, ValueError):
@@ -215,5 +219,5 @@ def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
     same = pc.equal(cast.cast(written.type, safe=False), written)
     if types.is_floating(written.type):
         same = pc.or_(same, pc.is_nan(written))
-    changed = ~np.asarray(pc.coalesce(same, pa.scalar(True)))  # a null stays a null in any cast
+    changed = ~np.asarray(pc.coalesce(same, pa.scalar(True)))  # every cast keeps a null
     return changed if changed.any() else None

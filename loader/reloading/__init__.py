@@ -1,11 +1,11 @@
-"""Reading records of an output again: which offsets, with which marks, and whether they are the
-same records.
+"""Reading records of an output again. This package decides which offsets are read again, and with
+which marks, and checks that their records are the same as before.
 
     hours        which hours one load reads again, and the proof that their records are the same
     lineage      which loads took the records of an hour from the log, and up to which offsets
-    beginning    where reading begins: a load, with its marks, before the first of these loads
-    names        host and path of the files, also of those that were closed since
-    rejects      how many rejects each bucket of the audit has before and after
+    beginning    where reading begins: after the newest load before these loads, with its marks
+    names        host and path of the log files, also of files that were closed since then
+    rejects      how many rejects each bucket of the audit has before the reload
 
 A reload replaces all files of an hour, rows and rejects. The manifests have count and checksum of
 each file, so the sums of an hour are known even if its files are gone. A reload is committed only

@@ -1,8 +1,9 @@
-"""Where a reload begins to read: at the newest load before all loads that took the records.
+"""Where a reload begins to read: at the end of the newest load before all loads that took the
+records.
 
-The reload reads each partition from where that load ended, with the marks that the load left. So it
-recognizes the same repeats as the loads that read these offsets before. It passes over the gaps
-that those loads passed over, and over no others.
+The reload reads each partition from the offset where that newest load ended, with the marks that it
+left. So the reload recognizes the same repeats as the loads that first read these offsets. It skips
+the same gaps as these loads, and no others.
 """
 
 from __future__ import annotations
@@ -22,22 +23,22 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(frozen=True, slots=True)
 class Beginning:
-    """before: the manifest with whose marks the reload begins; None for the beginning of the first
-    load. gaps: the gaps that the loads after it passed over, up to the last load that took records
-    of the hours, by partition."""
+    """before: the manifest with whose marks the reload begins; None if the reload begins where the
+    first load began. gaps: by partition, the gaps that later loads skipped, up to the last load
+    that took records of the hours."""
 
     before: Manifest | None
     lineage: Lineage
     gaps: Mapping[int, tuple[Gap, ...]]
 
     def position(self, partition: int) -> PartitionRange:
-        """The partition as the load before the beginning left it."""
+        """The position of a partition after the load `before`."""
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
 
 def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
-    """Where to begin, to read the records of these files again. Raises ReloadRefused if the
-    manifest before them is not kept."""
+    """Where a reload of the records of these files begins. Raises ReloadRefused if the manifest
+    with whose marks it would begin is deleted."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
     number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
@@ -51,8 +52,8 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
-    """Raises ReloadRefused if the manifest of the load `before` (0: before the first load), with
-    whose marks these hours begin, is deleted."""
+    """Raises ReloadRefused if the manifest of the load `before` is deleted. A reload of these hours
+    begins with the marks of this load. 0 stands for the time before the first load."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

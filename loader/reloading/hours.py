@@ -18,7 +18,7 @@ COUNTED: Final = (ROWS, REJECTS)
 
 class ReloadRefused(SkidwayError):
     """Some hours cannot be reloaded, and stay as they are. hours: these hours, like
-    `2026-01-31T07`. sentences: why; the error's text has only the first one."""
+    `2026-01-31T07`. sentences: the reasons; the error's text is only the first of them."""
 
     def __init__(self, hours: Iterable[str], *sentences: str) -> None:
         super().__init__(sentences[0])
@@ -41,20 +41,20 @@ NOTHING: Final = Content()
 
 @dataclass(frozen=True, slots=True)
 class HourContent:
-    """What an hour has, in rows, and in rows and rejects together."""
+    """The sums of an hour's rows, and the sums of its rows and rejects together."""
 
     rows: Content = NOTHING
     all: Content = NOTHING
 
     @property
     def rejects(self) -> Content:
-        """What the hour has in rejects."""
+        """The sums of the hour's rejects."""
         difference = checksum.signed(self.all.checksum - self.rows.checksum)
         return Content(self.all.records - self.rows.records, difference)
 
 
 def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
-    """The content of each hour, as the manifests say."""
+    """The content of each hour, computed from the manifests' entries of its files."""
     found: dict[str, HourContent] = {}
     for each in files:
         if each.kind not in COUNTED:
@@ -66,8 +66,8 @@ def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
 
 
 def first_group(files: Mapping[str, LiveFile], records_max: int) -> dict[str, LiveFile]:
-    """The files of the first hours that together have at most `records_max` records; at least one
-    hour. Each hour is whole."""
+    """All files of the first hours: as many whole hours as have together at most `records_max`
+    records, but at least one hour."""
     by_hour: dict[str, dict[str, LiveFile]] = {}
     for path, each in files.items():
         by_hour.setdefault(layout.hour_of(path), {})[path] = each

@@ -1,10 +1,11 @@
 """Which loads took the records of some files from the log, and up to which offsets.
 
-The name of a file of rows or rejects has the number of its load. If the load took offsets, the
-file's records lie in the offsets that the load took of the file's partition. If the load replaced
-files (it compacted, rewrote or reloaded an hour), the records are those of the files that it
-removed in the same hour; so their names, too, are followed, until all loads are known that took
-offsets. No file is opened, so it makes no difference whether files are gone or damaged.
+The name of a file of rows or rejects has the number of its load. If the load read the log, the
+file's records lie in the offsets that the load read in the file's partition. But the load may have
+replaced files (by compacting, rewriting or reloading an hour). Then the file's records come from
+the files that the load removed in the same hour, and this module follows the names of those files
+in the same way. In the end, it knows all loads that read the records from the log. No file is
+opened, so files may be gone or damaged.
 """
 
 from __future__ import annotations
@@ -20,21 +21,21 @@ from skidway.loader.state.operations import Steps
 
 @dataclass(slots=True)
 class Lineage:
-    """loads: the loads that took the records. ends: for each partition that may have such records,
-    one past the last offset that these loads took."""
+    """loads: the loads that read the records from the log. ends: for each partition that may have
+    these records, one past the last offset that these loads read."""
 
     loads: set[int] = field(default_factory=set)
     ends: dict[int, int] = field(default_factory=dict)
 
     def add(self, load: int, partition: int, end: int) -> None:
-        """Notes that a load took records of a partition, up to `end`."""
+        """Notes that a load read records of a partition up to the offset `end`."""
         self.loads.add(load)
         self.ends[partition] = max(end, self.ends.get(partition, 0))
 
 
 def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
-    """The lineage of these files. oldest: the oldest load whose manifest is kept. Raises
-    ReloadRefused if the manifest of one of their loads is not kept."""
+    """The lineage of the files at these paths. oldest: the oldest load whose manifest is kept.
+    Raises ReloadRefused if a needed manifest is not kept."""
     found, manifests = Lineage(), dict[int, Manifest]()
     left, seen = sorted(paths), set[str]()
     while left:

@@ -1,11 +1,11 @@
-"""Host and path of files that were announced since a load, also of files that were closed since.
+"""Host and path of files that were announced after a load, also of files that were closed after it.
 
-The newest table `names` lacks the files that were closed long enough ago (state/closures.py). But
-each name is in a file that a load added to the table, and these files stay as long as a kept
-manifest names them (state/folding.py).
+The newest table `names` no longer has all these files, because names of closed files are dropped
+after some time (state/closures.py). But each name is in a Parquet file that a load added to the
+table. Such a Parquet file is kept as long as a kept manifest lists it (state/folding.py).
 
-Names that the table had lost before the load are left out. If a record of such a file came later,
-it was a reject, and stays one.
+Names that the table had dropped before the load are left out. If a record of such a log file was
+loaded after that, it was a reject, and stays a reject.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from skidway.loader.store import Store
 
 
 def names_since(store: Store, topic: str, load: int) -> dict[FileKey, Location]:
-    """Every name that a load after this one added to the table, whether a later load dropped it or
-    not. Raises StateRefused if a file of the table is gone or damaged."""
+    """Every name that was added to the table after the load `load`, even if a later load dropped
+    the name. Raises StateRefused if a file of the table is gone or damaged."""
     folder = layout.tables(topic, NAMES)
     paths = [
         f"{folder}/{name}"

@@ -3,8 +3,8 @@
 The audit counts rejects among the records. If a reload turns rejects into rows, or rows into
 rejects, the number of records stays the same, and only the number of rejects changes.
 
-The numbers come from the files of rejects. If a file is gone or damaged, they come from what its
-load counted in the hour, without the rejects in the load's other files.
+The numbers come from the files of rejects. For a file that is gone or damaged, they come from the
+counts that its load published for the hour; the rejects in the load's other files are subtracted.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ _UNREADABLE: Final = (StoreFailed, pa.ArrowException, OSError, ValueError, KeyEr
 def rejects_before(
     store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
 ) -> tuple[Counter[BucketKey], list[str]]:
-    """The rejects in these files, by (agent, bucket), and the paths of the files of which nobody
-    knows that any more. manifests: those of the files' loads, by number."""
+    """The numbers of rejects in these files, by (agent, bucket), and the paths of the files whose
+    numbers are lost. manifests: the manifests of the loads that wrote the files, by the load's
+    number."""
     total, lost = Counter[BucketKey](), list[LiveFile]()
     read: dict[tuple[int, str], Counter[BucketKey]] = {}
     for each in files:
@@ -45,7 +46,8 @@ def rejects_before(
     unknown = []
     for key in dict.fromkeys(map(_key, lost)):
         manifest = manifests[key[0]]
-        # a load that replaced files counted differences; hour 0 also has impossible event times
+        # A load that replaced files has published differences, not counts. Hour 0 also has rejects
+        # whose event times are impossible, so their buckets are in other hours.
         if manifest.removed or layout.hour_number(key[1]) == 0:
             unknown += [each.file.path for each in lost if _key(each) == key]
             continue
@@ -60,7 +62,8 @@ def _key(each: LiveFile) -> tuple[int, str]:
 
 
 def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey] | None:
-    """None if the file is gone, or does not have the rows that were committed."""
+    """The numbers of rejects in one file; None if the file is gone, or does not have the number of
+    rows that was committed."""
     found = Counter[BucketKey]()
     try:
         opened = store.open(file.file.path)

@@ -1,4 +1,5 @@
-"""Rewriting files of rows: fewer and larger files, or files in the columns of a newer schema.
+"""Rewrites files of rows into fewer and larger files, or into files with the columns of a newer
+schema.
 
     alike          whether plain Spark reads rows of one schema in the columns of another
     groups         which files become one file
@@ -6,7 +7,7 @@
     rewriter       turns the rows of an older schema's files into the rows of the newest schema
     group_rewrite  the work of one task: reads the files of a group, and writes one file
 
-The rows stay the same records: the number of rows and the sum of their hashes do not change, so the
-audit's counts do not change either. A file whose bytes are not those that were committed is never
-rewritten, because then nobody would notice any more that it is damaged.
+Rewritten files have the same records as before: the number of rows and the sum of their hashes do
+not change. So the audit's counts do not change either. A damaged file (its bytes are not those that
+were committed) is never rewritten, because nobody would notice the damage in the new file.
 """

@@ -1,7 +1,8 @@
-"""Whether plain Spark reads rows of one schema in the columns of another: by names, as they are.
+"""Whether plain Spark reads the rows of one schema correctly in the columns of another schema.
+Plain Spark finds columns by their names, and reads their values unchanged.
 
-If it does not, the files of the older schema must be rewritten before the first row of the newer
-schema is added (docs/adr/0019-columns-that-stay-readable.md).
+If plain Spark cannot do that, the files of the older schema must be rewritten before the first row
+of the newer schema is added (docs/adr/0019-columns-that-stay-readable.md).
 """
 
 from __future__ import annotations
@@ -19,14 +20,15 @@ from skidway.schemas.codec.matching import Unresolvable
 from skidway.schemas.codec.resolution import chosen_member
 
 _PROMOTIONS: Final = {("int", "long"), ("float", "double")}
-"""Promotions after which a column has the same type."""
+"""Avro's promotions that do not change the type of the file's column."""
 _LOGICAL: Final = ("logicalType", "precision", "scale")
-"""Properties that say what a number or bytes mean."""
+"""Avro properties that say what a number or a byte string means."""
 
 
 def are_alike(old: str, new: str) -> bool:
-    """Whether the rows of the old schema, read in the columns of the new one, have the values that
-    Avro's resolution gives; null stands for the default of a field that the old schema lacks."""
+    """Whether the rows of the old schema, read in the columns of the new schema, have the values
+    that Avro's resolution gives. Fields that the old schema lacks may be null instead of having
+    their defaults."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 
@@ -48,10 +50,10 @@ def _alike(old: AvroType, new: AvroType) -> bool:
 
 
 def _same_values(old: AvroType, new: AvroType) -> bool:
-    """Whether a file has the same type and the same value for both. Types that are neither nested
-    nor unions."""
+    """Whether a file has the same column type and the same values for the old and the new type. The
+    types are neither nested nor unions."""
     if isinstance(old, Enum) and isinstance(new, Enum):
-        return set(old.symbols) <= set(new.symbols)  # else the default would stand for a symbol
+        return set(old.symbols) <= set(new.symbols)  # other symbols become the default
     is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
     same_meaning = all(old.properties.get(each) == new.properties.get(each) for each in _LOGICAL)
     return is_same and same_meaning and bool(_file_type(old) == _file_type(new))
@@ -61,7 +63,7 @@ def _same_fields(old: Record, new: Record) -> bool:
     """Whether each field of the new record has the name and the type of the old field from which
     its values come."""
     known = {each.name: each for each in old.fields}
-    spelled = {name.lower() for name in known}  # Spark does not tell upper from lower case
+    spelled = {name.lower() for name in known}  # Spark ignores case in names
     for each in new.fields:
         if each.name in known:
             if not _alike(known[each.name].type, each.type):
@@ -77,8 +79,8 @@ def _shares_a_field(old: Record, new: Record) -> bool:
 
 
 def _same_members(old: Union, new: Union) -> bool:
-    """Whether each member has the same place in both unions, because a member's column is named by
-    its place."""
+    """Whether each member of the old union has the same place in the new union. The reason: the
+    name of a member's column is the number of its place."""
     after = [new.branches[at] for at in branches_of(new)]
     for place, at in enumerate(branches_of(old)):
         member = old.branches[at]

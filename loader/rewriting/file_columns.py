@@ -1,7 +1,7 @@
 """The columns of files that become one file.
 
-Files of the same schema have the same columns, except for carried columns. These hold the values of
-fields that the schema lacks (see `rewriter`)."""
+Files of the same schema have the same columns, except for carried columns. Carried columns have the
+values of fields that the schema lacks (see `rewriter`)."""
 
 from __future__ import annotations
 

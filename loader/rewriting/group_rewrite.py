@@ -1,7 +1,7 @@
 """The work of one task: reads the files of a group, and writes one file in their place.
 
-The group stays as it is, and the result says why, if one of its files is gone, has other bytes than
-those that were committed, or has rows that do not fit the newest schema.
+If a file of the group is gone, has other bytes than those that were committed, or has rows that do
+not fit the newest schema, all files of the group stay as they are, and the result says why.
 """
 
 from __future__ import annotations
@@ -34,13 +34,14 @@ BUFFER_BYTES: Final = 64 << 20
 
 
 class FileRefused(SkidwayError):
-    """A file cannot be rewritten; the message names it."""
+    """A file cannot be rewritten. The error message contains the file's path."""
 
 
 @dataclass(frozen=True, slots=True)
 class RewriteJob:
-    """What all groups of one load have in common. reader: the schema of the new files; None if
-    files keep their columns. texts: the schemas of the old files, by id, if `reader` is given."""
+    """What all groups of one load have in common. reader: the schema of the new files; None if the
+    new files keep the columns of the old files. texts: if `reader` is not None, the schemas of the
+    old files, by id."""
 
     load: LoadId
     compression: str
@@ -59,7 +60,7 @@ class Rewritten:
 
 
 class GroupRewrite:
-    """One attempt at one group. Used once. number: the group's number within the load."""
+    """One attempt to rewrite one group. number: the group's number within the load."""
 
     def __init__(
         self, job: RewriteJob, group: Group, number: int, store: Store, attempt: int
@@ -105,7 +106,7 @@ class GroupRewrite:
             yield pa.concat_tables(waiting)
 
     def _small_tables(self) -> Iterator[pa.Table]:
-        """The row groups of all files, in the new columns."""
+        """The row groups of all files, each as a table with the columns of the new file."""
         rewritten = self._rewriting()
         for each in self._group.files:
             with _refusing(each.file.path):
@@ -118,7 +119,7 @@ class GroupRewrite:
             yield parquet.read_row_group(number)
 
     def _opened(self, file: DataFile) -> pq.ParquetFile:
-        """Opens the file. Raises FileRefused unless it has the bytes that were committed."""
+        """Opens the file. Raises FileRefused if its bytes differ from those that were committed."""
         data = self._store.read(file.path)
         if data is None:
             raise FileRefused(f"{file.path} is gone")
@@ -127,7 +128,8 @@ class GroupRewrite:
         return pq.ParquetFile(io.BytesIO(data))
 
     def _schema_id(self) -> int | None:
-        """None if the new file follows the schema of the manifest."""
+        """The id of the schema that the new file follows; None if this is the schema of the
+        manifest."""
         return self._group.files[0].schema_id if self._job.reader is None else None
 
     def _rewriting(self) -> Callable[[pa.Table], pa.Table]:
@@ -155,7 +157,7 @@ class GroupRewrite:
 
 @contextmanager
 def _refusing(path: str) -> Iterator[None]:
-    """Raises FileRefused, naming the path, if the rows cannot be read or do not fit."""
+    """Raises FileRefused with the path if rows cannot be read, or do not fit the newest schema."""
     try:
         yield
     except MemoryError:

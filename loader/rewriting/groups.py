@@ -1,7 +1,7 @@
 """Which files become one file.
 
-To compact, the small files of an hour are put together until a group has `target` bytes. To change
-columns, each file of an older schema becomes a file of its own.
+A compaction puts the small files of an hour into groups of at most `target` bytes. A change of
+columns rewrites each file of an older schema alone, as a group of one file.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Group:
 
 
 def to_compact(files: Iterable[LiveFile], target: int) -> list[Group]:
-    """Groups of at least two small files of an hour, by folder. Small files that are alone in their
-    hour stay as they are."""
+    """Groups of at least two small files of the same hour and schema. A small file that would be
+    alone in its group stays as it is."""
     small = (each for each in files if each.file.length < SMALL * target)
     return [group for group in _groups(small, target) if len(group.files) > 1]
 
 
 def to_convert(files: Iterable[LiveFile], ids: Collection[int]) -> list[Group]:
-    """A group for each file that follows one of these schemas. So a file that cannot be rewritten
-    keeps back no other file."""
+    """A group for each file that follows one of these schemas. Each group has one file, so that a
+    file that cannot be rewritten does not keep other files from being rewritten."""
     old = sorted((each for each in files if each.schema_id in ids), key=_order)
     return [Group(_folder(each), (each,)) for each in old]
 
@@ -54,7 +54,8 @@ def _groups(files: Iterable[LiveFile], target: int) -> Iterator[Group]:
 
 
 def _order(each: LiveFile) -> tuple[str, int, int, str]:
-    """Files of the same hour and schema lie side by side; the older loads come first."""
+    """The sort key that puts files of the same hour and schema side by side, with the files of
+    older loads first."""
     return (*_key(each), each.load, each.file.path)
 
 

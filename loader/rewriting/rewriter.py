@@ -1,14 +1,15 @@
 """Turns the rows of an older schema's files into the rows of the newest schema.
 
 A file has the columns of its schema in the types of `column_types`, and the loader's own columns.
-The rewriter goes back to the codec's types, projects the rows as the loader projects decoded values
-(reading/projection.py), and goes forward again.
+The rewriter converts the columns back to the codec's types, projects the rows to the newest schema
+as the loader projects decoded values (reading/projection.py), and converts the result to the types
+of `column_types` again.
 
 The columns of fields that the newest schema lacks are *carried* into the new file with their
 values, because some reader may ask for them. The name of a carried column ends with the id of its
 old schema: `user` of schema 7 becomes `user@7`. No Avro field can have such a name, and all columns
-with the name `user@7` have the same type. Readers who take the columns of the newest schema do not
-see the carried columns.
+with the name `user@7` have the same type. A query that reads only the columns of the newest schema
+does not get the carried columns.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import as_record
 
 CARRIED: Final = "@"
-"""Stands between the field's name and the schema's id in the name of a carried column."""
+"""The character between the field's name and the schema's id in the name of a carried column."""
 _OWN: Final = stored_schema(OWN)
 
 
@@ -76,7 +77,7 @@ class Rewriter:
 
 
 def _used(old: str, new: str) -> set[str]:
-    """The old fields whose values the new fields take, under the same name or another one."""
+    """The names of the old fields whose values go to new fields, which may have other names."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     known = {each.name for each in written.fields}
     matches = ([name for name in (x.name, *x.aliases) if name in known] for x in read.fields)

@@ -7,29 +7,29 @@
     newest_schema     the schema that the rows of a load follow
     topic_load        one attempt at one load: plan, run, join, commit
     topic_rewrite     one attempt at a load that rewrites files: run the groups, commit
-    conversion        which files must be rewritten before the first row of a new schema
+    conversion        which files must be rewritten before a load adds rows of a new schema
     compaction        `load compact`: puts the small files of each hour together
-    topic_reload      one attempt at a load that reads records again: plan, run, prove, commit
-    reload            `load reload`: replaces the files of some hours by what the log has
+    topic_reload      one attempt at a load that reads records again: plan, run, check, commit
+    reload            `load reload`: replaces the files of some hours with what the log has
     hour_marking      marks the hours that are complete, and puts their small files together
     old_manifests     folds old manifests into a checkpoint
-    columns_file      stages the file with the columns of the rows
+    columns_file      stages the file that lists the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
-    closing           what a load drops of the files that agents closed
+    closing           the marks and names of closed files, which a load drops
     parts             what all topics of a run share
-    run_progress      how far the run has come: the figures
+    run_progress      how far the run has come, in figures
     pace              how fast the run goes, and how long the rest takes
-    progress_display  the figures for people: a line on a terminal, events in the log
-    progress_metrics  the figures for Prometheus, while the run works
+    progress_display  shows these figures to people: a line on a terminal, or events in the log
+    progress_metrics  these figures as metrics for Prometheus, while the run works
     working_time      how long something took, without the start of Spark
     outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded
-    resident          `load run --every`: run after run on one Spark
+    resident          `load run --every`: run after run in one Spark session
     status            what is loaded, and what a run would load
-    running           the runs that work on an output, and those that were killed
+    running           the runs that work on an output now, and the runs that were killed
     history           what each load committed
     textfile          the result of the last run, for Prometheus
 
-`TopicRun` holds the progress of its topic. If another loader commits the same load number first,
-the attempt is thrown away.
+Each topic's progress in the run is in its `TopicRun`. If another loader commits the same load
+number first, the attempt is thrown away.
 """

@@ -37,12 +37,13 @@ class Attempt:
         self.load = LoadId(topic, newest.number + 1 if newest else 1, uuid4().hex)
 
     def run(self, work: Callable[[], tuple[Manifest | None, T]]) -> tuple[Manifest | None, T]:
-        """Claims the staging directory and does the work, which stages files and returns a manifest
-        and a result. Then commits the manifest; if it is None, deletes the staged files.
+        """Claims the staging directory and calls `work`, which stages files and returns a manifest
+        and a result. If the manifest is None, deletes the staged files; otherwise commits the
+        manifest.
 
-        Raises LostRace if another loader committed the same load number meanwhile; otherwise the
-        error of the work, or StoreFailed. After StoreFailed during the commit nothing is deleted,
-        because the manifest may already exist.
+        Raises LostRace if another loader committed the same load number meanwhile. Otherwise raises
+        the error of `work`, or StoreFailed. If the commit raises StoreFailed, the staged files are
+        not deleted, because the manifest may already exist.
         """
         manifest, result = self._staged(work)
         if manifest is None:
@@ -52,7 +53,7 @@ class Attempt:
         return manifest, result
 
     def check(self) -> None:
-        """Raises LostRace if another loader has already committed the number."""
+        """Raises LostRace if another loader has already committed this attempt's load number."""
         if operations.run(commit.taken(self.load.topic, self.load.number), self._store):
             raise self._lost()
 
@@ -85,8 +86,8 @@ class Attempt:
             raise self._lost()
 
     def _claim(self) -> None:
-        """Writes into the staging directory a file that names the process of this attempt. If the
-        output cannot be written, the load fails here, before Spark starts."""
+        """Writes into the staging directory a file that identifies the process of this attempt. If
+        the output cannot be written, the load fails here, before Spark starts."""
         now = datetime.fromtimestamp(self._clock.time_ms() / 1000, UTC)
         text = f"process {os.getpid()} on {socket.gethostname()} since {now:%Y-%m-%dT%H:%M:%SZ}\n"
         writer = self._store.create(f"{self.load.staging}/owner")

@@ -1,7 +1,7 @@
 """At the end of a load: which files are closed, and which marks and names the load drops.
 
-The rules are in state/closures.py. This module gives them what the audit topics say, and asks the
-brokers for the watermarks of a fence.
+state/closures.py has the rules. This module gives these rules what the audit topics say about
+files, and asks the brokers for the high watermarks that make a fence.
 """
 
 from __future__ import annotations
@@ -23,16 +23,17 @@ _log = log.get(__name__)
 
 
 class Closing:
-    """What the files that agents closed change in the tables of a topic."""
+    """Changes the tables of one topic when agents have closed files."""
 
     def __init__(self, parts: Parts, topic: SourceTopic, newest: Manifest | None) -> None:
         self._parts, self._topic = parts, topic
         self._positions = newest.audit_positions if newest else {}
 
     def changes(self, tables: Tables, ranges: Sequence[PartitionRange]) -> Changes:
-        """What the load drops, and how far other closed files have come. `tables` must have the
-        load's marks and names already; `tables.closures` is changed. ranges: how far the load has
-        read each partition; no partition is missing."""
+        """The changes for a load: the marks and names that it drops, and the new stages of other
+        closed files. `tables` must already contain the load's marks and names. This method also
+        changes `tables.closures`. ranges: how far the load has read each partition, for all
+        partitions of the topic."""
         closures, before = tables.closures, dict(tables.closures.files)
         now_ms = self._parts.clock.time_ms()
         self._hear(tables, now_ms)
@@ -73,6 +74,6 @@ class Closing:
 def _drop(
     marks: Mapping[int, Mapping[FileKey, int]], gone: Sequence[FileKey]
 ) -> dict[int, dict[FileKey, int]]:
-    """The marks of these files, as changes that drop them."""
+    """The changes that drop the marks of these files."""
     dropped = {at: {key: NO_MARK for key in gone if key in each} for at, each in marks.items()}
     return {at: each for at, each in dropped.items() if each}

@@ -1,4 +1,5 @@
-"""Stages the file with the columns of the rows, which lies beside them (state/layout.columns)."""
+"""Stages the file that lists the columns of the rows. It lies next to the files of rows
+(state/layout.columns)."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ from skidway.loader.store import Store
 
 
 def stage_columns(store: Store, load: LoadId, schema: str) -> Replacement | None:
-    """Stages the file, unless the output has the same file already. schema: the text of the schema
-    that the load's rows follow."""
+    """Stages the file, except if the output already has a file with the same content. schema: the
+    text of the schema that the load's rows follow."""
     path = layout.columns(load.topic)
     data = columns_file(directory_schema(file_schema(check_reader(schema, RESERVED))))
     if store.read(path) == data:

@@ -1,7 +1,7 @@
 """`load compact`: puts the small files of each hour together. Needs the output, but no broker.
 
-One load compacts up to `max.offsets.per.load` rows. If another loader
-commits meanwhile, the attempt is thrown away and made again.
+One load compacts up to `max.offsets.per.load` rows. If another loader commits a load meanwhile, the
+attempt is thrown away, and the compaction tries again.
 """
 
 from __future__ import annotations
@@ -31,14 +31,15 @@ from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import Store, open_store
 
 RACES_MAX: Final = 5
-"""How many attempts at one topic may be lost to other loaders before its rest is left."""
+"""How many attempts at one topic may be lost because other loaders committed first. After that, the
+run leaves the topic's other files as they are."""
 
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class Compacted:
-    """What became of the files of a topic. hours: those in which files were put together."""
+    """The result of compacting one topic. hours: the hours in which files were put together."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -70,7 +71,7 @@ class Compacted:
 
 
 class Compaction:
-    """Compacts topics of one output. hours: says whether an hour's directory is compacted."""
+    """Compacts topics of one output. hours: a function that says whether to compact an hour."""
 
     def __init__(
         self,
@@ -84,7 +85,7 @@ class Compaction:
         self._clock, self._hours = clock, hours
 
     def run(self, topic: str, progress: RunProgress) -> Compacted:
-        """Compacts one topic. An error of the topic goes into the result."""
+        """Compacts one topic. An error does not end the run, but goes into the topic's result."""
         result, races, tried = Compacted(topic), 0, set[str]()
         try:
             while races < RACES_MAX:
@@ -115,7 +116,7 @@ class Compaction:
 
     def _next(self, newest: Manifest, tried: set[str]) -> Rewrite | None:
         """The files that the next load puts together; None if there are none left. tried: files
-        that an earlier load of this run was to put together, or has made."""
+        that an earlier load of this run has tried to put together, or has written."""
         found = operations.run(live(newest), self._store)
         files = [
             each
@@ -137,8 +138,8 @@ def compact(
     interrupted: Callable[[], bool],
     shown: Shown | None = None,
 ) -> list[Compacted]:
-    """Compacts every topic of the output that the settings choose. shown: shows how far the run has
-    come; if it is None, the log does."""
+    """Compacts every topic of the output that the settings choose. shown: shows the run's progress;
+    if it is None, the log has the progress."""
     store = open_store(settings.output)
     chosen, missing = topics.choose(settings.topics, store.names(layout.STATE))
     with SparkRunner(settings, interrupted) as spark, OwnNote(store, clock) as note:
@@ -149,7 +150,7 @@ def compact(
 
 
 def exit_code(results: Iterable[Compacted]) -> int:
-    """0 if no topic has a problem; else the exit status of the gravest problem."""
+    """0 if no topic has a problem; otherwise the exit status of the gravest problem."""
     return gravest(problem.exit_code for each in results for problem in each.problems)
 
 
@@ -159,7 +160,7 @@ def _not_there(topic: str) -> Compacted:
 
 
 def _limited(groups: Iterable[Group], rows_max: int) -> Iterator[Group]:
-    """The first groups, up to a number of rows; at least one group."""
+    """The first groups that together have at most `rows_max` rows, but at least one group."""
     rows = 0
     for group in groups:
         if rows and rows + _rows(group.files) > rows_max:

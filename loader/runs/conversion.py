@@ -1,8 +1,9 @@
 """Which files must be rewritten before a load adds rows of a new schema.
 
-Plain Spark reads a directory only if its files have alike columns (rewriting/alike.py). So the
-loader first rewrites, in one load, every file whose columns are not alike those of the newest
-schema. A file that could not be rewritten is tried again by each later run.
+Plain Spark reads a directory correctly only if the schemas of its files are alike
+(rewriting/alike.py). So before the loader adds rows of a new schema, it rewrites, in one load,
+every file whose schema is not alike to the new schema. If a file cannot be rewritten, each later
+run tries again.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from skidway.schemas.client import SCHEMA_UNKNOWN, Registered, RegistryClient, R
 
 @dataclass(frozen=True, slots=True)
 class Conversion:
-    """What must be rewritten (None: nothing), and what cannot be: problems make the run fail, notes
-    do not."""
+    """rewrite: the files that must be rewritten; None if there are none. problems, notes: sentences
+    about files that cannot be rewritten. Problems make the run fail, notes do not."""
 
     rewrite: Rewrite | None = None
     problems: list[SkidwayError] = field(default_factory=list)
@@ -32,7 +33,7 @@ class Conversion:
 
 
 def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Conversion:
-    """What must be rewritten before rows of this schema are added."""
+    """What must be rewritten before a load adds rows of this schema."""
     if newest is None:
         return Conversion()
     followed = [each for each in newest.schemas if each.id != schema.id]
@@ -55,9 +56,10 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
 
 
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
-    """Whether the files follow a newer version than `schema`, because somebody deleted their
-    version. The version numbers alone do not tell: if a subject was deleted and made again, its
-    versions begin at 1 again, but the ids go on."""
+    """Whether the files follow a newer version of the subject than `schema`. This happens if
+    somebody deleted the newer version in the registry. The version numbers alone do not prove it:
+    if a subject was deleted and made again, its versions begin at 1 again, but the schema ids go
+    on."""
     same_subject = choice.subject == schema.subject
     return same_subject and choice.version > schema.version and choice.id > schema.id
 

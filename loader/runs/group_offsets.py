@@ -1,6 +1,6 @@
-"""Commits the offsets up to which topics are loaded. Brokers read these offsets for the topic
-config `retention.hold`, which delays the deletion of segments that the loader has not read; people
-read the offsets to see how far the loader is."""
+"""Commits the offsets up to which topics are loaded. Brokers need these offsets for the topic
+config `retention.hold`, which delays the deletion of segments that the loader has not read. People
+look at the offsets to see how far the loader has come."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _log = log.get(__name__)
 
 
 class GroupOffsets:
-    """Offsets of one consumer group. No load depends on them. If a commit fails, this run commits
-    no more offsets; the next run commits all of them."""
+    """The committed offsets of one consumer group. No load depends on them. If a commit fails, this
+    run commits no more offsets; the next run commits all of them."""
 
     def __init__(self, client: Client, group_id: str) -> None:
         self._client, self._group_id = client, group_id
         self._has_failed = False
 
     def tell(self, topic: SourceTopic, newest: Manifest | None) -> None:
-        """Commits the offsets at which the newest load ended, if that load is of this topic and not
-        of an earlier topic of the same name."""
+        """Commits the offsets at which the newest load ended. Does nothing if that load is of an
+        earlier topic with the same name."""
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return
         offsets = {

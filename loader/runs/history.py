@@ -1,4 +1,5 @@
-"""Lists the loads of an output: what each of them committed. Reads manifests, not the brokers."""
+"""Lists the loads of an output, and what each load committed. Reads only manifests, and asks no
+broker."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Marks the complete hours of one topic with `_SUCCESS`, after a run has loaded the topic.
 
-Before an hour is marked, its small files are put together, in the same load. So who waits for
-`_SUCCESS` finds few files, and they stay.
+The load that marks an hour also puts the small files of the hour together. So a job that waits for
+`_SUCCESS` finds few files, and the loader does not replace them any more.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 
 PATIENCE_S: Final = 5.0
-"""How long a run waits until the collector has heard the output's newest message."""
+"""How long a run waits until the collector has read the output's newest audit message."""
 
 PAUSE_S: Final = 0.5
 
@@ -38,8 +38,9 @@ _log = log.get(__name__)
 
 @dataclass(slots=True)
 class Marked:
-    """What became of the hours. newest: the newest manifest. marked, reopened: the hours that got
-    or lost their mark. problems: why files of hours could not be put together."""
+    """The result of marking hours. newest: the newest manifest. marked: the hours that got their
+    mark. reopened: the hours that lost their mark. problems: why files of hours could not be put
+    together."""
 
     newest: Manifest
     loads: list[int] = field(default_factory=list)
@@ -56,7 +57,7 @@ class Marked:
 
 
 class HourMarking:
-    """Marks the hours of one topic, once."""
+    """Marks the hours of one topic in one run."""
 
     def __init__(
         self,
@@ -73,9 +74,9 @@ class HourMarking:
         self._now_ms = parts.clock.time_ms()
 
     def run(self) -> Marked:
-        """Asks the collector, and commits what follows. If the collector answers no more after some
-        questions, the answers until then count, and the result names the problem. Raises
-        Unreachable if the collector does not answer at all."""
+        """Asks the collector, and commits the marks that its answers allow. If the collector stops
+        answering after some questions, the earlier answers are used, and the result has the
+        problem. Raises Unreachable if the collector does not answer the first question."""
         newest = self._done.newest
         week = choice.over(self._now_ms, choice.LOOKED_HOURS)
         until = layout.hour_text(layout.hour_number(week[-1]) + 1)
@@ -83,7 +84,7 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
-        reopened = self._reopened(judged)  # first: a wrong mark is worse than none
+        reopened = self._reopened(judged)  # comes first: a wrong mark is worse than a missing mark
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
             self._commit(complete, reopened)
@@ -94,8 +95,8 @@ class HourMarking:
         return self._done
 
     def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
-        """The marked hours that lack records now. The last judgement may be old, or may only mean
-        that the audit itself still reads, so the collector is asked again."""
+        """The marked hours that lack records now. The collector is asked again, because its last
+        judgement may be old, or may only mean that the collector itself is still reading."""
         marked = self._marks(choice.incomplete(judged))
         answers = self._answers(choice.reopened(marked, self._now_ms))
         return [x for x, y in answers.items() if not y.is_complete and y.lacks]
@@ -106,8 +107,8 @@ class HourMarking:
         )
 
     def _answers(self, hours: Iterable[str]) -> dict[str, Answer]:
-        """Answers that take all rows of this output into account; none if the collector has not
-        heard of all of them."""
+        """The collector's answers, which take all rows of this output into account. There are no
+        answers if the collector has not yet read all audit messages of the output."""
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S
@@ -158,8 +159,8 @@ class HourMarking:
     def _sound(
         self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
     ) -> dict[str, Answer]:
-        """The hours whose files are all there, with the length and the rows that were committed.
-        The bytes are compared later, of those files that are put together."""
+        """The hours whose files all exist, with the length and the number of rows that were
+        committed. The bytes are compared later, and only for files that are put together."""
         unfit = dict[str, SkidwayError]()
         for path, each in files.items():
             if (hour := layout.hour_of(path)) in complete:
@@ -172,7 +173,7 @@ class HourMarking:
     def _groups(
         self, files: Mapping[str, LiveFile], hours: Iterable[str]
     ) -> dict[str, list[Group]]:
-        """The files that become one file, by hour."""
+        """By hour, the groups of files that become one file each."""
         chosen = set(hours)
         own = [each for path, each in files.items() if layout.hour_of(path) in chosen]
         groups: dict[str, list[Group]] = {}
@@ -181,7 +182,7 @@ class HourMarking:
         return groups
 
     def _fitting(self, hours: list[str], groups: Mapping[str, list[Group]]) -> list[str]:
-        """The first hours whose files one load puts together; at least one hour."""
+        """The first hours whose files one load can put together; at least one hour."""
         rows, most = 0, self._parts.settings.max_offsets_per_load
         for count, hour in enumerate(hours):
             rows += sum(x.file.rows for group in groups.get(hour, ()) for x in group.files)

@@ -1,4 +1,4 @@
-"""Makes the manifest of one attempt, after all slices have run and the tables' files are staged."""
+"""Makes the manifest of one attempt, after all slices have run."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from skidway.schemas.client import Registered
 
 
 class ManifestDraft:
-    """Makes the manifest from what the attempt began with and from what its slices report. Each
-    attempt needs its own draft."""
+    """Makes the manifest of an attempt from the manifest after which the attempt began, and from
+    the results of the attempt's slices. Each attempt needs its own draft."""
 
     def __init__(
         self, parts: Parts, topic: SourceTopic, newest: Manifest | None, load: LoadId
@@ -50,8 +50,8 @@ class ManifestDraft:
         tables: Tables,
         schema: Registered,
     ) -> Manifest:
-        """Returns the manifest. Also brings `tables` to the state after the load, and stages files
-        with the changes."""
+        """Returns the manifest. Also applies the load's changes to `tables`, and stages the files
+        that contain these changes."""
         parts, topic, newest = self._parts, self._topic, self._newest
         used = [each for result in results for each in result.results]
         written = [file for each in used for file in each.files]
@@ -96,7 +96,7 @@ class ManifestDraft:
         if newest is None:
             parts.read_on()  # its epoch is above all that were published up to now
         now = parts.clock.time_ms()
-        # if the output gets another URL, it keeps its producer's name
+        # If the output has moved to another URL, the producer's name stays the same.
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
         epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
@@ -109,8 +109,8 @@ class ManifestDraft:
         used: Iterable[SliceResult],
         spans: BucketSpans,
     ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
-        """Returns two values. The first one has, for each bucket, the number of the delta that
-        counts the bucket. The second one is the manifest's field `audit`."""
+        """Returns, by bucket, the number of the new delta that counts the bucket; and the
+        manifest's field `audit`."""
         source = self._topic.source
         counts = _counts(used, self._parts.settings.bucket_ms)
         known = spans.numbers((agent, start) for (_, agent, start), _ in counts.items())
@@ -157,7 +157,8 @@ def ranges_of(
     results: Iterable[PartitionResult],
     named: Mapping[int, Sequence[Gap]],
 ) -> list[PartitionRange]:
-    """What the manifest says about each partition. named: the named gaps, by partition."""
+    """The manifest's entry for each partition. named: by partition, the gaps that an earlier
+    manifest, the mirror or the operator has listed."""
     by_partition = {each.partition: each for each in results}
     return [
         _range(each, by_partition.get(each.partition), named[each.partition]) for each in planned
@@ -168,7 +169,7 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # These values stay if no record was read. `planned.gap`, if there is one, lies before `end`.
+    # These values stay if no record was read. If there is a `planned.gap`, it lies before `end`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

@@ -1,4 +1,5 @@
-"""Asks the registry for the schema that a load's rows follow, and whether it can become columns."""
+"""Asks the registry for the schema that a load's rows follow, and checks that it can become
+columns."""
 
 from __future__ import annotations
 

@@ -13,12 +13,12 @@ _log = log.get(__name__)
 
 
 def fold(store: Store, newest: Manifest, keep: int) -> None:
-    """Folds if it is time to. The load is committed already, so a failure here only leaves the
-    folding to a later load. keep: how many manifests stay at least."""
+    """Folds old manifests when there are enough of them. If this fails, a later load tries again;
+    the newest load is already committed. keep: how many manifests stay at least."""
     try:
         if operations.run(folding.fold(newest, keep), store):
             _log.info("checkpoint_written", topic=newest.topic, load=newest.number)
     except Folded:
-        return  # other loaders have committed newer loads, and fold those
+        return  # other loaders have committed newer loads, and fold
     except SkidwayError as error:
         _log.warning("checkpoint_failed", topic=newest.topic, reason=str(error))

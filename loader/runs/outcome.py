@@ -18,14 +18,15 @@ GRAVEST_FIRST: Final = (
     Unreachable.exit_code,
     SkidwayError.exit_code,
 )
-"""Exit statuses, the gravest first: first problems that a person must repair, then problems that
-may pass by themselves, then the rest. A run with several problems ends with the gravest."""
+"""Exit statuses, the gravest first. Problems that a person must repair come first, then problems
+that may pass by themselves, then the others. A run with several problems ends with the gravest exit
+status."""
 
 
 @dataclass(slots=True)
 class TopicOutcome:
-    """The result of a topic in this run. problems: sentences, each with its exit status. notes:
-    other sentences for the operator."""
+    """The result of a topic in this run. problems: errors, each with its exit status. notes: other
+    sentences for the operator."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -68,7 +69,7 @@ class Report:
 
     @property
     def exit_code(self) -> int:
-        """0 if no topic has a problem; else the exit status of the gravest problem."""
+        """0 if no topic has a problem; otherwise the exit status of the gravest problem."""
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def sentences(self) -> list[str]:

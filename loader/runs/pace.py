@@ -1,9 +1,9 @@
 """How fast a run goes now, and how long the rest takes at this rate. Pure; no I/O.
 
-A run moves on in steps, because it learns of a slice's records only when the slice has ended. The
-rate is measured from one step to another over the last `WINDOW_S` seconds; if steps are rarer, over
-the last step. So it follows the present, and does not swing between two steps. If no step comes for
-longer than the measured time, the rate falls.
+A run's progress rises in steps, because the run learns of a slice's records only when the slice has
+ended. The rate is measured from one step to another step, over about the last `WINDOW_S` seconds,
+or over the last step if steps are rarer. So the rate follows the present speed, and does not swing
+between two steps. If the next step takes longer than the measured time, the rate falls.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ WINDOW_S: Final = 30.0
 
 
 class Pace:
-    """Measures a number that rises. Its owner gives it the time in seconds, which never goes
+    """Measures how fast a number rises. The caller passes the time in seconds, which must never go
     back."""
 
     def __init__(self) -> None:
         self._steps: deque[tuple[float, int]] = deque()
 
     def note(self, now_s: float, done: int) -> None:
-        """Notes how much is done. If less is done than before, the measurement begins again."""
+        """Notes how much is done. If `done` is smaller than before, the measurement begins
+        again."""
         if self._steps and done < self._steps[-1][1]:
             self._steps.clear()
         if not self._steps or done > self._steps[-1][1]:

@@ -17,8 +17,8 @@ from skidway.schemas.client import RegistryClient
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """Objects that exist once in a run. audit_topics: the topics that the feed reads. collector:
-    None if hours are not marked."""
+    """The objects of a run that all its topics use. audit_topics: the topics that the feed reads.
+    collector: None if the run marks no hours."""
 
     settings: LoaderSettings
     client: Client
@@ -32,5 +32,5 @@ class Parts:
     collector: Collector | None = None
 
     def read_on(self) -> None:
-        """Reads the rest of the audit topics into the feed."""
+        """Reads the new messages of the audit topics into the feed."""
         read_on(self.client, self.audit_topics, self.feed, self.clock)

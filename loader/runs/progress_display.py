@@ -13,7 +13,7 @@ from skidway.loader.runs.run_progress import LOAD, RELOAD, Figures
 
 LOG_EVERY_S: Final = 10.0
 EVENT: Final = "load_progress"
-"""The event in the log; the demo waits for it."""
+"""The log event with the figures. Skidway's demo waits for this event."""
 
 _UNITS: Final = ((86400, "d"), (3600, "h"), (60, "m"), (1, "s"))
 
@@ -21,7 +21,7 @@ _log = log.get(__name__)
 
 
 class LoggedProgress:
-    """Logs the figures when a step begins, and then at most every `LOG_EVERY_S` seconds."""
+    """Logs a run's figures when a step begins, and then at most once in `LOG_EVERY_S` seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -37,8 +37,8 @@ class LoggedProgress:
 
 
 class ProgressLine:
-    """One line on the terminal for each topic that has something to load. Another step of the topic
-    gets a line of its own."""
+    """A progress bar on the terminal: one line for each topic that has something to load. If a
+    topic has several steps, each step has its own line."""
 
     def __init__(self) -> None:
         self._of: tuple[object, ...] = ()

@@ -1,7 +1,7 @@
 """What `/metrics` says about the run while it works (`metrics.listener`).
 
-The counters count from the start of the program, which may make many runs (`--every`). The gauges
-keep the figures of the last run that had something to load.
+The counters count from the start of the program, which may do many runs (`--every`). Between runs,
+the gauges keep the figures of the last run that had something to load.
 """
 
 from __future__ import annotations

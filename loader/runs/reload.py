@@ -1,8 +1,9 @@
 """`load reload`: reads the records of some hours of one topic again, and replaces their files.
 
-One load reloads hours with up to `max.offsets.per.load` records, and at least one hour; each hour
-is whole. If another loader commits meanwhile, the attempt is thrown away and made again. Hours that
-cannot be reloaded stay as they are, and the others are reloaded all the same.
+One load reloads whole hours: as many as have together up to `max.offsets.per.load` records, but at
+least one hour. If another loader commits a load meanwhile, the attempt is thrown away, and the
+reload tries again. If an hour cannot be reloaded, its files stay as they are, and the other hours
+are still reloaded.
 """
 
 from __future__ import annotations
@@ -45,7 +46,8 @@ _log = log.get(__name__)
 @dataclass(frozen=True, slots=True)
 class Wish:
     """What the operator wants. first, end: the hours [first, end), like `2026-01-31T07`.
-    may_reject: also if rows become rejects. dry: read and change nothing."""
+    may_reject: whether to reload an hour even if rows of it become rejects. dry: whether to read no
+    records and change nothing."""
 
     topic: str
     first: str
@@ -60,7 +62,8 @@ class Wish:
 
 @dataclass(slots=True)
 class Reloaded:
-    """What became of the hours. offsets: how many offsets are read; known only in a dry run."""
+    """The result of a reload. offsets: how many offsets the reload would read; only a dry run
+    counts them."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -76,7 +79,7 @@ class Reloaded:
 
     @property
     def exit_code(self) -> int:
-        """0 if there is no problem; else the exit status of the gravest problem."""
+        """0 if there is no problem; otherwise the exit status of the gravest problem."""
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
@@ -88,7 +91,7 @@ class Reloaded:
         self.rejects_before += sum(each.rejects.records for each in found)
 
     def by(self, files: list[DataFile]) -> None:
-        """Adds the files that replace them."""
+        """Adds the files that replace other files."""
         self.files_after += len(files)
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
@@ -111,7 +114,7 @@ class Reloaded:
 
 
 class Reload:
-    """The reload of some hours of one topic. Used once. look: asks the brokers for the topic."""
+    """One reload of some hours of one topic. look: asks the brokers for the topic's state."""
 
     def __init__(
         self,
@@ -129,7 +132,7 @@ class Reload:
         self.result = Reloaded(wish.topic)
 
     def run(self) -> Reloaded:
-        """Reloads the hours. An error of the topic goes into the result."""
+        """Reloads the hours. An error of the topic is not raised, but goes into the result."""
         try:
             newest = self._begin()
             self._parts.feed.positions.update(newest.audit_positions)
@@ -154,10 +157,11 @@ class Reload:
         return self.result
 
     def _begin(self) -> Manifest:
-        """Finishes the moves of earlier loads. Files that this reload replaces may be gone."""
+        """Moves the files of earlier loads that are not yet in place. It is no error if a file that
+        this reload replaces is gone."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
-        self._topic = self._look()  # with watermarks that no load in the manifests has passed
+        self._topic = self._look()  # asked after that, so watermarks are not below committed loads
         return self._newest()
 
     def _newest(self) -> Manifest:
@@ -184,21 +188,22 @@ class Reload:
         return bool(self._group)
 
     def _attempt(self) -> int:
-        """Reloads the chosen hours. Returns how many races it lost, 0 or 1."""
+        """Reloads the chosen hours. Returns 1 if another loader committed a load first; otherwise
+        0."""
         hours = {layout.hour_of(path) for path in self._group}
         try:
             if self._wish.dry:
                 self._plan()
             elif not self._reloaded():
-                return 0  # the newest manifest has changed: choose the files again
+                return 0  # the newest manifest has changed, so the files must be chosen again
         except LostRace as lost:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
-            self._run.forget_conversion()  # the winner may have added files of another schema
+            self._run.forget_conversion()  # the other loader may have added files of another schema
             self._begin()
             return 1
         except ReloadRefused as refused:
             if len(refused.sentences) == 1 and len(refused.hours) > 1:
-                self._alone |= refused.hours  # perhaps the reason concerns only some of them
+                self._alone |= refused.hours  # the reason may concern only some of these hours
                 return 0
             self.result.problems += map(SkidwayError, refused.sentences)
             hours = {*refused.hours}
@@ -206,21 +211,21 @@ class Reload:
         return 0
 
     def _plan(self) -> None:
-        """Notes what would be read and replaced."""
+        """Adds to the result what a real reload would read and replace."""
         _, ranges = self._load().plan()
         self.result.replaced(self._group)
         self.result.offsets += sum(each.end - each.first for each in ranges)
 
     def _reloaded(self) -> bool:
-        """Commits a load with the chosen hours. Returns False if files had to be given the columns
-        of a newer schema first."""
+        """Commits a load with the chosen hours. But if files must first be rewritten with the
+        columns of a newer schema, rewrites them instead, and returns False."""
         self._run.publish()
         schema = newest_schema(self._parts.registry, self._topic)
         if self._run.convert(schema):
             return False
         progress = self._progress.groups(self._topic.name, RELOAD)
         manifest, notes = self._load().run(schema, progress, may_reject=self._wish.may_reject)
-        assert manifest is not None  # it removes at least one file
+        assert manifest is not None  # a reload removes at least one file
         self._run.committed(manifest)
         self.result.loads.append(manifest.number)
         self.result.replaced(self._group)
@@ -233,8 +238,8 @@ class Reload:
         return TopicReload(self._parts, self._topic, newest, self._group, self._others)
 
     def _converted_again(self) -> None:
-        """Files that could not be given the columns of a newer schema may have been replaced: looks
-        which ones are left."""
+        """Some files could not be rewritten with the columns of a newer schema. The reload may have
+        replaced them since, so this checks again which files must be rewritten."""
         if self._run.outcome.problems:
             self._run.outcome.problems = []
             self._run.forget_conversion()
@@ -249,9 +254,9 @@ def reload(
     interrupted: Callable[[], bool] = lambda: False,
     shown: Shown | None = None,
 ) -> Reloaded:
-    """Reloads hours of one topic of the output. shown: shows how far the run has come; if it is
-    None, the log does. Raises the errors that stop the whole run: an unreachable broker, a refused
-    output."""
+    """Reloads hours of one topic of the output. shown: shows the run's progress; if it is None, the
+    log has the progress. Raises the errors that stop the whole run, for example if a broker is
+    unreachable or the output is refused."""
     settings = replace(settings, topics=[wish.topic])
     topics.check(settings.topics)
     store = open_store(settings.output)

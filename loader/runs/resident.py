@@ -1,11 +1,11 @@
 """`load run --every`: run after run in one process.
 
-Runs share the Spark session, which only large loads need (spark/runner.py), and what was read from
-the audit topics, so that a run reads only new messages. If a run fails, its error is logged, and
-the next run begins as scheduled; so the process survives a restart of a broker. If Spark dies, the
-next run that needs it starts it again; if no run needs it for a while, it ends. After SIGTERM, the
-process cancels the tasks that run on Spark, starts no new tasks, and ends. A load whose tasks were
-cancelled is thrown away.
+The runs share the Spark session, which only large loads need (spark/runner.py). They also share
+what was read from the audit topics, so each run reads only new audit messages. If a run fails, its
+error is logged, and the next run begins as scheduled; so the process survives a restart of a
+broker. If Spark dies, the next run that needs Spark starts it again. If no run needs Spark for a
+while, Spark is stopped. After SIGTERM, the process cancels the tasks that run on Spark, starts no
+new tasks, and ends. A load whose tasks were cancelled is thrown away.
 """
 
 from __future__ import annotations
@@ -55,12 +55,12 @@ class ResidentLoader:
         self._runs, self._problem = 0, ""
 
     def run(self) -> None:
-        """Makes runs until the program is asked to end. A run begins `every_s` seconds after the
-        previous run began; if the previous run took longer, as soon as it has ended. Raises
+        """Does runs until the program is asked to end. A run begins `every_s` seconds after the
+        previous run began, or, if that run took longer, as soon as it has ended. Raises
         ConfigurationRefused.
 
-        Tells the service manager at once that the program is ready: the first run may take hours,
-        and nothing that somebody does on this host makes it shorter.
+        Tells the service manager at once that the program is ready. The program does not wait for
+        the first run, which may take hours.
         """
         systemd.ready("the first run has not ended yet")
         with (

@@ -40,9 +40,9 @@ def load(
     pause: Callable[[float], object] = time.sleep,
     clock: Clock | None = None,
 ) -> Report:
-    """Loads the topics that the settings choose. shown: shows how far the run has come; if it is
-    None, the log does. Raises the errors that stop the whole run: an unreachable broker, a refused
-    output."""
+    """Loads the topics that the settings choose. shown: shows the run's progress; if it is None,
+    the log has the progress. Raises the errors that stop the whole run, for example if a broker is
+    unreachable or the output is refused."""
     with SparkRunner(settings, interrupted) as spark:
         return load_on(settings, spark, shown=shown, pause=pause, clock=clock)
 
@@ -101,7 +101,8 @@ def load_all(
     progress: RunProgress,
     pause: Callable[[float], object],
 ) -> list[TopicOutcome]:
-    """Loads the topics one after the other. The error of a topic goes into its outcome."""
+    """Loads the topics one after the other. If a topic has an error, the error goes into the
+    topic's outcome, and the other topics are loaded."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]
@@ -110,8 +111,8 @@ def load_all(
         parts.feed.begin(_lowest(run.newest for run in needing))
         parts.read_on()
     loaded = [run for run in begun if _do(run.load, run.outcome)]
-    # After all loads, because no load waits for the collector. A slow collector may answer for the
-    # first topics only, so each run has another order.
+    # Hours are marked after all loads, so that no load waits for the collector. A slow collector
+    # may answer for the first topics only, so each run has another order of topics.
     random.Random(parts.clock.time_ms()).shuffle(loaded)  # noqa: S311 - no secret
     for run in loaded:
         _do(run.mark, run.outcome)
@@ -119,8 +120,8 @@ def load_all(
 
 
 def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
-    """Does a step of one topic. Returns False if the step raised an error; the error is then in the
-    outcome. Lets Interrupted through, because it ends the whole run."""
+    """Does a step of one topic. If the step raises an error, adds the error to the outcome and
+    returns False. But does not catch Interrupted, because it ends the whole run."""
     try:
         step()
     except Interrupted:

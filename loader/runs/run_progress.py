@@ -1,10 +1,10 @@
 """How far a run has come: the figures for the operator's terminal, for the log, and for the note
-that `load status` shows.
+of the run (state/run_notes.py), which `load status` shows.
 
-Spark tells only how many slices have ended, not which ones. Slices begin in order and have the same
-size (`slice.records`, except the last slice of a partition), so the run counts the records of the
-first slices. The number is wrong by at most the slices that run at the same moment, and right when
-the last slice has ended.
+Spark tells only how many slices have ended, not which slices. If n slices have ended, the run
+counts the records of the first n slices, because slices begin in order and have the same size
+(`slice.records`, except the last slice of a partition). The counted number is wrong by at most the
+slices that run at the moment, and is right when the last slice has ended.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.loader.planning.plan import Planned, Slice
 from skidway.loader.runs.pace import Pace
 from skidway.loader.runs.progress_metrics import EXPECTED, LOADS, ROWS, TAKEN
 
-if TYPE_CHECKING:  # this module is imported where Spark is not
+if TYPE_CHECKING:  # programs without Spark import this module
     from skidway.loader.spark.runner import Progress
     from skidway.loader.state.run_notes import OwnNote
 
@@ -34,16 +34,17 @@ RELOAD: Final = "reload"
 class Figures:
     """How far a run has come.
 
-    step: `load`; or `rewrite` (older files get the columns of a new schema), `mark` (complete hours
-        are marked, and their files put together), `compact`, `reload`. load: the number of the
-        load, in the step `load`.
-    records: how many records of the topic this run has taken, out of `records_total`, which the
-        topic had at the start of the run. Records of slices that ended count before the load is
-        committed. Other steps than `load` take no records: None.
+    step: `load`, `rewrite` (older files get the columns of a new schema), `mark` (complete hours
+        are marked, and their files put together), `compact` or `reload`.
+    load: in the step `load`, the number of the load.
+    records: how many of the `records_total` records this run has loaded. The records of a slice
+        count when the slice has ended, even before the load is committed.
+    records_total: the records that the topic had to load at the start of the run. This field and
+        `records` are None in other steps than `load`.
     records_per_second, seconds_left: None as long as no rate is known.
-    slices: tasks that ended, out of `slices_total` of this load. In other steps than `load` and
-        `reload`, a task rewrites a group of files.
-    loads, rows: what the run has committed so far, of all topics.
+    slices: how many of the `slices_total` tasks of this load have ended. In other steps than `load`
+        and `reload`, a task rewrites a group of files.
+    loads, rows: how many loads and rows of all topics the run has committed so far.
     """
 
     topic: str
@@ -64,11 +65,11 @@ class Figures:
 
 
 Shown = Callable[[Figures], None]
-"""Takes the figures, several times a second; shows them as often as is good."""
+"""A function that gets the figures several times a second, and shows them when it wants to."""
 
 
 class RunProgress:
-    """Owns the figures of one run, shows each change, and keeps the note of the run up to date."""
+    """Computes the figures of one run, shows each change, and keeps the run's note up to date."""
 
     def __init__(self, clock: Clock, shown: Shown, note: OwnNote | None = None) -> None:
         self._clock, self._shown, self._note = clock, shown, note
@@ -79,15 +80,15 @@ class RunProgress:
     def load(
         self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
     ) -> Progress:
-        """Begins a load. whole: what the run still has to take from the topic. slices: the part
-        that this load takes, in the order in which slices begin."""
+        """Begins to show the figures of a load. whole: what the run still has to load of the topic.
+        slices: the part that this load takes, in the order in which the tasks begin."""
         left = sum(each.end - each.first for each in whole)
         total = self._totals[topic] = max(self._totals.get(topic, 0), left)
         sizes = (each.end - each.first for each in slices)
         ends = list(accumulate(sizes, initial=total - left))
 
         def show(done: int, of: int) -> None:
-            # If slices run again, Spark counts these alone; all others have ended.
+            # If slices run again, Spark counts only these slices. All other slices have ended.
             ended = min(max(len(slices) - of + done, 0), len(slices))
             rate, left_s = self._measure((topic, LOAD), ends[ended], total)
             self._tell(
@@ -99,14 +100,14 @@ class RunProgress:
 
         if self._paced == (topic, LOAD):
             show(0, len(slices))
-        else:  # nothing is measured before the tasks begin, because Spark may have to start first
+        else:  # the rate is measured from the first task on, because Spark may have to start first
             counts = {"slices_total": len(slices), "loads": self._loads, "rows": self._rows}
             self._say(Figures(topic, LOAD, load, ends[0], total, **counts))
         return show
 
     def groups(self, topic: str, step: str) -> Progress:
-        """Begins a step that takes no records: its tasks rewrite groups of files, or read slices
-        again."""
+        """Begins to show the figures of a step that loads no new records. The tasks of the step
+        rewrite groups of files, or read slices again."""
 
         def show(done: int, of: int) -> None:
             _, left_s = self._measure((topic, step), done, of)

@@ -1,9 +1,11 @@
-"""The runs that work on an output now, and runs that were killed. Reads their notes.
+"""Lists the runs that work on an output now, and the runs that were killed. Each run keeps a note
+in the output (state/run_notes.py), and this module reads the notes.
 
-A note cannot say that its run was killed. On the machine of the run, the kernel knows whether the
-process lives. From another machine one sees only the time of the last word, by two clocks that may
-differ; so such a run is called silent, never dead. Two looks at the note (`look_s`) compare its
-counter, and need no clock.
+A run that is killed cannot say so in its note. On the run's own machine, the kernel knows whether
+the process lives. On another machine, only the time of the note's last change is known, and the
+clocks of the two machines may differ. So a run on another machine is called silent, never killed.
+With `look_s`, the note is read twice, and its counter shows without any clock whether the run still
+writes.
 """
 
 from __future__ import annotations
@@ -22,11 +24,13 @@ RUNNING: Final = "running"
 KILLED: Final = "killed"
 SILENT: Final = "silent"
 SILENT_MS: Final = 120_000
-"""A run writes its note every 10 s while tasks run. Between them (Spark starts, a load is
-committed, the collector is asked) it may say nothing for longer."""
+"""After this time without a change of its note, a run on another machine is called silent. While
+tasks run, a run writes its note every 10 s. But at other times (while Spark starts, a load is
+committed or the collector is asked) the note may stay unchanged for longer."""
 
 LEAST_LOOK_S: Final = 20.0
-"""Two looks are at least this far apart. A run whose tasks run writes its note between them."""
+"""The least time between two readings of the notes. It is long enough for a run with working tasks
+to write its note in between."""
 
 COLUMNS: Final = (
     "host", "pid", "state", "topic", "step", "load", "records", "records_total",
@@ -42,7 +46,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An earlier look: how long ago, and the counter of each run."""
+    """An earlier reading of the notes. seconds: how long ago. counts: the counter of each run's
+    note."""
 
     seconds: float
     counts: Mapping[str, int]
@@ -51,8 +56,8 @@ class Look:
 def runs(
     store: Store, clock: Clock, pause: Callable[[float], object], look_s: float | None = None
 ) -> list[Row]:
-    """One row per run, the oldest run first. look_s: how long to wait between two looks; None: one
-    look, without a wait."""
+    """One row per run, the oldest run first. look_s: reads the notes a second time after so many
+    seconds; None: reads them only once."""
     notes = read_notes(store)
     look: Look | None = None
     if look_s is not None and notes:
@@ -63,7 +68,7 @@ def runs(
 
 
 def table_row(row: Row) -> Row:
-    """A row as people read it."""
+    """The row with figures that people can read easily."""
     taken, total = row["records"], row["records_total"]
     rate, left = row["records_per_second"], row["seconds_left"]
     working = row["state"] == RUNNING
@@ -107,7 +112,7 @@ def _state(note: RunNote, now_ms: int, look: Look | None) -> str:
 
 
 def _sentence(note: RunNote, state: str, now_ms: int, look: Look | None) -> str | None:
-    """What is wrong with the run; None if it runs."""
+    """A sentence that says why the run is killed or silent; None if the run is running."""
     if state == RUNNING:
         return None
     run = f"the run of host {note.process.host}, pid {note.process.pid}, last heard at "

@@ -21,9 +21,9 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """What the brokers said. settings: the settings of the run, with the cluster's name. missing:
-    topics that the settings name and that do not exist. troubles: why a topic cannot be loaded
-    now."""
+    """The brokers' answers. settings: the settings of the run, with the cluster's name. missing:
+    topics that the settings list, but that do not exist. troubles: by topic, why it cannot be
+    loaded now."""
 
     settings: LoaderSettings
     cluster_id: str
@@ -39,10 +39,10 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
     settings = replace(settings, cluster_name=name)
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
-    # The watermarks of the data topics are asked for first. So the announcements and gaps that are
-    # read later are complete for all records before the watermarks: a file's announcement is
-    # acknowledged before the file's records, and the mirror writes a gap down before it copies
-    # anything after the gap.
+    # First asks for the watermarks of the data topics, and later reads announcements and gaps. So
+    # these are complete for all records below the watermarks: a file's announcement is acknowledged
+    # before the file's records are sent, and the mirror notes a gap before it copies records after
+    # the gap.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
@@ -52,7 +52,8 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
 def _look_at_all(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> tuple[list[SourceTopic], dict[str, SkidwayError]]:
-    """Topics that can be loaded, and for each other topic the error. Raises Unreachable."""
+    """The topics that can be loaded; and for each other topic, the error that prevents it. Raises
+    Unreachable."""
     try:
         return _look_at(settings, client, cluster, names, asked), {}
     except Unreachable:
@@ -74,8 +75,8 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[SourceTopic]:
-    """The topics as they are now. Raises SkidwayError if there is a topic of which no
-    partition can be loaded."""
+    """The topics with these names, as they are now. Raises SkidwayError if not a single partition
+    of one of the topics can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

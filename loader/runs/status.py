@@ -21,15 +21,15 @@ from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
-"""How many of the newest loads `plan` looks at, to tell how long the next ones will take. Small
-loads say little about the rate of large ones."""
+"""How many of the newest loads `plan` uses to estimate how long the next loads will take. It uses
+the rate of the largest of them, because small loads say little about the rate of large loads."""
 
 Row = dict[str, Any]
 
 
 def status(settings: LoaderSettings) -> list[Row]:
-    """One row per topic and partition in the newest manifests. Reads the output, not the
-    brokers."""
+    """One row per topic and partition in the newest manifests. Reads only the output, and asks no
+    broker."""
     store = open_store(settings.output)
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in _status(store, topic)]
@@ -90,7 +90,8 @@ def _newest(store: Store, topic: str) -> Manifest | None:
 
 
 def newest_rate(store: Store, topic: str) -> int | None:
-    """The rows per second of the largest one of the newest loads; None if no load tells."""
+    """The rows per second of the largest of the newest loads; None if no manifest has the time of
+    its load."""
     loads = topic_history(store, topic, RATE_LOADS)
     timed = [(row["rows"], row["rows_per_second"]) for row in loads if row["rows_per_second"]]
     return max(timed)[1] if timed else None

@@ -58,7 +58,7 @@ class LastRun:
 
     @classmethod
     def read(cls, path: Path) -> LastRun:
-        """What the file says. All fields are None if the file is missing or unreadable."""
+        """The metrics in the file. All fields are None if the file is missing or unreadable."""
         try:
             families = list(text_string_to_metric_families(path.read_text()))
         except (OSError, ValueError):
@@ -94,7 +94,7 @@ class Recorded:
         return self
 
     def ended(self, report: Report) -> None:
-        """Notes that the run came to its end, with or without problems."""
+        """Notes that the run has ended, with or without problems."""
         self._report = report
 
     def __exit__(

@@ -100,7 +100,7 @@ def job_of(
     schema: Registered,
     locations: Mapping[FileKey, Location],
 ) -> Job:
-    """What the tasks of a load have in common. The caller adds the named gaps."""
+    """What the tasks of a load have in common. The caller must replace the empty field `gaps`."""
     settings = parts.settings
     notes = WaitingNotes(parts.store, topic.name)
     return Job(

@@ -1,13 +1,14 @@
-"""One attempt at a load that reads records again: plan, run, prove, commit.
+"""One attempt at a load that reads records again: plan, run, check, commit.
 
-The slices run as in any load, from the beginning that `reloading` finds, with the marks of that
-moment. Records of other hours only advance the marks. Offsets are read in portions of at most
-`max.offsets.per.load`, one after the other, so that memory is bounded.
+The slices run as in any load. They begin at the offsets that `reloading/beginning.py` finds, with
+the marks that belong to these offsets. Records of other hours only advance the marks, and are not
+written. The offsets are read in portions of at most `max.offsets.per.load`, one portion after the
+other, so that memory stays bounded.
 
-The load takes no offsets. Its manifest repeats what the newest manifest says about partitions,
-marks and names, adds the files that were written, and removes all files of the hours. It counts
-only the change of rejects, in deltas of its own. The deltas of the newest load must be published
-before the attempt, because the manifest does not repeat them then.
+The load takes no new offsets. Its manifest repeats the newest manifest's entries for partitions,
+marks and names, adds the files that were written, and removes all old files of the hours. If the
+number of rejects changes, the manifest has deltas that count only this change. These replace the
+deltas of the newest manifest, so the newest deltas must be published before the attempt.
 """
 
 from __future__ import annotations
@@ -53,16 +54,16 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was read again. files: rows and rejects of the hours. rejects: their number by (agent,
-    bucket)."""
+    """What was read again. files: the new files of the hours' rows and rejects. rejects: the number
+    of rejects by (agent, bucket)."""
 
     files: list[DataFile]
     rejects: Counter[BucketKey]
 
 
 class TopicReload:
-    """One attempt at some hours. Used once. files: all files of rows and rejects of these hours.
-    others: the schemas that the topic's other files of rows follow, by id."""
+    """One attempt to reload some hours. files: all files of rows and rejects of these hours.
+    others: the ids of the schemas that the topic's other files of rows follow."""
 
     def __init__(
         self,
@@ -80,8 +81,8 @@ class TopicReload:
         self._plan = TopicPlan(topic, newest, ())
 
     def plan(self) -> tuple[Beginning, list[Planned]]:
-        """Where reading begins, and the offsets to read. Compares the log with the batches that
-        were loaded. Raises ReloadRefused if records cannot be read again."""
+        """Where reading begins, and the offsets to read. Checks that the broker still has the
+        batches that were loaded. Raises ReloadRefused if records cannot be read again."""
         self._plan.check(self._parts.settings.bucket_ms)
         found = operations.run(
             beginnings.beginning(self._topic.name, self._files), self._parts.store
@@ -92,7 +93,7 @@ class TopicReload:
     def run(
         self, schema: Registered, progress: Progress, *, may_reject: bool
     ) -> tuple[Manifest | None, list[str]]:
-        """Reads the records again and commits. Returns the manifest, and sentences for the
+        """Reads the records again and commits the load. Returns the manifest, and sentences for the
         operator. may_reject: whether records that were rows may become rejects.
 
         Raises LostRace when another loader committed the same load number first, ReloadRefused if
@@ -110,7 +111,7 @@ class TopicReload:
         position = found.position(partition)
         planned = beginnings.planned(topic.name, bounds, position, end, gaps)
         now = self._plan.partition(bounds)
-        for each in (planned, now):  # the log is the same below the first and above the last offset
+        for each in (planned, now):  # compares the batches below the reload and below the next load
             refused = compared(client, topic.name, bounds, each).refused
             if refused:
                 raise self._refused(refused)
@@ -140,20 +141,22 @@ class TopicReload:
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
 
     def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:
-        """The tables with whose marks reading begins, and the names of files since then."""
+        """The tables with the marks for the offsets at which reading begins; and the names of files
+        from these tables and from all later loads."""
         store, name = self._parts.store, self._topic.name
         load = found.before.number if found.before else 0
         try:
             tables = read_tables(store, found.before)
             return tables, {**tables.locations, **names_since(store, name, load)}
-        except StateRefused:  # another loader may have folded the manifest meanwhile
+        except StateRefused:  # another loader may have deleted the manifest meanwhile
             operations.run(beginnings.check_kept(name, self._hours, load), store)
             raise
 
     def _read(
         self, job: Job, ranges: Sequence[Planned], tables: Tables, progress: Progress
     ) -> Read:
-        """Runs the slices of all ranges, portion by portion. Brings the marks to their end."""
+        """Runs the slices of all ranges, portion by portion. Afterwards, `tables` has the marks for
+        the end of the ranges."""
         settings, read = self._parts.settings, Read([], Counter())
         left = list(ranges)
         while any(each.first < each.end for each in left):
@@ -179,7 +182,8 @@ class TopicReload:
                     read.rejects[agent, start] += sums.rejects
 
     def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
-        """How the number of rejects changes in each bucket."""
+        """By bucket, how the number of rejects changes; and sentences for the operator if that is
+        not known."""
         old = [each for each in self._files.values() if each.file.kind == REJECTS]
         was = contents(each.file for each in old)
         if was == contents(each for each in read.files if each.kind == REJECTS):
@@ -234,8 +238,8 @@ class TopicReload:
         return (*left, choice) if has_rows else left
 
     def _by_rows(self, files: Sequence[DataFile]) -> tuple[list[str], list[str]]:
-        """The hours that have the same rows as before, and those in which rejects became rows, or
-        rows rejects."""
+        """The hours that have the same rows as before; and the hours in which rejects became rows,
+        or rows became rejects."""
         was, now = contents(each.file for each in self._files.values()), contents(files)
         same = [hour for hour in self._hours if was[hour].rows == now[hour].rows]
         return same, sorted({*self._hours} - {*same})
@@ -243,8 +247,8 @@ class TopicReload:
     def _counted(
         self, change: Counter[BucketKey], now_ms: int
     ) -> tuple[list[DataFile], dict[str, tuple[str, ...]], Mapping[str, object]]:
-        """The files of the table `buckets`, the names of all tables' files, and the manifest's
-        field `audit`. All other tables stay."""
+        """The new files of the table `buckets`, the paths of all tables' files, and the manifest's
+        field `audit`. Only the table `buckets` changes."""
         newest, source = self._newest, self._topic.source
         if not change:
             return [], dict(newest.side), newest.audit

@@ -1,8 +1,8 @@
 """One attempt at a load that rewrites files of one topic: run the groups, commit.
 
-The load takes no offsets and counts nothing. Its manifest repeats what the newest manifest says
-about partitions, tables and the audit, adds the new files, and removes the old ones. It repeats the
-audit messages too, because the newest load may have ended before they were published.
+The load takes no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
+partitions, tables and the audit, adds the new files, and removes the old files. It also repeats the
+newest manifest's audit messages, because the newest load may have ended before it published them.
 """
 
 from __future__ import annotations
@@ -30,11 +30,12 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """Which files become which. files: all files of rows of the topic, by path. reader: the schema
-    whose columns the files get; None if they keep their columns. texts: the schemas of the old
-    files, by id, if `reader` is given. success: for each hour that the load marks as complete, the
-    content of the file that marks it; if files of the hour cannot be rewritten, the hour is not
-    marked. reopened: hours that lose their mark. Hours are written as `2026-01-31T07`."""
+    """What the load rewrites, and which hours it marks. files: all files of rows of the topic, by
+    path. reader: the schema whose columns the new files get; None if they keep the columns of the
+    old files. texts: if `reader` is not None, the schemas of the old files, by id. success: for
+    each hour that the load marks as complete, the content of the hour's `_SUCCESS`; an hour is not
+    marked if some of its files cannot be rewritten. reopened: hours that lose their mark. Hours are
+    written as `2026-01-31T07`."""
 
     groups: Sequence[Group]
     files: Mapping[str, LiveFile]
@@ -46,7 +47,7 @@ class Rewrite:
 
 
 class TopicRewrite:
-    """One attempt. Used once."""
+    """One attempt to rewrite files of one topic."""
 
     def __init__(self, store: Store, spark: SparkRunner, clock: Clock, newest: Manifest) -> None:
         self._store, self._spark, self._clock, self._newest = store, spark, clock, newest
@@ -55,8 +56,8 @@ class TopicRewrite:
     def run(
         self, rewrite: Rewrite, progress: Progress
     ) -> tuple[Manifest | None, list[SkidwayError]]:
-        """Rewrites and commits. Returns the manifest, which is None if nothing changes, and why
-        groups stay as they are.
+        """Rewrites the files and commits the load. Returns the manifest, or None if nothing
+        changes; and an error for each group that could not be rewritten.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -89,7 +90,8 @@ class TopicRewrite:
         return sorted(results, key=lambda each: each.group.files[0].file.path)
 
     def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:
-        """The files that mark hours: new ones, and those of the hours whose files are rewritten."""
+        """By hour, the content of each `_SUCCESS` that the load writes: for newly marked hours, and
+        for marked hours whose files are rewritten."""
         same = {_hour(each) for each in results if each.made is not None} - {*rewrite.reopened}
         kept = operations.run(success_files.marked(self._newest.topic, same), self._store)
         unfit = {_hour(each) for each in results if each.made is None}

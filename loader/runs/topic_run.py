@@ -1,10 +1,10 @@
 """Loads one topic in one run, load after load, up to the high watermarks that the topic's
 partitions had when the run started. Then marks the hours that are complete.
 
-Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, one
-of three things follows (`_After`): the next load; the end of the work on this topic; or a short
-wait for announcements (agents' messages that give the host and path of a file), and then another
-attempt. The number of attempts that load nothing is limited.
+Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, the
+run does one of three things (`_After`). It begins the next load; or it ends the work on this topic;
+or it waits a short time for announcements (agents' messages that give the host and path of a file),
+and tries again. The number of attempts that load nothing is limited.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ RACES_MAX: Final = 5
 topic."""
 
 WAITS_MAX: Final = 20
-"""How often a run tries again, at most, because announcements came while it waited."""
+"""How often, at most, a run tries again because an announcement came while it waited."""
 
 PATIENCE_S: Final = 10.0
 """How long a run waits for missing announcements before it leaves their records to a later run."""
@@ -60,8 +60,8 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Holds the progress of one topic in this run. Call `begin`, `load` and `mark` in this order,
-    once each."""
+    """Loads one topic in this run, and keeps the topic's state. Call `begin`, `load` and `mark` in
+    this order, once each."""
 
     def __init__(
         self,
@@ -74,7 +74,7 @@ class TopicRun:
         self._parts, self._topic, self._offsets = parts, topic, offsets
         self._progress, self._pause = progress, pause
         self._races = 0
-        self._tried: set[int] = set()  # schemas for which files were rewritten
+        self._tried: set[int] = set()  # ids of schemas for which `convert` has rewritten files
         self._kept: list[SkidwayError] = []  # why files were not rewritten
         self.newest: Manifest | None = None
         self.outcome = TopicOutcome(topic.name)
@@ -85,8 +85,9 @@ class TopicRun:
 
     @property
     def needs_audit_topics(self) -> bool:
-        """Whether the run needs what the audit topics say. A topic that never had a record, such as
-        the rejects of a clean topic, does not: it would need them from their beginning on."""
+        """Whether the run needs the audit topics to load this topic. It does not need them for a
+        topic that never had a record, for example the `.rejected` topic of a topic without rejects.
+        For such a topic, the audit topics would have to be read from their beginning."""
         return self.newest is not None or any(each.high_watermark for each in self._topic.bounds)
 
     def load(self) -> None:
@@ -136,7 +137,7 @@ class TopicRun:
             manifest, results = attempt.run(planned, self._shown(whole, planned))
         except LostRace as lost:
             _log.warning("race_lost", topic=self._topic.name, reason=str(lost))
-            self.forget_conversion()  # the winner may have added files of another schema
+            self.forget_conversion()  # the other loader may have added files of another schema
             self._races += 1
             self.begin()
             self._topic = _not_behind(self._topic, self.newest)
@@ -145,13 +146,13 @@ class TopicRun:
         if manifest is None:
             return _After.WAIT
         self.committed(manifest)
-        # Each load moves at least one partition on, so the run reaches the high watermarks.
+        # Each load takes offsets of at least one partition, so the run reaches the high watermarks.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def convert(self, schema: Registered) -> bool:
-        """Rewrites the files whose columns are not alike those of the schema, once in a run.
-        Returns whether it committed a load. Files that cannot be rewritten are problems of this
-        run; the rows of the new schema are loaded all the same."""
+        """Rewrites, once in a run, the files whose schemas are not alike to this schema
+        (conversion.py). Returns whether it committed a load. Files that cannot be rewritten become
+        problems of this run, but the rows of the new schema are still loaded."""
         if self.newest is None or schema.id in self._tried:
             return False
         found = conversion(self._parts, self.newest, schema)
@@ -179,17 +180,18 @@ class TopicRun:
         return True
 
     def _shown(self, whole: Sequence[Planned], planned: Sequence[Planned]) -> Progress:
-        """Takes the progress of the next load."""
+        """The function that gets the progress of the next load."""
         load = self.newest.number + 1 if self.newest else 1
         slices = plan.cut(planned, self._parts.settings.slice_records)
         return self._progress.load(self._topic.name, load, whole, slices)
 
     def forget_conversion(self) -> None:
-        """Lets the next `convert` look at all files again."""
+        """Makes the next call of `convert` check all files again."""
         self._tried.clear()
 
     def committed(self, manifest: Manifest) -> None:
-        """Takes over a committed load, publishes what it counted, and folds old manifests."""
+        """Makes a committed load the newest load of this run, publishes its counts, and folds old
+        manifests."""
         self.newest = manifest
         self._progress.committed(manifest.rows())
         self.publish()
@@ -204,7 +206,7 @@ class TopicRun:
         old_manifests.fold(self._parts.store, manifest, self._parts.settings.manifests_keep)
 
     def publish(self) -> None:
-        """Publishes those messages of the newest load that are missing in the audit topic.
+        """Publishes the messages of the newest load that the audit topic does not have yet.
 
         Raises StateRefused if the audit topic has messages of this output that are newer than the
         messages in the newest manifest.
@@ -237,7 +239,7 @@ class TopicRun:
         )
 
     def _awaited(self) -> bool:
-        """Some ranges ended early because announcements were missing. Waits a little for these
+        """If ranges ended early because announcements were missing, waits a short time for these
         announcements. Returns whether one of them came."""
         topic, waiting = self._topic, self.outcome.waiting
         notes = WaitingNotes(self._parts.store, topic.name)
@@ -259,8 +261,8 @@ class TopicRun:
 
 
 def _not_behind(topic: SourceTopic, newest: Manifest | None) -> SourceTopic:
-    """The topic with watermarks that are not lower than what another loader has loaded by now. That
-    loader began later, so it asked for its watermarks later."""
+    """The topic with watermarks that are not lower than the end of the newest load. Another loader
+    may have committed this load: it began later, so its watermarks may be higher."""
     ends = {} if newest is None else {each.partition: each.end for each in newest.partitions}
     bounds = (
         replace(each, high_watermark=max(each.high_watermark, ends.get(each.partition, 0)))

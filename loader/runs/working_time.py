@@ -8,20 +8,20 @@ from skidway.clock import Clock
 
 
 class Starting(Protocol):
-    """What may have to start first."""
+    """Something that may have to start before the work begins, for example Spark."""
 
     started_s: float
-    """How long it took to start, in seconds; the sum if it was started several times."""
+    """How many seconds it took to start: if it was started several times, the sum."""
 
 
 class WorkingTime:
-    """Measures from its creation on."""
+    """Measures the time since this object was created."""
 
     def __init__(self, clock: Clock, spark: Starting) -> None:
         self._clock, self._spark = clock, spark
         self._begin_s, self._started_s = clock.monotonic(), spark.started_s
 
     def seconds(self) -> float:
-        """The time up to now."""
+        """The measured time, without the time in which Spark started."""
         passed_s = self._clock.monotonic() - self._begin_s
         return passed_s - (self._spark.started_s - self._started_s)

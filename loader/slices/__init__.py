@@ -1,4 +1,4 @@
-"""The work of Spark's tasks: each task reads one slice, which is an offset range of one partition;
+"""The work of Spark's tasks. Each task reads one slice, which is an offset range of one partition;
 then the loader joins the slices.
 
     job            what a task receives, and what it reports

@@ -2,9 +2,10 @@
 
     staging/<load>-<uuid>/<kind>-<partition>-<first offset>-<hour>-<task attempt>.parquet
 
-Rows are kept in memory until they have `FLUSH_BYTES` or the slice (the task's offset range) ends.
-Then one whole file per hour is written and synced. So memory is bounded, no file stays open, and a
-second attempt at a task never writes into a file of the first attempt.
+The writer keeps rows in memory until they have `FLUSH_BYTES`, or until the slice (the task's offset
+range) ends. Then it writes and syncs one whole file per hour. So memory is bounded, and no file
+stays open. The file's name has the attempt's number, so that a second attempt at a task never
+writes into a file of the first attempt.
 """
 
 from __future__ import annotations
@@ -25,7 +26,8 @@ from skidway.loader.store import Store
 FLUSH_BYTES: Final = 128 << 20
 
 YEAR_10000_MS: Final = 253_402_300_800_000
-"""Event times outside of the years 1970 to 9999 have no directory `dt=YYYY-MM-DD`."""
+"""The first event time that is too late. Event times outside of the years 1970 to 9999 have no
+directory `dt=YYYY-MM-DD`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +43,7 @@ class Target:
 
 
 class HourWriter:
-    """Writes the files of one slice that have rows, or those that have rejects (records that cannot
+    """Writes either the files of rows of one slice, or its files of rejects (records that cannot
     become rows)."""
 
     def __init__(self, store: Store, target: Target, kind: str, schema: pa.Schema) -> None:
@@ -52,7 +54,7 @@ class HourWriter:
         self._files: list[DataFile] = []
 
     def add(self, columns: list[pa.Array], records: Records) -> None:
-        """Adds rows, whose values are in `columns`; `records` has offset, time and origin of each
+        """Adds rows. columns: the values of the rows. records: offset, time and origin of each
         row."""
         if not len(records):
             return
@@ -88,7 +90,7 @@ class HourWriter:
 
 
 def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """For each event time, whether a directory can be named after it."""
+    """For each event time, whether the directory of its hour can exist."""
     return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
 
 

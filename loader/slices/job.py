@@ -1,5 +1,5 @@
-"""What a task receives, and what it reports. Both are plain values, because processes exchange
-them."""
+"""What a task receives, and what it reports. Both are plain values, because Spark copies them
+between processes."""
 
 from __future__ import annotations
 
@@ -25,9 +25,10 @@ class Job:
     unannounced: files whose announcement is still missing after the waiting time.
     patient: whether a slice ends before a record whose file is not announced yet. If it is false,
         the record is rejected.
-    gaps: for each partition, the missing offsets that somebody named as gaps.
-    hours: the hours, since 1970, whose records are written and counted; None for all hours. The
-        records of other hours only advance the marks.
+    gaps: for each partition, the missing offsets that an earlier manifest, the mirror or the
+        operator has listed as gaps.
+    hours: the hours (their numbers since 1970) whose records are written and counted; None for all
+        hours. The records of other hours only advance the marks.
     """
 
     topic: str
@@ -64,7 +65,7 @@ class Stop:
 
 @dataclass(slots=True)
 class SliceResult:
-    """What a task did. end: every offset of the slice that is lower than `end` is done. below: the
+    """What a task did. end: the task is done with all offsets of the slice below `end`. below: the
     last batch before `end`."""
 
     piece: Slice

@@ -1,12 +1,12 @@
-"""Joins the slices of a partition, in offset order, into one range. Each slice is checked for
-records that were loaded before, with the marks of all slices before it. A mark says how far one
+"""Joins the slices of a partition, in offset order, into one range. To find records that were
+loaded before, each slice is checked with the marks of all earlier slices. A mark says how far one
 file is loaded (audit/counts/marks).
 
 At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
-must run again, and with which marks. If a slice ended early, its partition ends there: the slices
-after it are not used. A slice may have ended before a record of an unannounced file. If the slice
-runs again and finds that this record is a repeat, the slice goes on and ends later than the first
-time. Slices run again until no slice has to run again.
+must run again, and with which marks. If a slice ended early, the load of its partition ends there,
+and later slices of the partition are not used. A slice may end later when it runs again: if it
+first ended before a record of an unannounced file, and the second run finds that this record is a
+repeat, the slice goes on. Slices run again until no slice has to run again.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.loader.slices.job import SliceResult, Stop
 from skidway.loader.state.manifest import BatchMark, Gap
 
 Work = tuple[Slice, Mapping[FileKey, int]]
-"""A slice, and the marks with which its records are checked for repeats."""
+"""The work of one task: a slice, and the marks with which its records are checked for repeats."""
 
 RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 
@@ -30,8 +30,8 @@ RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 class PartitionResult:
     """What a load has read of one partition.
 
-    results: one result per slice, in offset order, without holes between them. end: one past the
-    last offset that is done. moved: the marks that the load advances. below: the last batch before
+    results: one result per slice, in offset order, without holes between slices. end: one past the
+    last offset that was read. moved: the marks that the load advances. below: the last batch before
     `end`, or None if no batch was read.
     """
 
@@ -47,8 +47,8 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice. If a slice may contain repeats of earlier records, runs the slice again.
-    Joins the results of each partition."""
+    """Runs every slice, and joins the results of each partition. A slice that may contain repeats
+    of earlier records runs again, with marks."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]

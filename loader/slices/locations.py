@@ -20,15 +20,17 @@ from skidway.loader.state.tables import Location
 Bools = npt.NDArray[np.bool_]
 
 NO_LOCATION: Final = -1
-"""The code of a record that has no origin, or whose file is not announced."""
+"""Used in place of an index if the record has no origin, or if its file is not announced."""
 
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """For each record a code, which is an index into hosts and paths.
+    """Host and path of records. codes: for each record, the index of its host in `hosts` and of its
+    path in `paths`.
 
-    missing: for each record, whether its file is not announced yet and is still waited for.
-    given_up: for each record, whether its file is not announced and is waited for no longer.
+    missing: for each record, whether its file is not announced yet, and the loader still waits for
+    the announcement. given_up: for each record, whether its file is not announced, and the loader
+    does not wait for the announcement any more.
     """
 
     codes: npt.NDArray[np.int32]
@@ -60,8 +62,9 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Looks up every record. An announced file gets its location even if it is in `given_up`. If
-    `patient` is false, every file that is not announced is given up."""
+    """Finds host and path of every record. given_up: the files for whose announcement the loader
+    does not wait any more; if such a file is announced after all, its records get host and path.
+    patient: if false, the loader waits for no announcement."""
     agent, file = origins.agent, origins.file
     count = len(agent)
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1

@@ -1,14 +1,15 @@
 """The work of one task: reads the batches of one offset range, writes files, counts records.
 
-A task does these steps for each chunk of records, in offset order. It identifies the records by
-their origin, and finds with the marks which records were loaded before (audit/counts/marks). It
-looks up host and path, decodes values, writes rows and rejects (records that cannot become rows),
-and counts. The result depends only on the range, the marks and the locations that the task
+A task does these steps for each chunk of records, in offset order. It compares the origins of the
+records with the marks, to find the records that were loaded before (audit/counts/marks). It looks
+up host and path, decodes values, writes rows and rejects (records that cannot become rows), and
+counts them. The result depends only on the range, the marks and the locations that the task
 receives, so a second attempt gives the same result.
 
-A range ends early before a record whose file is not announced yet, before a hole that nobody named
-as a gap, and before a batch that is damaged, gone, or on a leader that does not answer. `Stop` says
-why the range ended early. The records before that end are loaded; all others wait for a later load.
+A range ends early before a record whose file is not announced yet, before missing offsets that are
+not a listed gap, or before a batch that cannot be read (it is damaged or gone, or its leader does
+not answer). `Stop` says why the range ended early. The records before that end are loaded; the
+records after it wait for a later load.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ class SliceLoad:
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
         """Consumes whole batches in offset order, until the range is done or has to end early. The
-        first batch is the one that holds the range's first offset. If no batch holds this offset,
-        the first batch is the next batch after the offset."""
+        first batch must contain the range's first offset. If no batch in the log contains it, the
+        first batch must be the next batch after this offset."""
         chunk = OpenChunk()
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
@@ -124,8 +125,8 @@ class SliceLoad:
         )
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """Looks for missing offsets before a batch. Notes a gap that somebody named. Returns a stop
-        for any other hole."""
+        """Looks for missing offsets before a batch. If they are listed as a gap, notes the gap.
+        Otherwise returns a `Stop`."""
         end = min(base, self._piece.end)
         if end <= position:
             return None
@@ -171,7 +172,8 @@ class SliceLoad:
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
     def _chosen(self, records: Records, walked: Walked) -> Walked:
-        """Leaves out the records of hours that are not asked for, after they advanced the marks."""
+        """Leaves out the records of hours that are not in `job.hours`. These records have already
+        advanced the marks."""
         if self._job.hours is None:
             return walked
         chosen = np.isin(hours_of(records.timestamps), list(self._job.hours))
@@ -191,7 +193,8 @@ class SliceLoad:
         key = int(origins.agent[at]), int(origins.file[at])
         offset, first = int(records.offsets[at]), int(origins.first[at])
         awaited = zip(origins.agent[wanted].tolist(), origins.file[wanted].tolist(), strict=True)
-        # the join checks this record again: with the marks of earlier slices it may be a repeat
+        # Lets the join check this record again, because with the marks of earlier slices it may be
+        # a repeat.
         self._result.lowest[key] = min(first, self._result.lowest.get(key, first))
         self._end(
             Stop(

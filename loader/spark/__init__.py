@@ -1,13 +1,14 @@
-"""Spark: one session per process, one task per slice (an offset range of one partition), or per
-group of files that are rewritten. Tasks with few records run in the loader's own process.
+"""Runs the loader's tasks on Spark. A process has at most one Spark session. A task works on one
+slice (an offset range of one partition), or on one group of files that are rewritten. Tasks with
+few records run in the loader's own process.
 
-    runner        the driver's side: starts Spark with the first task for it, runs tasks
+    runner        the driver's side: runs tasks, and starts Spark with the first task for it
     own_process   runs tasks in the loader's own process
     session       starts and stops Spark: the driver's JVM, and the session in it
     task          the work: one slice, or one group of files
     failures      turns an error of Spark or its tasks into one sentence
     properties    Spark's properties: the loader's defaults and the operator's
-    scratch       Spark's directory, deleted when Spark ends
+    scratch       Spark's directory for temporary files, which is deleted when Spark ends
 
 A run with little to load starts no JVM. Spark's output goes to a file, not to the terminal.
 """

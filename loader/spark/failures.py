@@ -9,7 +9,8 @@ import re
 from skidway.errors import SkidwayError, Unreachable
 
 UNEXPECTED = "a task failed: "
-"""A task in the loader's own process raised an error that no code of the loader expects."""
+"""The first words of the sentence if a task in the loader's own process raises an error that the
+loader does not expect."""
 
 _FAILED = "skidway-task-failed "
 _FAILURE = re.compile(_FAILED + r"(\{.*\})")
@@ -26,8 +27,8 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """The task's error, if Spark's text contains one; otherwise an error with one sentence of that
-    text."""
+    """The task's error, if the text of Spark's error contains it; otherwise an error with one
+    sentence of Spark's text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])

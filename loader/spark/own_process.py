@@ -1,7 +1,7 @@
 """Runs tasks in the loader's own process, one after the other, without Spark.
 
-It serves loads of so few records that they are done before Spark would have started
-(`spark.above.offsets`). The tasks and their results are those that Spark would run.
+Loads with few records run here (`spark.above.offsets`), because they end before Spark would have
+started. The tasks, and their results, are the same as on Spark.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ from skidway.loader.spark import task
 from skidway.loader.spark.failures import failure_here
 
 FIRST_ATTEMPT: Final = 1 << 32
-"""Attempts have numbers from here on. Spark numbers its attempts from 0 on and never gets so far.
-So the two never give the same name to a file, even if they run tasks of the same load."""
+"""The attempts of this process have numbers above this one. Spark numbers its attempts from 0 on,
+and never reaches this number. So files that this process writes and files that Spark's tasks write
+never have the same name, even in the same load."""
 
 Progress = Callable[[int, int], None]
-"""Called with (tasks done, tasks in all)."""
+"""A function that is called with the number of tasks that are done, and the number of all tasks."""
 
 INTERRUPTED: Final = "the load was interrupted; nothing of it is committed"
 
@@ -31,16 +32,16 @@ class Interrupted(SkidwayError):
 
 
 class OwnProcess:
-    """Owns the numbers of attempts. interrupted: says whether the run is asked to end; the answer
-    counts before each task."""
+    """Runs tasks, and numbers their attempts. interrupted: a function that says whether the run is
+    asked to end; it is called before each task."""
 
     def __init__(self, interrupted: Callable[[], bool]) -> None:
         self._interrupted = interrupted
         self._attempt = FIRST_ATTEMPT
 
     def run(self, work: Sequence[task.Work], progress: Progress) -> list[Any]:
-        """Runs the tasks; returns their results in order. Raises what Spark would raise for the
-        error of a task, and Interrupted."""
+        """Runs the tasks, and returns their results in order. If a task raises an error, raises the
+        same error as on Spark. Raises Interrupted if the run is asked to end."""
         results = []
         for done, each in enumerate(work):
             progress(done, len(work))
@@ -54,7 +55,7 @@ class OwnProcess:
         self._attempt += 1
         try:
             return work(self._attempt)
-        except Exception as error:  # as on Spark, whatever a task raises ends only its own load
+        except Exception as error:  # as on Spark, an error of a task ends only the load
             task.forget()
             if not isinstance(error, SkidwayError):
                 _log.error("task_failed", exc=error)

@@ -11,9 +11,9 @@ from skidway import java
 from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""JVM options of the driver. The driver only hands out slices; no row passes through the driver. It
-spends most of its time on starting, and starting costs far less CPU without the optimizing
-compiler."""
+"""JVM options of the driver. The driver only hands out slices; no row passes through the driver.
+The driver spends most of its time starting, and the start takes far less CPU without the JVM's
+optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
@@ -57,7 +57,7 @@ def log4j_properties(file: Path | None) -> str:
 
 
 def workers_python(settings: LoaderSettings) -> str:
-    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, else this
+    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, otherwise this
     process's Python. On Spark's workers, this Python must have the loader's packages.
 
     Spark itself looks at `spark.pyspark.python` only in a session that spark-submit started.
@@ -66,7 +66,7 @@ def workers_python(settings: LoaderSettings) -> str:
 
 
 def _hadoop_user() -> dict[str, str]:
-    """Lets tasks act on HDFS as the loader's user, because the loader must move the files that the
+    """Makes tasks use HDFS as the loader's user, because the loader must move the files that the
     tasks write."""
     name = os.environ.get("HADOOP_USER_NAME")
     if not name:

@@ -1,9 +1,9 @@
 """Runs tasks: one task per slice (an offset range of one partition), or per group of files that are
-rewritten. Tasks with few records in all run in this process, all others on Spark.
+rewritten. If the tasks together have few records, they run in this process, otherwise on Spark.
 
 On Spark, tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error,
-Spark reports it as text; the error is found in this text and raised again here. If Spark has died,
-the next tasks for Spark start it again.
+Spark reports the error as text. The runner finds the error in this text, and raises it again. If
+Spark has died, the runner starts it again for the next tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from skidway.loader.spark.task import Work as TaskWork
 POLL_S: Final = 0.1
 DIED: Final = "Spark's Java process ended while it ran tasks; nothing of the load is committed"
 UNUSED_RUNS_MAX: Final = 5
-"""After so many runs without a task for Spark, a process that makes run after run ends Spark."""
+"""A process that does run after run ends Spark after this many runs without a task for Spark."""
 
 __all__ = ["Interrupted", "Progress", "SparkRunner"]
 
@@ -65,14 +65,14 @@ class SparkRunner:
         self._stop()
 
     def run(self, job: Job, work: Sequence[Work], progress: Progress) -> list[SliceResult]:
-        """Runs one task per slice; returns the results in no particular order. Raises what a task
-        raised."""
+        """Runs one task per slice. Returns the results in no particular order. If a task raises an
+        error, raises this error."""
         offsets = sum(piece.end - piece.first for piece, _ in work)
         return self.run_work([partial(run_slice, job, *each) for each in work], progress, offsets)
 
     def run_work(self, work: Sequence[TaskWork], progress: Progress, records: int) -> list[Any]:
-        """Runs one task per piece of work; returns the results in no particular order. Raises what
-        a task raised. records: how many records the tasks have in all."""
+        """Runs one task per piece of work. Returns the results in no particular order. If a task
+        raises an error, raises this error. records: how many records all tasks have together."""
         if not work:
             return []
         if self._interrupted():
@@ -82,8 +82,9 @@ class SparkRunner:
         return self._run_on_spark(work, progress)
 
     def end_run(self) -> None:
-        """Is called after each run of a process that makes run after run. Ends Spark if the newest
-        runs had no task for it: its memory is of use to others, and it can start again."""
+        """Is called after each run of a process that does run after run. If the newest runs had no
+        task for Spark, ends Spark, so that other processes can use its memory. Spark starts again
+        when it is needed."""
         self._unused_runs = 0 if self._used else self._unused_runs + 1
         self._used = False
         if self._session is not None and self._unused_runs >= UNUSED_RUNS_MAX:
@@ -115,11 +116,12 @@ class SparkRunner:
             while not wait([future], POLL_S).done:
                 progress(_done(context), total)
                 if self._interrupted():
-                    # Cancels in every round of the loop: the job may start only in a later round.
+                    # Cancels in every round of the loop, because Spark may start the job only in a
+                    # later round.
                     context.cancelAllJobs()
             try:
                 result = future.result()
-            except Exception as error:  # Spark's errors have no class in common
+            except Exception as error:  # Spark's errors have no common base class
                 if self._interrupted():
                     raise Interrupted(INTERRUPTED) from None
                 raise failure(error) from error
@@ -128,8 +130,8 @@ class SparkRunner:
 
     @contextmanager
     def _living(self) -> Iterator[Any]:
-        """The Spark session, for a block that uses it. Starts Spark if it does not run. If Spark
-        dies during the block, stops the session and raises SkidwayError."""
+        """The Spark session, for a `with` block. Starts Spark if it does not run. If Spark dies
+        during the block, stops the session and raises SkidwayError."""
         if self._session is not None and not session.is_alive(self._session):
             self._stop()
         if self._session is None:
@@ -146,7 +148,8 @@ class SparkRunner:
         begin = time.monotonic()
         self._scratch = Scratch()
         self._session = session.start(self._settings, self._scratch.path)
-        # A cluster may have no room for a long time, so this work, too, can be interrupted.
+        # Like all work, this can be interrupted, because a cluster may have no free cores for a
+        # long time.
         self._collect(session.warming(self._session), 0, lambda _done, _total: None)
         took_s = time.monotonic() - begin
         self.started_s += took_s

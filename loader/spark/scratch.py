@@ -1,8 +1,8 @@
 """Spark's directory for one run; its contents are useless after the run.
 
 A run that is killed leaves its directory behind. Therefore each start deletes the directories of
-dead runs. It recognizes such a directory by the free lock, because the kernel releases a lock when
-the process that holds the lock dies.
+dead runs. A directory belongs to a dead run if its lock is free, because the kernel releases a
+process's locks when the process dies.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Scratch:
 
 
 def _sweep(folder: Path) -> None:
-    """Deletes directories that dead runs of this user left. A directory without a lock file is just
-    being made by a live run."""
+    """Deletes directories that dead runs of this user left. Leaves directories without a lock file
+    alone, because a live run is just making them."""
     for path in folder.glob(f"{PREFIX}*/{LOCK_FILE}"):
         if path.parent.is_symlink():
             continue
@@ -43,6 +43,6 @@ def _sweep(folder: Path) -> None:
         try:
             lock.acquire()
         except SkidwayError:
-            continue  # a live run, or another user, holds the lock
+            continue  # a live run or another user has locked it
         shutil.rmtree(path.parent, ignore_errors=True)
         lock.release()

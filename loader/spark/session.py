@@ -56,8 +56,9 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
 
 
 def warming(session: Any) -> Any:
-    """A data frame without meaning. If it is collected, every core starts its Python worker and
-    imports the loader's modules, so that no load spends time on this."""
+    """A data frame whose rows have no meaning. When it is collected, every core starts its Python
+    worker, and the workers import the loader's modules. So the first load need not wait for
+    them."""
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -83,7 +84,7 @@ def stop(session: Any) -> None:
     """Stops the session, dead or alive, and ends its JVM. Afterwards `start` may be called
     again."""
     gateway = session.sparkContext._gateway
-    for _ in range(2):  # if the JVM is dead, the first call fails, and the second one does the rest
+    for _ in range(2):  # if the JVM is dead, the first call fails, and the second call cleans up
         with warnings.catch_warnings(action="ignore"), suppress(*unanswered()):
             session.stop()
     _end(gateway)
@@ -91,8 +92,8 @@ def stop(session: Any) -> None:
 
 
 def unanswered() -> tuple[type[Exception], ...]:
-    """The types of the errors that a call raises if the JVM is dead or cannot do what it is
-    asked."""
+    """The types of the errors that a call to the JVM raises if the JVM is dead or the call
+    fails."""
     from py4j.protocol import Py4JError
 
     return Py4JError, OSError

@@ -31,8 +31,8 @@ Work = Callable[[int], Any]
 
 
 def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark runs on its workers: takes numbers of `Work`, yields pickled
-    results."""
+    """The function that Spark runs on its workers. It gets the indices of tasks in `shared`, and
+    yields their pickled results."""
 
     def run_work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext

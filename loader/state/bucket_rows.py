@@ -1,4 +1,4 @@
-"""Rows of the table `buckets` (bucket_spans), in order, as numpy arrays."""
+"""Sorted rows of the table `buckets` (bucket_spans), as numpy arrays."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ SCHEMA: Final = pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("numb
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Rows in the order of (bucket, agent); no two of them have the same key."""
+    """Rows in the order of (bucket, agent). No two rows have the same key."""
 
     agent: Int64s
     bucket: Int64s
@@ -42,12 +42,12 @@ class Rows:
 
 
 def rows_in(table: pa.Table) -> Rows:
-    """The rows of a table that has them in order."""
+    """The rows of a table that is already sorted."""
     return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
 
 
 def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
-    """Rows with these keys and numbers."""
+    """Sorted rows with these keys and numbers."""
     agents, buckets = (np.array([key[at] for key in numbers], np.int64) for at in (0, 1))
     return ordered(Rows(agents, buckets, np.array(list(numbers.values()), np.int64)))
 
@@ -59,8 +59,8 @@ def ordered(rows: Rows) -> Rows:
 
 
 def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """For each wanted key, its index in `rows` or the index before which it belongs, and whether it
-    is there."""
+    """For each wanted key, whether `rows` has it, and its index in `rows`. If `rows` does not have
+    the key, the index is the place where the key would have to be inserted."""
     begins = np.searchsorted(rows.bucket, wanted.bucket, "left")
     ends = np.searchsorted(rows.bucket, wanted.bucket, "right")
     at = begins.astype(np.intp)
@@ -75,13 +75,13 @@ def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[
 
 
 def look_up(rows: Rows, wanted: Rows, numbers: Int64s) -> None:
-    """Sets the numbers of the wanted keys that `rows` has."""
+    """For each wanted key that `rows` has, copies its number from `rows` into `numbers`."""
     at, there = _found(rows, wanted)
     numbers[there] = rows.number[at[there]]
 
 
 def merged(rows: Rows, new: Rows) -> Rows:
-    """Both together; where both have a key, the new row is valid."""
+    """All rows of `rows` and `new`. If both have the same key, the row of `new` is taken."""
     at, there = _found(rows, new)
     number = rows.number.copy()
     number[at[there]] = new.number[there]

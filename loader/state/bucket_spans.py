@@ -1,22 +1,25 @@
 """The table `buckets`: for each agent and bucket (an interval of event time), the number of this
 output's last audit delta that counted the bucket.
 
-A later delta that counts the bucket again must name that number. New lines belong to few hours, so
-the table is cut by time: each file has the buckets of a *span*, a range of hours. A load reads only
-the spans of the buckets that it counts, and writes these spans anew.
+A later delta that counts the bucket again must contain that number. New lines belong to few hours.
+So the table is divided by time: each file has the buckets of a *span*, which is a range of hours. A
+load reads only the spans of the buckets that it counts, and writes these spans anew.
 
     new hours      get spans of at most FRESH_ROWS rows
-    spans at rest  are joined while the joined span has at most SPAN_ROWS rows. The APART spans that
-                   loads touched last stay as they are, because they will soon be touched again
-    too many       of more than SPANS_MAX spans, the least recently touched ones are forgotten
+    other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
+                   the APART spans that loads changed last are not joined yet, because loads will
+                   soon change them again
+    too many       if there are more than SPANS_MAX spans, the spans that no load has changed for
+                   longest are forgotten
 
 The hours of forgotten spans are kept, as ranges (table `forgotten`). If a bucket of these hours is
-counted again, its delta names UNKNOWN as the previous one. Then the chain of the bucket's deltas is
-broken for every reader, and the audit calls the bucket unknown: it never takes a part of the counts
-for all of them. Without this rule, a delta of a forgotten bucket would look like the bucket's first
-one. No clock decides what is forgotten, only the order of the loads.
+counted again, its delta has UNKNOWN in place of the previous delta's number. Every reader then sees
+that earlier deltas are missing, and the audit calls the bucket unknown. Without this rule, the new
+delta would look like the bucket's first delta, and the audit would take a part of the counts for
+all counts. No clock decides which spans are forgotten, but only the order of the loads.
 
-Earlier versions wrote files without a span. The first load that counts a bucket replaces them.
+Earlier versions of Skidway wrote files without a span. The first load that counts a bucket replaces
+these files.
 """
 
 from __future__ import annotations
@@ -48,14 +51,17 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Fewer spans at rest than this are not worth joining, unless no further span fits into them."""
+"""Fewer neighbouring spans than this are not worth joining, except if the next span would not fit
+into the joined span."""
 
 SPANS_MAX: Final = 160
-"""With 5,000 agents and buckets of a minute, these are the buckets of about five weeks."""
+"""The table has at most this many spans. With 5,000 agents and buckets of a minute, these are the
+buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
 UNKNOWN: Final = -1
-"""Stands for the number of a delta that is not known any more. No delta has this number."""
+"""The value that stands for the number of a delta that is not known any more. No delta has this
+number."""
 
 Hours = tuple[int, int]
 
@@ -64,8 +70,8 @@ RANGES: Final = pa.schema([("first", pa.int64()), ("end", pa.int64())])
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A file: the buckets that start in the hours [first, end). touched: the last load that counted
-    one of them."""
+    """One file of the table: the buckets that start in the hours [first, end). touched: the last
+    load that counted one of these buckets."""
 
     first: int
     end: int
@@ -75,7 +81,8 @@ class Span:
 
 
 class BucketSpans:
-    """The table as the previous load left it. side: the tables' files that its manifest names."""
+    """The table as the previous load left it. side: the tables' files that the previous load's
+    manifest lists."""
 
     def __init__(self, store: Store, side: Mapping[str, Sequence[str]]) -> None:
         self._store, self._side = store, side
@@ -88,8 +95,8 @@ class BucketSpans:
         self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """For each of these buckets that an earlier delta counted, the number of the last such
-        delta, or UNKNOWN. Raises StateRefused if a file is gone or damaged."""
+        """For each of these buckets that earlier deltas counted, the number of the last of these
+        deltas, or UNKNOWN. Raises StateRefused if a file is gone or damaged."""
         wanted = rows_of(dict.fromkeys(keys, 0))
         numbers = np.zeros(len(wanted), np.int64)
         hours = wanted.hours
@@ -108,8 +115,9 @@ class BucketSpans:
     def stage(
         self, staging: TableStaging, touched: Mapping[BucketKey, int]
     ) -> dict[str, tuple[str, ...]]:
-        """Stages the spans that change. Returns the files of the tables `buckets` and `forgotten`,
-        for the manifest. touched: the buckets that the load counts, and their deltas' numbers."""
+        """Stages the spans that change. Returns, for the manifest, the paths of all files of the
+        tables `buckets` and `forgotten`. touched: the buckets that the load counts, and their
+        deltas' numbers."""
         if not touched:
             return {each: tuple(self._side.get(each, ())) for each in (BUCKETS, FORGOTTEN)}
         load = staging.load.number
@@ -135,7 +143,8 @@ class BucketSpans:
         }
 
     def _fresh(self, new: Rows) -> Iterator[Rows]:
-        """The rows of hours that no span has, in groups. No span lies between rows of one group."""
+        """The rows of hours that no span has, in groups; each group becomes a new span. No existing
+        span lies between rows of the same group."""
         firsts = [span.first for span in self._spans]
         begins = np.concatenate(([0], np.flatnonzero(np.diff(new.hours)) + 1, [len(new)])).tolist()
         group: tuple[int, int, int] | None = None
@@ -156,7 +165,8 @@ class BucketSpans:
     def _joined(
         self, staging: TableStaging, kept: Sequence[Span], written: Sequence[Span]
     ) -> list[Span]:
-        """The spans after neighbours at rest were joined."""
+        """Joins neighbouring spans that loads no longer change. Returns all spans, joined or
+        not."""
         spans = sorted([*kept, *written], key=lambda span: span.first)
         for run in _runs(spans, {*written}):
             parts = [self._read(span) for span in run]
@@ -177,7 +187,8 @@ class BucketSpans:
         return rows_in(read_file(self._store, span.path, SCHEMA))
 
     def _rows_without_span(self) -> Rows:
-        """The rows of files that earlier versions wrote; a later file's rows are valid."""
+        """The rows of files that earlier versions of Skidway wrote. If several files have a key,
+        the row of the latest file is taken."""
         if self._loose is None:
             rows = rows_of({})
             for path in self._plain:
@@ -187,15 +198,15 @@ class BucketSpans:
 
 
 def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> list[Span]:
-    """Stages the rows of a span, in several spans if there are more than SPAN_ROWS. Rows of one
-    hour stay together."""
+    """Stages the rows of a span. If there are more than SPAN_ROWS, divides them into several spans,
+    but keeps the rows of one hour together."""
     spans, begin, first, all_hours = list[Span](), 0, hours[0], rows.hours
     while begin < len(rows):
         end = len(rows)
         if end - begin > SPAN_ROWS:
             hour = all_hours[begin + SPAN_ROWS]
             end = int(np.searchsorted(all_hours, hour))
-            if end == begin:  # one hour has more rows than that
+            if end == begin:  # one hour has more than SPAN_ROWS
                 end = int(np.searchsorted(all_hours, hour, "right"))
         until = int(all_hours[end]) if end < len(rows) else hours[1]
         load, part = staging.load, rows.part(begin, end)
@@ -226,7 +237,8 @@ def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
 
 
 def _united(ranges: Iterable[Hours]) -> list[Hours]:
-    """Ranges that do not touch each other. If there are too many, the nearest ones become one."""
+    """Unites ranges that overlap or touch. If there are still more than RANGES_MAX ranges, unites
+    those with the smallest distance."""
     found: list[Hours] = []
     for first, end in sorted(ranges):
         if found and first <= found[-1][1]:

@@ -7,13 +7,13 @@ time a load writes a checkpoint, and deletes old manifests at the beginning (che
     _skidway/<topic>/checkpoints/...0300-...0001.jsonl
     _skidway/<topic>/checkpoints/...1300-...0301.jsonl   manifests below 301 may be gone
 
-A checkpoint is durable before the first manifest is deleted that it allows to be deleted. So who
-finds no manifest 300 can see the checkpoint that says why.
+A manifest is deleted only after the checkpoint that replaces it is durable. So a reader that does
+not find manifest 300 can find the checkpoint that says why.
 
-A loader that was stopped for a long time may still create a manifest with a number that was
-deleted: creation only asks whether the file is absent. Such a manifest does not count. Therefore
-whoever has created or read a manifest looks at the checkpoints afterwards: the manifest counts only
-if no checkpoint says that manifests of its number may be gone.
+A loader that was stopped for a long time may create a manifest whose number existed before and was
+deleted, because a creation only fails if the file exists. Such a manifest is not valid. Therefore
+every program that has created or read a manifest looks at the checkpoints afterwards: the manifest
+is invalid if a checkpoint says that manifests with its number may be gone.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""How often a reader looks again because other loaders change what it reads."""
+"""How often, at most, a reader begins again because other loaders have changed what it reads."""
 
 
 class Folded(SkidwayError):
@@ -45,11 +45,11 @@ class Chain:
 
 
 def chain(topic: str) -> Steps[Chain]:
-    """Which manifests exist. Raises StateRefused if one is missing."""
+    """Which manifests exist. Raises StateRefused if a manifest in between is missing."""
     before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
-        oldest = yield from oldest_kept(topic)  # later than the listing of what it explains
+        oldest = yield from oldest_kept(topic)  # after the listing that it explains
         newest = max(numbers, default=0)
         gone = next(number for number in count(oldest) if number not in numbers)
         if gone > newest >= oldest or (oldest == 1 and not newest):
@@ -77,8 +77,8 @@ def newest_manifest(topic: str) -> Steps[Manifest | None]:
 
 
 def read(topic: str, load: int) -> Steps[Manifest]:
-    """Reads a manifest. Raises Folded if it was deleted after a checkpoint, and StateRefused if it
-    is gone although no checkpoint covers it."""
+    """Reads a manifest. Raises Folded if a checkpoint has replaced it, and StateRefused if it is
+    gone although no checkpoint has replaced it."""
     manifest = yield from read_unchecked(topic, load)
     if (yield from oldest_kept(topic)) > load:
         raise Folded(f"load {load} of {topic} was folded into a checkpoint; run the command again")
@@ -103,15 +103,16 @@ def read_all(topic: str, first: int, end: int) -> Steps[list[Manifest]]:
 
 
 def read_unchecked(topic: str, load: int) -> Steps[Manifest | None]:
-    """What the manifest's file holds. It counts only if `oldest_kept` is asked afterwards, and is
-    at or below the number."""
+    """The manifest with this number, or None. The caller must ask `oldest_kept` afterwards: if its
+    answer is above the number, the manifest is not valid."""
     path = layout.manifest(topic, load)
     data: bytes | None = yield Read(path)
     return None if data is None else Manifest.from_json(data, path)
 
 
 def oldest_kept(topic: str) -> Steps[int]:
-    """Manifests below this number may be gone; those that exist do not count."""
+    """The number of the oldest valid manifest. Manifests below this number may be gone; if they
+    still exist, they are not valid."""
     names: list[str] = yield Names(layout.checkpoints(topic))
     found = map(layout.checkpoint_numbers, names)
     return max((each[1] for each in found if each), default=1)

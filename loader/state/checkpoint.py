@@ -1,4 +1,4 @@
-"""A checkpoint: the files of rows and of rejects that an output has after a load. It stands for the
+"""A checkpoint: the files of rows and of rejects that an output has after a load. It replaces the
 manifests up to this load, so that nobody has to read all manifests since the first one.
 
     _skidway/<topic>/checkpoints/<load as 20 digits>-<oldest as 20 digits>.jsonl
@@ -8,8 +8,8 @@ manifests up to this load, so that nobody has to read all manifests since the fi
     {"file": {...}, "load": 1299, "schema_id": 12, "bucket_ms": 60000}
 
 The number `oldest` is in the name, so that a listing shows it: manifests below it may be gone
-(chain.py). Manifests stay the only commit. A checkpoint says nothing that the manifests up to its
-load did not say, so it does not matter which loader writes it, or whether two loaders do.
+(chain.py). Only manifests commit loads. A checkpoint contains only facts from the manifests up to
+its load. So it does not matter which loader writes the checkpoint, or whether two loaders write it.
 """
 
 from __future__ import annotations

@@ -1,29 +1,31 @@
 """When the loader may forget a file: its marks and its name. Pure; no I/O.
 
 An agent announces a file's closure after every byte of the file is acknowledged or set apart. From
-then on only repeats can come, for example a batch of a connection that broke. So the file's marks
-are needed until the loader has read past everything that may have come late:
+then on, only repeats of its records can reach the topic, for example in a batch of a connection
+that broke. The loader needs the file's marks to recognize these repeats, until it has read all
+records that may have come late. A closed file goes through these stages:
 
-    CLOSED    the loader has heard the closure
+    CLOSED    the loader has read the closure
     SEALED    a later seal of the same agent came, made GRACE_MS or more after the closure by the
-              agent's clock; for each partition in which the file has a mark, it names an
-              acknowledged offset
-    FENCED    the file waits for the topic's *fence*: for each partition the offset before which
-              everything lies that was in the log when the fence was made. A fence is made after
-              the seals of its files were heard, and SETTLED_MS or more after their closures were
-              heard, by the loader's clock. A topic has at most one fence; files whose seal is
-              heard later wait for the next one
-    (gone)    all partitions are loaded up to the fence: marks and name are dropped
+              agent's clock; it has an acknowledged offset for each partition in which the file
+              has a mark
+    FENCED    the file waits for the topic's *fence*. A fence has an offset for each partition: all
+              records that were in the log when the fence was made lie before it. A fence is made
+              after the loader has read the seals of its files, and by the loader's clock
+              SETTLED_MS or more after it has read their closures. A topic has at most one fence;
+              files whose seals are read later wait for the next fence
+    (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
-So two clocks must be wrong by much, the agent's and the loader's, before a late repeat could lie
-behind the fence.
+So a late repeat can lie after the fence only if two clocks, the agent's and the loader's, are wrong
+by much.
 
-A fence is the high watermark of each partition, or one past the highest offset that a seal of any
-agent named, if that is higher. The watermark alone proves enough for a topic of the loader's own
-cluster. A mirrored topic may lag behind the mirrored seals; then the seals' offsets count.
+In each partition, the fence is the higher of two offsets: the high watermark, and one past the
+highest offset in the seals of all agents. For a topic of the loader's own cluster, the high
+watermark would be enough. But a mirrored topic may lag behind the mirrored seals; then the seals
+have the higher offset.
 
-If a record of such a file comes later nevertheless, it is loaded as a row or, without a name, as a
-reject; it counts, so the audit reports that there is a record too many.
+If a repeat comes after the file was forgotten, it is loaded as a row or, if the file's name is
+gone, as a reject. The loader counts it, so the audit reports that there is a record too many.
 """
 
 from __future__ import annotations
@@ -37,17 +39,17 @@ from typing import Final, NamedTuple
 from skidway.audit.counts.marks import FileKey
 
 GRACE_MS: Final = 3_600_000
-"""An hour. A record of a closed file comes late by less than three minutes: the kernel tries to
-send the bytes of a socket without a process for 103 s, and a lagging replica holds a watermark back
-for 30 s. The rest is for clocks that are set, and for slow networks. Marks of one more hour cost
-little."""
+"""An hour. A record of a closed file comes late by less than three minutes: after a process has
+died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging replica may
+keep the high watermark low for 30 s. The remaining time allows for clocks that are set and for slow
+networks. To keep marks for one more hour costs little."""
 
 SETTLED_MS: Final = 600_000
-"""Ten minutes, three times as long as a record may come late."""
+"""Ten minutes: more than three times as long as a record may come late."""
 
 
 class Stage(IntEnum):
-    """How far a closed file has come. GONE stands only in files of the table."""
+    """The stage of a closed file. GONE is used only in the files of the table `closures`."""
 
     GONE = -1
     CLOSED = 0
@@ -57,7 +59,7 @@ class Stage(IntEnum):
 
 class Closed(NamedTuple):
     """A closed file. time_ms: when the agent closed it, by the agent's clock. heard_ms: when the
-    loader heard that, by the loader's clock."""
+    loader read the closure, by the loader's clock."""
 
     time_ms: int
     heard_ms: int
@@ -65,8 +67,9 @@ class Closed(NamedTuple):
 
 
 class Fence(NamedTuple):
-    """named: one past the highest offset that a seal ever named. end: the offset that loads must
-    reach; None if there is no fence, or it lacks this partition."""
+    """The fence in one partition. named: one past the highest offset in any seal so far. end: the
+    offset that loads must reach; None if there is no fence, or if it does not include this
+    partition."""
 
     named: int = 0
     end: int | None = None
@@ -74,9 +77,9 @@ class Fence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a load has heard of an agent's newest seal for the topic. time_ms: when the agent made
-    it. offsets: partition -> the last acknowledged offset. follows: of the closures that were heard
-    in the same run, those that came before the seal in the same log."""
+    """What a load has read about an agent's newest seal for the topic. time_ms: when the agent made
+    the seal. offsets: for each partition, the last acknowledged offset. follows: the files whose
+    closures were read in the same run, and came before the seal in the same log."""
 
     time_ms: int
     offsets: Mapping[int, int]
@@ -96,12 +99,13 @@ class Closures:
         return any(each.end is not None for each in self.fence.values())
 
     def close(self, closed: Mapping[FileKey, int], now_ms: int) -> None:
-        """Notes closures that were heard just now, each with the agent's time."""
+        """Notes closures that the loader has just read. closed: the time of each closure, by the
+        agent's clock."""
         for key, time_ms in closed.items():
             self.files.setdefault(key, Closed(time_ms, now_ms))
 
     def name(self, offsets: Mapping[int, int]) -> None:
-        """Notes, by partition, the highest offset that a seal names."""
+        """Notes, by partition, the highest offset in a seal."""
         for partition, offset in offsets.items():
             fence = self.fence.get(partition, Fence())
             self.fence[partition] = fence._replace(named=max(fence.named, offset + 1))
@@ -112,8 +116,8 @@ class Closures:
         fresh: Collection[FileKey],
         marks: Mapping[int, Mapping[FileKey, int]],
     ) -> None:
-        """Moves on the files that a seal covers. seals: by agent. fresh: the files whose closure
-        was heard in this run."""
+        """Changes files to the stage SEALED if a seal of their agent allows it. seals: by agent.
+        fresh: the files whose closure was read in this run."""
         for key, closed in self.files.items():
             heard = seals.get(key[0])
             if closed.stage is not Stage.CLOSED or heard is None:
@@ -126,7 +130,7 @@ class Closures:
                 self.files[key] = closed._replace(stage=Stage.SEALED)
 
     def settled(self, now_ms: int) -> list[FileKey]:
-        """The sealed files that wait for a new fence; none while there is a fence."""
+        """The sealed files for which a new fence may be made; none while there is a fence."""
         if self.is_fenced:
             return []
         return [
@@ -136,8 +140,9 @@ class Closures:
         ]
 
     def make_fence(self, files: Iterable[FileKey], watermarks: Mapping[int, int]) -> None:
-        """Makes a fence for files that are settled. watermarks: of every partition that the loader
-        knows, asked after that. A partition that only a seal names belongs to the fence, too."""
+        """Makes a fence for files that `settled` has returned. watermarks: the high watermarks of
+        all partitions that the loader knows; the caller asks for them after `settled`. The fence
+        also includes partitions that only a seal mentions."""
         for partition in {*watermarks, *self.fence}:
             named = self.fence.get(partition, Fence()).named
             self.fence[partition] = Fence(named, max(watermarks.get(partition, 0), named))
@@ -145,8 +150,8 @@ class Closures:
             self.files[key] = self.files[key]._replace(stage=Stage.FENCED)
 
     def passed(self, ends: Mapping[int, int]) -> list[FileKey]:
-        """Takes down the fence if all partitions are loaded up to it. Returns the files that waited
-        for it; they are closures no more. ends: by partition, the offset before which everything is
+        """If all partitions are loaded up to the fence, removes the fence, and removes and returns
+        the files that waited for it. ends: by partition, the offset before which everything is
         loaded."""
         ahead = [p for p, each in self.fence.items() if each.end and ends.get(p, 0) < each.end]
         if ahead or not self.is_fenced:

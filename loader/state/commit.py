@@ -1,5 +1,5 @@
-"""The commit of a load, step by step: this module decides what to do, `operations` does it on the
-store.
+"""The commit of a load, step by step. This module decides what to do, and `operations` does it on
+the store.
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
 receives the store's answer. `operations.run` does the operations on a real store. tests/model runs
@@ -16,18 +16,19 @@ loses answers of the store.
 
 `begin` need not look at every manifest. A loader begins load n + 1 only after it has finished all
 moves up to load n. A staging directory is deleted only after the last move of its load. So only the
-newest load, and loads with a staging directory, can have unfinished moves. If somebody
-deletes a file of an older load, that is not an unfinished move; a recount names that file
-(audit/recount/recount.py). If `begin` looked at every file of every load, each start would cost
-more than the one before.
+newest load, and loads with a staging directory, can have unfinished moves. If somebody deletes a
+file of an older load, `begin` does not notice it, but a recount lists the file
+(audit/recount/recount.py). If `begin` looked at every file of every load, each start would take
+longer than the start before.
 
-Old manifests are deleted after a checkpoint (folding.py). All moves of their loads are finished. A
-loader that was stopped for so long that a checkpoint covers its load number has lost that number,
-even if the store lets it create the manifest (chain.py).
+Old manifests are deleted after a checkpoint (folding.py), when all moves of their loads are
+finished. A loader may be stopped for so long that a checkpoint has replaced the manifest with its
+load number. This loader has lost the race for the number, even if the store lets it create the
+manifest (chain.py).
 
 For each move, the loader looks first at the source, then at the target. If another loader moves the
-file between the two looks, this loader still finds the file at the target. In the opposite order it
-could miss the file at both places.
+file in between, this loader still finds the file at the target. If it looked first at the target,
+it could miss the file at both places.
 
 The load's number is part of the name of every file of rows, so no path is used twice. A file that a
 load has removed never comes back, and any loader may delete it again at any time. In each
@@ -35,13 +36,14 @@ directory, a load first deletes the files that it removes, and then moves its ow
 So a reader that lists directories never sees a row twice, but between the two steps this reader
 misses rows.
 
-The file `_SUCCESS`, which marks an hour as complete, has the same path each time. A load that
-changes rows of the hour deletes it first. A loader that was stopped for long in the middle of
-`finish` may delete the file that a later load has put there; later runs notice that, and mark the
-hour again, if the hour is one of the last week. It cannot put an old file there, because the move
-has one source, which is gone then.
+The file `_SUCCESS`, which marks an hour as complete, always has the same path. A load that changes
+rows of the hour first deletes this file. A loader that was stopped for long in the middle of
+`finish` may delete the `_SUCCESS` of a later load. If the hour is one of the last week, later runs
+notice that `_SUCCESS` is missing, and mark the hour again. The stopped loader cannot put an old
+`_SUCCESS` into place, because the staged file is gone by then.
 
-`load reload` replaces files that are gone or damaged. So its `begin` does not stop at such a file.
+`load reload` replaces files that are gone or damaged. So if such a file is missing, `begin` raises
+no error for `load reload`.
 """
 
 from __future__ import annotations
@@ -70,12 +72,12 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""How often the loader looks at source and target of one move. It looks again only if another
-loader acted in between."""
+"""How often, at most, the loader looks at source and target of one move. It looks again only if
+another loader has changed one of them in between."""
 
 
 GivenUp = Callable[[str], bool]
-"""Says for the path of a committed file whether the file may be gone or damaged."""
+"""A function that says whether the committed file at a path may be gone or damaged."""
 
 
 def _nothing(_path: str) -> bool:
@@ -84,8 +86,8 @@ def _nothing(_path: str) -> bool:
 
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
-    before the first load. given_up: the committed files that may be gone or damaged, because the
-    load that begins is to replace them (`load reload`).
+    before the first load. given_up: says which committed files may be gone or damaged, because the
+    load that now begins will replace them (`load reload`).
 
     Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
     there are rows, or if a committed file is neither at its source nor at its target.
@@ -129,10 +131,11 @@ def _first(topic: str) -> Steps[Manifest | None]:
 
 
 def commit(manifest: Manifest) -> Steps[bool]:
-    """Commits a load whose files are staged. Returns False if another loader took the number.
+    """Commits a load whose files are staged. Returns False if another loader has already committed
+    this load number.
 
-    Raises StateRefused if the length of a staged file is not the length that its task wrote. Then
-    no file is visible yet.
+    If the length of a staged file is not the length that its task wrote, raises StateRefused, and
+    no file becomes visible.
     """
     wrong = yield from _wrong_length(manifest)
     lost = bool(wrong) and (yield from taken(manifest.topic, manifest.number))
@@ -141,7 +144,7 @@ def commit(manifest: Manifest) -> Steps[bool]:
     yield Sync((manifest.staging,))
     mine = not lost and (yield from _create(manifest))
     if mine and (yield from chain.oldest_kept(manifest.topic)) > manifest.number:
-        mine = False  # the number was taken, and its manifest deleted, long ago
+        mine = False  # another load had this number long ago, and its manifest was deleted
     if mine:
         yield from finish(manifest)
     yield Delete(manifest.staging)
@@ -155,7 +158,7 @@ def taken(topic: str, load: int) -> Steps[bool]:
 
 
 def is_lost(manifest: Manifest) -> Steps[bool]:
-    """Whether another loader took the number of this manifest."""
+    """Whether another loader has committed the load number of this manifest."""
     winner = yield from _winner(manifest)
     if winner is not None and winner != manifest.uuid:
         return True
@@ -165,23 +168,24 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
 def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
     """Finishes every move of a committed load. Any loader may do this, at any time.
 
-    The file with the columns comes before the rows, so that no reader of the directory meets a
-    column that the file does not have. A file that marks an hour as complete is deleted before the
-    first row of the hour moves, and comes back after the last one. If the source of such a file is
-    gone, another loader has moved it.
+    The file that lists the columns is put into place before the rows, so that no reader of the
+    directory finds a column that is not listed. The `_SUCCESS` of an hour is deleted before the
+    first file of the hour moves, and a new one is put into place after the last file. If the staged
+    `_SUCCESS` is gone, another loader has already moved it.
     """
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)
     removed, waiting = _by_folder(manifest.removed), moves(manifest)
     changed = {os.path.dirname(path): path for path in (yield from _unmarked(manifest))}
     targets = {os.path.dirname(move.target) for move in waiting}
-    # first those that get no file: after the last move, no removed file may be left anywhere
+    # Directories that get no new file come first, because all removed files must be deleted before
+    # the last move.
     for folder in sorted({*removed, *changed}, key=lambda each: (each in targets, each)):
         if folder in changed:
             yield Delete(changed[folder])
         for path in removed.get(folder, ()):
             yield Delete(path)
-        yield Sync((folder,))  # after a power failure, no deleted file may lie beside new ones
+        yield Sync((folder,))  # so that a power failure cannot bring deleted files back
         for move in waiting:
             if os.path.dirname(move.target) == folder:
                 yield from _finish_move(manifest, move, given_up)
@@ -258,10 +262,10 @@ def _finish_move(manifest: Manifest, move: Move, given_up: GivenUp) -> Steps[Non
 
 
 def _unmarked(manifest: Manifest) -> Steps[list[str]]:
-    """The files that mark hours as complete, and that must be deleted first.
+    """The `_SUCCESS` files that must be deleted before files move.
 
-    If the last move of an hour is done, all that this load does in the hour's directory is done.
-    Then a file that marks the hour belongs to a later load, or to this one, and stays.
+    If the last move of an hour is done, this load has finished all its work in the hour's
+    directory. Then the hour's `_SUCCESS` was put there by a later load or by this load, and stays.
     """
     marked = {each.path: each.staged for each in manifest.success}
     rows = [each for each in manifest.files if each.kind == ROWS and layout.hour_of(each.path)]
@@ -282,7 +286,8 @@ def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _is_removed(manifest: Manifest, path: str) -> Steps[bool]:
-    """Whether a later load has removed a file of this load, or has folded the load."""
+    """Whether a later load has removed a file of this load, or has replaced this load's manifest by
+    a checkpoint."""
     newest = yield from chain.newest_manifest(manifest.topic)
     if newest is None or newest.number <= manifest.number:
         return False

@@ -1,4 +1,4 @@
-"""Looks whether a committed file of rows is there, as far as that costs little."""
+"""Checks whether a committed file of rows is there, without reading its rows."""
 
 from __future__ import annotations
 

@@ -1,12 +1,13 @@
 """Folding: a checkpoint takes the place of old manifests, which are then deleted.
 
-After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. The newest
-`keep` manifests stay, and some more: deletion ends at a checkpoint, so that the files of the output
-can be found for each load whose manifest is kept. A reload needs the tables (tables.py) as an old
-load left them; so the tables' files stay as long as a kept manifest names them.
+After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. At least the
+newest `keep` manifests stay. The loader looks for the newest checkpoint that is older than these,
+and deletes the manifests up to that checkpoint. So for each load whose manifest is kept, the files
+of the output can still be found. A reload needs the tables (tables.py) as an old load left them. So
+a file of a table stays as long as a kept manifest lists it.
 
-Everything here may be done twice, or by two loaders at once, or not at all: what is left undone is
-done after a later load.
+Folding may be done twice, or by two loaders at once. It may also fail: a later load then does the
+rest.
 """
 
 from __future__ import annotations
@@ -23,16 +24,17 @@ from skidway.loader.state.operations import Create, Created, Delete, Names, Step
 
 CHECKPOINT_EVERY: Final = 100
 DELETIONS_MAX: Final = 1000
-"""How many manifests one load deletes at most. An output that was made before there were
-checkpoints may have very many."""
+"""How many manifests one load deletes at most. An output from before there were checkpoints may
+have very many manifests."""
 
 
 def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bool]:
-    """Writes a checkpoint of the newest load, if one is due, and deletes what it makes unnecessary.
-    The newest load must have moved all its files. keep: how many manifests stay at least. Returns
-    whether it wrote a checkpoint.
+    """If a checkpoint is due, writes a checkpoint of the newest load, and deletes the files that
+    nobody needs after that. All files of the newest load must already be moved into place. keep:
+    how many manifests stay at least. Returns whether it wrote a checkpoint.
 
-    Raises Folded if other loaders have committed so many loads that the manifest is gone."""
+    Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
+    gone."""
     topic = newest.topic
     known = yield from checkpoint.checkpoints(topic)
     if known and newest.number - known[-1].load < every:
@@ -50,7 +52,7 @@ def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bo
 
 
 def _oldest(known: Iterable[Checkpoint], last: int) -> int:
-    """The first manifest to keep, if all manifests up to `last` may go."""
+    """The first manifest to keep, if all manifests up to `last` may be deleted."""
     found = [1]
     for each in known:
         found.append(each.oldest)
@@ -60,8 +62,8 @@ def _oldest(known: Iterable[Checkpoint], last: int) -> int:
 
 
 def _delete(topic: str) -> Steps[None]:
-    """Deletes the manifests, checkpoints and tables' files that nobody needs any more, as the
-    checkpoints that exist now say."""
+    """Deletes the manifests, checkpoints and tables' files that nobody needs any more according to
+    the existing checkpoints."""
     known = yield from checkpoint.checkpoints(topic)
     oldest = max((each.oldest for each in known), default=1)
     begin = max((each.load for each in known if each.load < oldest), default=0)
@@ -78,9 +80,9 @@ def _delete(topic: str) -> Steps[None]:
 
 
 def _delete_tables(kept: Manifest) -> Steps[None]:
-    """Deletes the tables' files that were written before the oldest kept manifest, and that it does
-    not name. No later manifest names them either: each names files of the one before it, and new
-    ones."""
+    """Deletes the tables' files that were written before the oldest kept manifest, and that this
+    manifest does not list. No later manifest lists them either, because each manifest lists only
+    files of the manifest before it and new files."""
     for table, paths in kept.side.items():
         folder = layout.tables(kept.topic, table)
         names: list[str] = yield Names(folder)

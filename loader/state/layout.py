@@ -3,13 +3,13 @@
 audit/recount/listing.py and faults.py also rely on the names of files of rows.
 
 <topic>/dt=2026-01-31/hour=07/part-<load>-<partition>-<first offset>.parquet     rows
-<topic>/dt=2026-01-31/hour=07/rows-<load>-<number>.parquet   rows of several such files, rewritten
+<topic>/dt=2026-01-31/hour=07/rows-<load>-<number>.parquet   the rows of rewritten files
 <topic>/dt=2026-01-31/hour=07/_SUCCESS               marks the hour as complete
 <topic>/_common_metadata                             the columns of the newest schema, without rows
 _skidway/<topic>/<load as 20 digits>.json                                        manifest
 _skidway/<topic>/checkpoints/<load>-<oldest>.jsonl   the files of the output after a load; manifests
                                                 below load `oldest` may be gone; 20 digits each
-_skidway/<topic>/staging/<load>-<uuid>/...                  files not moved into place yet
+_skidway/<topic>/staging/<load>-<uuid>/...                  files that are not in place yet
 _skidway/<topic>/<table>/<load as 20 digits>.parquet            tables' files (state/tables.py)
 _skidway/<topic>/buckets/<first hour>-<end hour>-<rows>-<touched>-<load as 20 digits>.parquet
 _skidway/<topic>/rejects/dt=.../hour=.../reject-<load>-<partition>-<first offset>.parquet
@@ -26,7 +26,8 @@ from typing import Final
 
 STATE: Final = "_skidway"
 RUNS: Final = f"{STATE}/_runs"
-"""Directory of the notes about runs. No topic is loaded whose name begins with `_`."""
+"""Directory of the notes about runs. It is no topic's directory, because topics whose names begin
+with `_` are not loaded."""
 
 MANIFEST_DIGITS: Final = 20
 HOUR_MS: Final = 3_600_000
@@ -55,7 +56,7 @@ class LoadId:
 
 
 def state(topic: str) -> str:
-    """Directory that holds a topic's manifests and everything that belongs to the manifests."""
+    """Directory of a topic's manifests, and of all files that belong to the manifests."""
     return f"{STATE}/{topic}"
 
 
@@ -126,8 +127,8 @@ def hour_text(hour: int) -> str:
 
 
 def success(topic: str, hour: str) -> str:
-    """Path of the file that marks an hour, such as `2026-01-31T07`, as complete. Hadoop's jobs look
-    for this name."""
+    """Path of the file `_SUCCESS` that marks an hour, such as `2026-01-31T07`, as complete.
+    Hadoop's jobs look for this file name."""
     return f"{topic}/{hour_folder(hour_number(hour))}/_SUCCESS"
 
 
@@ -148,7 +149,8 @@ def rewritten(folder: str, load: int, number: int) -> str:
 
 def file_of(path: str) -> tuple[int, int | None] | None:
     """The load and the partition in the name of a file of rows or rejects; None for other names.
-    The partition is None if the file replaces others, whose records may be of several."""
+    The partition is None if the file replaces other files, because its records may come from
+    several partitions."""
     found = _FILE.search(path)
     if found is None:
         return None
@@ -184,8 +186,9 @@ def table_number(name: str) -> int | None:
 
 
 def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) -> str:
-    """Path of the file with a table's rows of a span of time. parts: first hour and end since the
-    epoch, rows, and the load that touched the rows last."""
+    """Path of the file with a table's rows of a span of time. parts: the first hour and the end of
+    the span, both in hours since the epoch; the number of rows; and the last load that counted a
+    bucket of the span."""
     name = "-".join(map(str, parts))
     return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
 
@@ -203,5 +206,6 @@ def waiting(topic: str, agent: int, file: int) -> str:
 
 def run_note(run: str) -> str:
     """Path of the note about a run, whose id is a uuid in hex digits. The note is JSON, but has
-    another suffix than manifests, so that nobody who lists `*/*.json` takes it for one."""
+    another suffix than manifests, so that nobody who lists `*/*.json` takes the note for a
+    manifest."""
     return f"{RUNS}/{run}.note"

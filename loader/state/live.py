@@ -1,4 +1,4 @@
-"""The files of an output: those that a manifest adds and no later manifest removes."""
+"""The files of an output: the files that a manifest adds and that no later manifest removes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from skidway.loader.state.manifest import REJECTS, ROWS, Manifest
 from skidway.loader.state.operations import Steps
 
 KINDS = (ROWS, REJECTS)
-"""The files that a checkpoint names. The tables' files are named by each manifest."""
+"""The kinds of files that a checkpoint lists. The tables' files are not among them, because each
+manifest lists them."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
@@ -34,7 +35,7 @@ def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[st
 
 
 def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
-    """Changes the files to what they are after one more load."""
+    """Applies the changes of one more load to the files."""
     for path in manifest.removed:
         found.pop(path, None)
     for file in manifest.files:
@@ -45,9 +46,9 @@ def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
 def _base(
     newest: Manifest, known: Sequence[Checkpoint], oldest: int
 ) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
-    """The files of the newest checkpoint that can be used, None if it is gone; and the first load
-    after it. If a checkpoint is damaged, an older one or the first manifest serves as well, as long
-    as all manifests after it are kept."""
+    """The files of the newest usable checkpoint (None if the checkpoint is gone), and the number of
+    the first load after it. If a checkpoint is damaged, an older checkpoint can be used if all
+    manifests after that are kept. If all manifests are kept, no checkpoint is needed."""
     damaged: StateRefused | None = None
     for each in reversed(known):
         if each.load <= newest.number and (damaged is None or each.load + 1 >= oldest):
@@ -61,7 +62,7 @@ def _base(
 
 
 def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
-    """None if the checkpoint was deleted before it was read."""
+    """The files after the newest load; None if the checkpoint was deleted before it was read."""
     known = yield from checkpoint.checkpoints(newest.topic)
     oldest = max((each.oldest for each in known), default=1)
     found, begin = yield from _base(newest, known, oldest)

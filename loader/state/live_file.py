@@ -1,4 +1,4 @@
-"""A file of an output, and what the manifest that added it says about it."""
+"""A file of an output, with facts from the manifest that added the file."""
 
 from __future__ import annotations
 

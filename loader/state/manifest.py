@@ -29,34 +29,37 @@
     }
 
 - `partitions` lists every partition of the topic. This load took the offsets [`first`, `end`); the
-  next load begins at `end`. If the load took nothing, `first` and `end` are the same. `below`
-  identifies the last batch before `end`; the next load first compares it with the log. So the
-  newest manifest alone has the position of every partition.
+  next load begins at `end`. If the load took nothing of a partition, `first` and `end` are the
+  same. `below` identifies the last batch before `end`; the next load first compares this batch with
+  the log. So the newest manifest alone is enough to know the position of every partition.
 - `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.
-- `schema` is the schema of the rows that this load adds; a file that follows another schema has its
-  `schema_id`. `schemas` are those that the files of the output follow after this load.
-- `removed` names files of earlier loads. The files of this load have the same records, and replace
-  the removed files (loader/rewriting, loader/reloading). Such a load takes no offsets. The output
-  consists of the files that a manifest adds and no later manifest removes (loader/state/live.py).
-- `columns` names the file that has the columns of the rows, and no rows. `columns` is null if the
-  output has the same file already.
-- `success` names the files that mark hours as complete (loader/complete_hours). `reopened` names
-  those that this load deletes although it changes no row of their hours. Where a load does change
-  rows of an hour, it deletes the hour's file anyway, before it moves a row. `unmarked` lists the
-  hours that have rows, but no such file, after this load; at most the newest UNMARKED_MAX hours.
-- `side` lists the files of each table after this load, oldest first: a snapshot of the table, and
-  the changes that later loads made. If several rows have the same key, the last row is valid
-  (loader/state/tables.py). The files of `buckets` have a span of time each
+- `schema` is the schema of the rows that this load adds. If a file follows another schema, its
+  entry in `files` has a `schema_id`. `schemas` are the schemas that the files of the output follow
+  after this load.
+- `removed` lists files of earlier loads. The files of this load have the same records, and replace
+  the removed files (loader/rewriting, loader/reloading). A load that removes files takes no
+  offsets. The output consists of the files that a manifest adds and no later manifest removes
+  (loader/state/live.py).
+- `columns` is the file that has the columns of the rows, but no rows. `columns` is null if the
+  output already has the same file.
+- `success` lists the files `_SUCCESS` that this load adds to mark hours as complete
+  (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
+  changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
+  `_SUCCESS` anyway, before it moves the first file. `unmarked` lists the hours that have rows, but
+  no `_SUCCESS`, after this load; at most the newest UNMARKED_MAX hours.
+- `side` lists the files of each table after this load, oldest first. The first file is a snapshot
+  of the table, and the others are the changes that later loads made. If several rows have the same
+  key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
   (loader/state/bucket_spans.py).
 - `audit` has what this load adds to the audit's counts: the deltas of the tier HDFS, with the keys
   (HDFS, producer, epoch, number). The loader publishes these deltas after the commit, and can
   publish them again from the manifest at any time. The first load of an output takes an epoch
   higher than every epoch that its producer has published (loader/audit_topic/feed.py); later loads
   keep that epoch.
-- `seconds`: how long the load took, without the start of Spark and the commit; null if the load was
-  made by an early build.
+- `seconds`: how long the load took, without the start of Spark and without the commit; null in
+  manifests of early versions.
 
 In the file, each field is on a line of its own, however long. With 5,000 agents and loads each
 minute, a manifest has 10,000 counts.
@@ -87,7 +90,8 @@ CLOSURES, FENCE, FORGOTTEN = "closures", "fence", "forgotten"
 class DataFile:
     """A file that a load adds: where it was written, where it will be moved, what it contains.
 
-    schema_id: the schema that its columns follow, if that is not the schema of the manifest.
+    schema_id: the id of the schema that its columns follow; None if this is the schema of the
+    manifest.
     """
 
     kind: str
@@ -102,8 +106,8 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that are missing, and the reason given by whoever named them as a
-    gap."""
+    """Offsets [first, end) that are missing in the log, and the reason. The mirror or the operator
+    that listed the gap gave the reason."""
 
     first: int
     end: int
@@ -124,7 +128,7 @@ class BatchMark:
 class PartitionRange:
     """Offsets [first, end) of one partition, and the gaps inside.
 
-    ahead: named gaps that end after `end`; the next load needs them. below: the last batch before
+    ahead: listed gaps that end after `end`; the next load needs them. below: the last batch before
     `end`.
     """
 
@@ -217,8 +221,8 @@ class Manifest:
 
     @staticmethod
     def from_json(data: bytes, where: str) -> Manifest:
-        """Reads a manifest. Raises StateRefused, naming `where`, if the data is no manifest or has
-        another format."""
+        """Reads a manifest. where: the manifest's path, for errors. Raises StateRefused if the data
+        is no manifest or has another format."""
         try:
             content = json.loads(data)
             if content.pop("format") != FORMAT:
@@ -229,7 +233,8 @@ class Manifest:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name. `asdict` would copy the counts of all agents, too."""
+    """The fields of a dataclass by name. `asdict` is not used, because it would copy the counts of
+    all agents."""
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 

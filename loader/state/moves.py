@@ -1,4 +1,4 @@
-"""The moves of committed files from staging into place, and what to do about one of them. Pure."""
+"""The moves of committed files from staging into place, and the next step of one move. Pure."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def moves(manifest: Manifest) -> list[Move]:
 
 
 def settle(move: Move, source: int | None, target: int | None) -> Settle:
-    """What to do about a move, given the lengths of source and target (None: no such file)."""
+    """What to do about a move. source, target: the lengths of the two files; None if there is no
+    such file."""
     if source is None and target is None:
         return Settle.BOTH_GONE
     if source is None:

@@ -1,5 +1,5 @@
 """Operations on a store, as values, and the functions that execute them. Because operations are
-values, the code that decides what to do needs no store: it is a generator (`Steps`) that yields
+values, the code that decides what to do needs no store. It is a generator (`Steps`) that yields
 operations and receives the store's answers."""
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Names:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """Moves a file unless the target exists; the answer is True if the file was moved."""
+    """Moves a file, but never over an existing target. The answer is True if the file was moved."""
 
     source: str
     target: str
@@ -45,7 +45,8 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Moves a file over the target; the answer is False if there is no source, else True."""
+    """Moves a file, also over an existing target. The answer is False if there is no source;
+    otherwise True."""
 
     source: str
     target: str
@@ -67,7 +68,7 @@ class Sync:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Creates a file only if absent; the answer is a `Created`."""
+    """Creates a file if it does not exist. The answer is a `Created`."""
 
     path: str
     data: bytes
@@ -87,7 +88,8 @@ Steps = Generator[Operation, Any, T]
 
 
 def run(steps: Steps[T], store: Store) -> T:
-    """Performs the operations that the steps yield, on a real store; returns the steps' result."""
+    """Performs on a real store the operations that the steps yield. Returns the result of the
+    steps."""
     answer: Any = None
     while True:
         try:

@@ -40,8 +40,8 @@ def write_table(
 def new_file(
     store: Store, schema: pa.Schema, staged: str, compression: str
 ) -> Iterator[ParquetFileWriter]:
-    """A new Parquet file. The block writes the file and closes it; if the block raises an error,
-    the file is abandoned."""
+    """A new Parquet file, for a `with` block. The block must write and close the file. If the block
+    raises an error, the file is abandoned."""
     file = store.create(staged)
     try:
         yield ParquetFileWriter(file, schema, staged, compression)

@@ -1,9 +1,9 @@
 """Identifies a process, so that another process can find out whether it still runs.
 
-A process number means something only in one PID namespace, between two starts of the machine. So a
-process is named with the machine's boot id and its PID namespace, and with the time of its start,
-because the kernel gives a number to another process later. A process of another machine or of
-another container cannot be looked at from here.
+A PID has a meaning only in one PID namespace, and only until the machine starts again. So a process
+is identified by its PID, the machine's boot id and the PID namespace. Its time of start is needed,
+too, because the kernel may give the PID to another process later. For a process of another machine
+or another container, this module cannot find out whether it still runs.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _ENDED: Final = ("Z", "X", "x")
 
 @dataclass(frozen=True, slots=True)
 class Process:
-    """A process. boot: the machine's boot id. space: the PID namespace. Both are empty where the
-    kernel does not tell. started: when the process began, in clock ticks since the boot."""
+    """A process. boot: the machine's boot id. space: the PID namespace. Both are empty if the
+    kernel does not reveal them. started: when the process began, in clock ticks since the boot."""
 
     host: str
     pid: int
@@ -40,7 +40,7 @@ class Process:
         )
 
     def is_alive(self) -> bool | None:
-        """Whether the process runs now; None if that cannot be seen from here."""
+        """Whether the process runs now; None if it belongs to another machine or container."""
         if not self.boot or (self.boot, self.space) != (_boot(), _space()):
             return None
         try:
@@ -71,7 +71,7 @@ def _space() -> str:
 
 
 def _state_and_start(pid: int) -> tuple[str, int] | None:
-    """The state and the start of a process; None if the kernel hides them."""
+    """The state and the time of start of a process; None if the kernel hides them."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:

@@ -7,13 +7,14 @@
      "process": {"host": "loader1", "pid": 4711, "boot": "...", "space": "...", "started": ticks},
      "work": {"topic": "dc1.hdfs-logs", "step": "load", ...}}
 
-`_runs` is not the name of a topic's folder, because no topic is loaded whose name begins with `_`.
-A run writes its note at most every `WRITE_EVERY_S` seconds, and deletes it when it ends. `count`
-rises with each writing. `since` and `said` are times of the host of the run.
+`_runs` is never the folder of a topic, because topics whose names begin with `_` are not loaded. A
+run writes its note at most every `WRITE_EVERY_S` seconds, and deletes the note when the run ends.
+`count` rises with each writing. `since` is when the run began, and `said` is when it last wrote the
+note, both by the clock of the run's host.
 
-A run that was killed leaves its note; a later run deletes it (`sweep`). A note may be deleted at
-any time, because a run that still works writes its note again. So it does no harm if `sweep` is
-wrong about a run of another host, whose clock it cannot know.
+A run that was killed leaves its note behind, and a later run deletes the note (`sweep`). A note may
+be deleted at any time, because a run that still works writes its note again. So no harm is done if
+`sweep` wrongly takes a run of another host, whose clock may differ, for dead.
 
 No load depends on a note. If a note cannot be written or deleted, the run logs a warning and goes
 on.
@@ -39,14 +40,15 @@ from skidway.loader.store import PARTIAL_SUFFIX, Store
 FORMAT: Final = 1
 WRITE_EVERY_S: Final = 10.0
 FORGOTTEN_MS: Final = 600_000
-"""After this time without a word, a run of another host is taken for dead, and its note deleted."""
+"""If a run of another host has not written its note for this time, it is taken for dead, and the
+note is deleted."""
 
 _log = log.get(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class RunNote:
-    """What a run last said. The docstring of this module explains every field."""
+    """What a run last wrote about itself. The docstring of this module explains every field."""
 
     id: str
     program: str
@@ -74,7 +76,7 @@ class RunNote:
 
 
 class OwnNote:
-    """The note of this run, for a with block. Its owner is the run."""
+    """The note of this run, for a `with` block around the run."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -91,7 +93,8 @@ class OwnNote:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Deletes the note, and after a good run the notes of dead runs."""
+        """Deletes this run's note. If the run raised no error, also deletes the notes of dead
+        runs."""
         try:
             if self._count:
                 self._store.delete(layout.run_note(self._id))
@@ -101,7 +104,7 @@ class OwnNote:
             _log.warning("run_note_left", reason=str(failure))
 
     def say(self, work: Mapping[str, Any]) -> None:
-        """Writes the note, unless it was written a short time ago."""
+        """Writes the note, except if it was written less than `WRITE_EVERY_S` seconds ago."""
         now_s = self._clock.monotonic()
         if self._count and now_s < self._next_s:
             return
@@ -133,8 +136,8 @@ def read_notes(store: Store) -> list[RunNote]:
 
 
 def sweep(store: Store, now_ms: int) -> None:
-    """Deletes the notes of dead runs, and files that no living run will finish. Raises
-    StoreFailed and StoreUnreachable."""
+    """Deletes the notes of dead runs, and unfinished note files of dead runs. Raises StoreFailed
+    and StoreUnreachable."""
     names = store.names(layout.RUNS)
     living = {
         name

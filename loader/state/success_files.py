@@ -1,7 +1,8 @@
-"""The files that mark hours as complete (`_SUCCESS`), as far as a load must know them.
+"""What a load does with the files `_SUCCESS`, which mark hours as complete.
 
 A load that rewrites the files of an hour changes no row, so the hour stays complete. The load
-deletes the hour's file before it moves the first file, and puts the same file back at the end.
+deletes the hour's `_SUCCESS` before it moves the first file, and at the end puts a `_SUCCESS` with
+the same content into place.
 """
 
 from __future__ import annotations
@@ -16,12 +17,13 @@ from skidway.loader.state.operations import Read, Steps
 from skidway.loader.store import Store
 
 AHEAD_HOURS: Final = 2
-"""Agents send no event time more than an hour ahead."""
+"""How many hours an event time may be ahead of the loader's clock. Agents send no event time that
+is more than an hour ahead of their own clocks."""
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
-    """The content of the files that mark these hours, by hour. Hours without such a file are left
-    out."""
+    """By hour, the content of the `_SUCCESS` files of these hours. Hours without a `_SUCCESS` are
+    left out."""
     found = {}
     for hour in sorted(set(hours)):
         data: bytes | None = yield Read(layout.success(topic, hour))
@@ -31,7 +33,7 @@ def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
 
 
 def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Replacement, ...]:
-    """Stages files that mark hours. contents: by hour."""
+    """Stages the `_SUCCESS` files of hours. contents: the content of each file, by hour."""
     files = []
     for hour, content in sorted(contents.items()):
         file = Replacement(layout.success(load.topic, hour), f"{load.staging}/success-{hour}")
@@ -45,9 +47,10 @@ def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Re
 def unmarked(
     before: Iterable[str], hours: Iterable[str], now_ms: int, now_marked: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """The hours that have rows but no file after a load: those before it, and the hours that the
-    load changes, except those that it marks. At most the newest UNMARKED_MAX hours. Hours far ahead
-    of the time of the load are left out, because wrong event times must not push out others."""
+    """The hours that have rows, but no `_SUCCESS`, after a load: `before` (these hours before the
+    load) and `hours` (the hours that the load changes), without `now_marked` (the hours that the
+    load marks). Hours more than AHEAD_HOURS after the load's time are left out. Otherwise, wrong
+    event times could push other hours out of the newest UNMARKED_MAX hours."""
     last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
     found = {*before, *hours} - set(now_marked)
     return tuple(sorted(hour for hour in found if hour <= last)[-UNMARKED_MAX:])

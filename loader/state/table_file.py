@@ -17,7 +17,7 @@ from skidway.loader.store import Store
 
 
 class TableStaging:
-    """Stages the tables' files of one load. files: those that were staged."""
+    """Stages the tables' files of one load. files: the files that were staged so far."""
 
     def __init__(self, store: Store, load: LoadId) -> None:
         self._store = store

@@ -1,22 +1,22 @@
-"""Tables: state that grows with the number of files and of buckets (the audit's intervals of event
-time), so it is not inside the manifest.
+"""Tables: the state that is too large for the manifest, because it grows with the number of files
+and of buckets (the audit's intervals of event time).
 
     marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names      agent, file -> host, path, from announcements
-    closures   agent, file -> files that were closed, until their marks and names are dropped
-    fence      partition -> the offsets for which closed files wait (state/closures.py)
+    closures   agent, file -> stage of a closed file, until its marks and name are dropped
+    fence      partition -> the offset up to which closed files wait (state/closures.py)
     buckets    agent, bucket -> number of this output's last audit delta that counted the bucket
-    forgotten  the hours whose buckets were dropped (both: state/bucket_spans.py)
+    forgotten  the hours whose buckets were dropped (`buckets`, `forgotten`: state/bucket_spans.py)
 
 For the first three tables, each load writes its changes as a Parquet file. The load's manifest
-names that file under `side`, after the files of earlier loads. If several rows have the same key,
-the last row is valid; a row without an end, path or stage says that the key is gone. When a table
-has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. The table `fence` has
-one row for each partition and is always written whole. All rows belong to one source topic, whose
-ids are in the manifest.
+lists this file in the field `side`, after the files of earlier loads. If several rows have the same
+key, the last row is valid. A last row without an end, path or stage means that the key was dropped.
+When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. The
+table `fence` has one row for each partition and is always written whole. All rows belong to one
+source topic, whose ids are in the manifest.
 
-Marks and names stay until their file is closed and no repeat can come, so a load begins as fast
-after a year as after a day.
+Marks and names are dropped when their file is closed and no repeat can come any more. So after a
+year, a load begins as fast as after a day.
 """
 
 from __future__ import annotations
@@ -66,15 +66,15 @@ SCHEMAS: Final[dict[str, pa.Schema]] = {
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """What one load changes in the tables. A mark NO_MARK, a location None and the stage GONE drop
-    the key."""
+    """What one load changes in the tables. The mark NO_MARK, the location None or the stage GONE
+    means that the key is dropped."""
 
     marks: Mapping[int, Mapping[FileKey, int]]
     locations: Mapping[FileKey, Location | None]
     closed: Mapping[FileKey, Closed] = field(default_factory=dict)
 
     def then(self, later: Changes) -> Changes:
-        """These changes and later ones together."""
+        """These changes, followed by the changes in `later`."""
         partitions = {*self.marks, *later.marks}
         return Changes(
             {p: {**self.marks.get(p, {}), **later.marks.get(p, {})} for p in partitions},
@@ -85,7 +85,7 @@ class Changes:
 
 @dataclass(slots=True)
 class Tables:
-    """The contents of the tables' files together. Only the driver changes them, between loads."""
+    """The contents of the tables. Only the driver changes them, between loads."""
 
     marks: dict[int, dict[FileKey, int]] = field(default_factory=dict)
     locations: dict[FileKey, Location] = field(default_factory=dict)
@@ -135,9 +135,10 @@ def read_tables(store: Store, manifest: Manifest | None) -> Tables:
 def stage(
     staging: TableStaging, before: Mapping[str, Sequence[str]], tables: Tables, changes: Changes
 ) -> dict[str, tuple[str, ...]]:
-    """Stages the tables' files of a load. Returns the names for the manifest.
+    """Stages the tables' files of a load. Returns, for the manifest, the paths of each table's
+    files.
 
-    before: the files that the previous manifest names. `tables` must already have the changes,
+    before: the files that the previous manifest lists. `tables` must already have the changes,
     because the load may have to write a snapshot.
     """
     named = {}

@@ -1,11 +1,12 @@
-"""Notes that say since when a file's announcement has been missing. (Agents announce the host and
-path of each file that they send.) There is one small note file per (agent, file).
+"""Notes about files without announcement: each note says since when a file's announcement has been
+missing. (Agents announce the host and path of each file that they send.) There is one small note
+file per (agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first run that finds no announcement writes the note, and no later run changes it. A run removes
-the note when the announcement has come. A note only decides how long records wait, so it is not
-part of the commit.
+The first run that misses an announcement writes the note, and no later run changes the note. A run
+removes the note when the announcement has come. A note only decides how long records wait, so it is
+not part of the commit.
 """
 
 from __future__ import annotations
@@ -35,9 +36,9 @@ class WaitingNotes:
         )
 
     def begin(self, key: FileKey, now_ms: int) -> None:
-        """Notes that a file's announcement is missing from now on, unless the file already has a
-        note. A note of the future, which a wrong clock wrote, is replaced: nobody would wait so
-        long."""
+        """Writes a note that a file's announcement is missing from now on, if the file has no note
+        yet. If the file's note has a time in the future, because a clock was wrong, replaces the
+        note; otherwise the loader would wait too long."""
         path = layout.waiting(self._topic, *key)
         if self._since(key, now_ms) > now_ms:
             self._store.delete(path)

@@ -1,4 +1,5 @@
-"""A file tree with the few operations that a commit needs; `state/layout.py` names its files.
+"""A file tree with the few operations that a commit needs. `state/layout.py` has the names of its
+files.
 
     Store        the operations of every kind of store; the commit uses nothing else
     local        LocalStore, a directory of this machine (link(2), fsync)
@@ -6,9 +7,10 @@
     hdfs         HdfsStore, HDFS through hdfs-native (rename without overwrite)
 
 The loader and the audit's recount read a store in the same way, as an `Output` (audit/output
-describes paths and errors). `OutcomeUnclear` says that a change may or may not have happened: the
-caller must look again. `open_store` refuses every store except HDFS and local directories, because
-a commit is only safe where the store lets a name be created exactly once (docs/delivery.md, 5).
+describes paths and errors). `OutcomeUnclear` means that a change may or may not have happened, and
+that the caller must look again. `open_store` refuses every store except HDFS and local directories,
+because a commit is only safe where the store lets a name be created exactly once (docs/delivery.md,
+5).
 """
 
 from __future__ import annotations
@@ -20,7 +22,8 @@ from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
-"""Unfinished files have this suffix; the loader's readers and listings skip them."""
+"""Files that are still being written have this suffix; the loader's readers and listings skip
+them."""
 
 
 class OutcomeUnclear(SkidwayError):
@@ -44,13 +47,15 @@ class Store(Output, Protocol):
     """An output that can also be written to."""
 
     def create(self, path: str) -> StoreWriter:
-        """Creates a file and its directories; overwrites a leftover file of the same name."""
+        """Creates a file, and its directories. Overwrites a file of the same name that a failed
+        attempt has left."""
 
     def create_if_absent(self, path: str, data: bytes, scratch: str) -> bool:
-        """Creates `path` with `data`, whole and durable. Returns False if `path` already exists.
+        """Creates the file `path` with the content `data`, whole and durably. Returns False if
+        `path` already exists.
 
-        `scratch` is a directory of the caller for a temporary file. Raises OutcomeUnclear if the
-        answer was lost.
+        `scratch` is a directory in which this method may create a temporary file. Raises
+        OutcomeUnclear if the answer was lost.
         """
 
     def rename(self, source: str, target: str) -> bool:
@@ -66,11 +71,13 @@ class Store(Output, Protocol):
         """Removes a file or a whole directory. A missing path is no error."""
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Makes the names in these directories durable, if `rename` does not already do that."""
+        """Makes the names in these directories durable. Does nothing if the store's `rename`
+        already does that."""
 
 
 def open_store(url: str) -> Store:
-    """The store at `url`. Raises ConfigurationRefused for a scheme that cannot commit safely."""
+    """The store at `url`. Raises ConfigurationRefused if commits are not safe on stores with this
+    URL scheme."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "file":
         from skidway.loader.store.local import LocalStore

@@ -1,8 +1,8 @@
-"""HDFS as a store. The NameNode's rename without overwrite lets a name be created only once.
+"""HDFS as a store. The NameNode can rename without overwriting, so a name can be created only once.
 
 Files are made durable by hsync before they are closed (hdfs_writer.py). If a request gets no
-answer, its change may or may not have happened (`OutcomeUnclear`). audit.output.hdfs does the
-reading.
+answer, its change may or may not have happened (`OutcomeUnclear`). The code that reads is in
+audit.output.hdfs.
 """
 
 from __future__ import annotations

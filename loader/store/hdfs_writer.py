@@ -1,10 +1,11 @@
 """Writes one file to HDFS: in large pieces, synced on its DataNodes before it is closed.
 
-For ten minutes the NameNode takes a DataNode that has died for a living one, and chooses it for new
-blocks. The client (hdfs-native) asks for no other one: if the first DataNode of a block is dead, it
-raises an error at once, and if a later one is dead, its hsync never returns. So the writer waits
-for an hsync only for a while, and then begins the file again, with other DataNodes. It can do so as
-long as it has all bytes of the file; of a larger file it begins only the first piece again.
+When a DataNode has died, the NameNode does not know it for ten minutes, and still chooses it for
+new blocks. The client (hdfs-native) does not ask for another DataNode. If the first DataNode of a
+block is dead, the client raises an error at once; if another DataNode of the block is dead, its
+hsync never returns. So the writer waits for an hsync only for a while, and then begins the file
+again, with other DataNodes. It can do this as long as it still has all bytes of the file. For a
+larger file, it can do this only while it writes the first piece.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from skidway.audit.output import StoreUnreachable
 from skidway.audit.output.hdfs_failures import failures
 
 WRITE_BYTES: Final = 4 << 20
-"""A writer collects this many bytes for each write to the client. If it did not collect them, each
-Parquet page would be a call to Rust."""
+"""A writer collects this many bytes for each call of the client's `write`. Otherwise each Parquet
+page would be a call to Rust."""
 
 BEGINNINGS_MAX: Final = 10
 BEGINNING_S: Final = 120.0
-"""How often a writer begins a file, and for how long it does so."""
+"""For how long a writer begins a file again and again. `BEGINNINGS_MAX` says how often."""
 
 SYNC_S: Final = 3.0
 """How long the writer waits for the first hsync of a small file; each further attempt may take
@@ -38,7 +39,7 @@ LARGE_SYNC_S: Final = 60.0
 class HdfsWriter:
     """A new HDFS file.
 
-    create: makes the file, and overwrites what there is.
+    create: creates the file, and overwrites an existing one.
     """
 
     def __init__(self, path: str, create: Callable[[], FileWriter]) -> None:
@@ -84,8 +85,8 @@ class HdfsWriter:
         self._written = True
 
     def _repeat(self, work: Callable[[int], None]) -> None:
-        """Does the work, which writes the file from its beginning. As long as a DataNode does not
-        answer, makes the file again and repeats the work."""
+        """Calls `work`, which writes the file from its beginning. If a DataNode does not answer,
+        creates the file again and calls `work` again."""
         until = time.monotonic() + BEGINNING_S
         for attempt in range(BEGINNINGS_MAX):
             if attempt:
@@ -115,8 +116,9 @@ class HdfsWriter:
 
 
 def _do(call: Callable[[], object], within_s: float) -> None:
-    """Makes a call of the client in a thread. Raises TimeoutError if the call takes too long; the
-    thread then waits on, as long as the client does, and keeps no program from ending."""
+    """Makes a call of the client in a thread. If the call takes too long, raises TimeoutError. The
+    thread then still waits for the client, but it is a daemon thread, which does not keep the
+    program from ending."""
     errors: list[BaseException] = []
 
     def run() -> None:

@@ -1,4 +1,4 @@
-"""A local directory as a store; audit.output.local does the reading.
+"""A local directory as a store. The code that reads is in audit.output.local.
 
 link(2) fails if the target exists, so a name can be created only once. A move links the new name,
 syncs the target's directory and unlinks the old name. After a crash between the link and the
@@ -23,8 +23,8 @@ REMOVALS_MAX: Final = 10
 """Attempts to remove a directory; an attempt fails if another process makes a file in it."""
 
 MADE_KEPT_MAX: Final = 1_000
-"""How many of the directories that it made a store remembers. It may forget them: then it only
-looks again whether a directory exists."""
+"""How many directories a store remembers that it has created. If it has forgotten a directory, it
+only has to look again whether the directory exists."""
 
 
 class LocalStore(LocalOutput):
@@ -105,8 +105,8 @@ class LocalStore(LocalOutput):
                     fsync_directory(self._root / path)
 
     def _make(self, directory: Path) -> None:
-        """Makes a directory and its parents, and makes each name durable. Several tasks may make
-        the same directory at once."""
+        """Creates a directory and its parents, and makes each of their names durable. Several tasks
+        may make the same directory at once."""
         if directory in self._made and directory.is_dir():
             return
         missing = []

@@ -1,16 +1,16 @@
 """Advice on an incompatible schema: where it is incompatible, which levels of compatibility would
 allow it, and which edits make it compatible.
 
-- `draft`: a schema that is being edited, and names for the places in it
+- `draft`: a schema that is being edited, and readable names for the places in this schema
 - `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
   comes first. `edit`: one edit; `backward`, `forward`: the edits for each direction of
   compatibility; `pieces`: types and defaults from which edits are built
 - `repair`: tries edits until the checker accepts the result
 - `report`: `advise`, which puts the advice together for people
 
-Everything here is pure. Before a schema is suggested, the schema is parsed from its text, and
-`compatibility.check` must accept it. This check uses the same versions and the same level as the
-check of the author's own schema.
+Everything here is pure. Before a schema is suggested, it is parsed from its text, and
+`compatibility.check` must accept it, with the same earlier versions and the same level as the
+author's own schema.
 """
 
 from skidway.schemas.advice.repair import Suggestion

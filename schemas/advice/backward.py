@@ -1,4 +1,4 @@
-"""Edits that mend a new schema which cannot read what the old schema wrote."""
+"""Edits that mend a new schema that cannot read datums of the old schema."""
 
 from __future__ import annotations
 

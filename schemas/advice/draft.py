@@ -12,8 +12,7 @@ class PlaceMissing(LookupError):
 
 
 class Draft:
-    """Changes the types of `root` in place, so nobody else may use the schema that `root`
-    belongs to."""
+    """Changes the types of `root` in place, so no other code may use the same schema object."""
 
     def __init__(self, root: AvroType, known: Collection[str] = ()) -> None:
         self.root = root
@@ -64,8 +63,8 @@ class Draft:
 
 
 def place_name(root: AvroType, path: str) -> str:
-    """The path as people read it, for example `order.lines[].price`. Branches of unions and parts
-    of a type, such as its size, are left out."""
+    """The path in the form in which people read it, for example `order.lines[].price`. Branches of
+    unions and parts of a type, such as its size, are left out."""
     at, name = root, ""
     for step in _steps(path):
         if isinstance(at, Record) and step.isdigit() and int(step) < len(at.fields):

@@ -13,7 +13,8 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit: `words` say what it does, and `change` does it."""
+    """One edit: `words` is a sentence that says what the edit does, and `change` is the function
+    that does it."""
 
     words: str
     change: Callable[[Draft], None]

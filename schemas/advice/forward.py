@@ -14,8 +14,8 @@ from skidway.schemas.differences import type_name
 
 
 def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a removed field that the old schema still reads: keep the field. (A default for it in an
-    earlier version would help too, but an edit can only change the new schema.)"""
+    """For a removed field that the old schema still reads: keep the field. (A default in the old
+    schema would help, too, but an edit can only change the new schema.)"""
     lost = Draft(old).field_at(fault.path)
 
     def change(draft: Draft) -> None:

@@ -32,7 +32,7 @@ def union(types: Sequence[AvroType]) -> Union:
 
 
 def zeros(avro: AvroType) -> Iterator[Any]:
-    """The empty or zero defaults of a type; a record has none."""
+    """Defaults of a type that are empty or zero; for a record there are none."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from zeros(branch)

@@ -23,7 +23,8 @@ EDITS_MAX: Final = 50
 
 @dataclass(frozen=True, slots=True)
 class Suggestion:
-    """A compatible schema near the author's own. `edits`: what was changed, in sentences."""
+    """A compatible schema that is similar to the author's schema. `edits`: sentences that say what
+    was changed."""
 
     schema: str
     edits: tuple[str, ...]
@@ -35,8 +36,8 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """A schema near `new` that is compatible with `earlier` at that level; None if no such schema
-    was found."""
+    """A schema that is similar to `new`, and compatible with `earlier` at this level; None if no
+    such schema was found."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 

@@ -1,4 +1,4 @@
-"""Tells the author of a schema why the schema is not compatible: names the field, the version and
+"""Tells the author of a schema why the schema is not compatible, with the field, the version and
 the level."""
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ class Fault:
 class Advice:
     """Advice on an incompatible schema.
 
-    `version` is the newest version with which the schema is not compatible; `allowing` are the
-    levels that would accept the schema; `suggestion` has been checked, and is None if nothing was
-    found.
+    `version` is the newest version with which the schema is not compatible. `allowing` are the
+    levels that would accept the schema. `suggestion` is a similar schema that was checked and is
+    compatible; None if none was found.
     """
 
     level: Level

@@ -1,18 +1,18 @@
 """Avro schemas as values, and a strict parser for them.
 
-`parse` turns a JSON text into a tree of the types in `model`, or refuses it with one sentence that
-names the place of the mistake. The parser is stricter than the libraries that people use to write
-schemas, because the registry keeps for ever every schema that it accepts. So names and defaults
-(`defaults`) are checked, fields and symbols must be unique, and no two branches of a union may look
-the same to a reader. A schema that references other schemas is parsed with the `named_types` of
-those schemas.
+`parse` turns a JSON text into values of the types in `model`, or refuses the text with one sentence
+that gives the place of the mistake. The parser is stricter than the libraries that people use to
+write schemas, because the registry keeps for ever every schema that it accepts. So names and
+defaults (`defaults`) are checked, fields and symbols must be unique, and no two branches of a union
+may look the same to a reader. A schema that references other schemas is parsed with the
+`named_types` of those schemas.
 
-A named type that refers to itself gives a graph with a cycle, so `Record.fields` is filled after
-the record is made. `recursion` takes the cycles out for code that must reach an end. A schema has
-at most `NESTING_MAX` levels, so that no schema can exhaust the stack, and at most `CHARACTERS_MAX`
-characters. tests/conformance/avro compares our parser's verdicts, and the texts in which we write
-schemas, with those of Apache Avro's Java library. It also lists where our parser is stricter and
-why.
+If a named type refers to itself, the values form a graph with a cycle, so `Record.fields` is filled
+after the record is made. `recursion` removes the cycles, for code that must walk all types and come
+to an end. A schema has at most `NESTING_MAX` levels, so that no schema can exhaust the stack, and
+at most `CHARACTERS_MAX` characters. tests/conformance/avro compares our parser's verdicts, and the
+texts in which we write schemas, with those of Apache Avro's Java library. These tests also list
+where our parser is stricter, and why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

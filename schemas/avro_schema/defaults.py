@@ -1,11 +1,11 @@
-"""Checks that a JSON value is a default of a type, because a reader might meet an invalid default
-only years later.
+"""Checks that a JSON value is a valid default of a type. Without this check, an invalid default
+might be noticed only years later, when a reader needs it.
 
 Avro 1.12 specification, "Complex Types: Records": the defaults of bytes and fixed are texts of code
-points below 256. The default of a union may be of any branch, as in Avro Java 1.12 (until 1.11 the
-specification demanded the first branch). Unlike Avro Java, we refuse defaults that cannot be
-encoded: unknown enum symbols, fixed of another size, texts in the place of numbers, and, for bytes
-and fixed, characters above 255.
+points below 256. The default of a union may be a default of any branch, as in Avro Java 1.12.
+(Until version 1.11, the specification demanded the first branch.) Unlike Avro Java, we refuse
+defaults that cannot be encoded: unknown symbols of an enum, a fixed of the wrong size, a text in
+place of a number, and characters above 255 in bytes or fixed.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 class DefaultCheck:
     """Checks the defaults of one schema. `STEPS_MAX` limits all these checks together. The schema
-    must outlive this object.
+    must live longer than this object.
 
     Each value is checked against each type only once, because unions in unions would multiply the
     checks.

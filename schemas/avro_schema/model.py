@@ -12,16 +12,17 @@ from skidway.errors import SkidwayError
 
 PRIMITIVES: Final = ("null", "boolean", "int", "long", "float", "double", "bytes", "string")
 TYPES: Final = (*PRIMITIVES, "record", "enum", "fixed", "array", "map", "union")
-"""Names that have a meaning in Avro. If a schema gives one of these names to a type of its own, it
-refers to that type by the full name."""
+"""Names that have a meaning in Avro. If a schema declares a type with one of these names,
+references to that type must use the full name."""
 
 
 SHOWN_MAX: Final = 60
-"""An error sentence shows at most this many characters of a value."""
+"""An error message shows at most this many characters of a value."""
 
 
 class SchemaInvalid(SkidwayError):
-    """A text that is no Avro schema; the sentence names the place, as in `/fields/2/type`."""
+    """A text that is no Avro schema. The error message gives the place of the mistake, as in
+    `/fields/2/type`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +69,7 @@ class Record:
 
 @dataclass(slots=True, eq=False)
 class Enum:
-    """An enum; `default` is the symbol that a reader takes instead of an unknown symbol."""
+    """An enum. `default` is the symbol that a reader uses in place of an unknown symbol."""
 
     name: str
     symbols: tuple[str, ...]
@@ -118,7 +119,7 @@ class Union:
 
     @property
     def properties(self) -> Mapping[str, Any]:
-        """Always empty: a union cannot carry properties."""
+        """Always empty, because a union cannot have properties."""
         return {}
 
 
@@ -127,7 +128,7 @@ Named = Record | Enum | Fixed
 
 
 def fullname(name: str, namespace: str | None) -> str:
-    """`name` with `namespace` before it, unless `name` has a namespace of its own."""
+    """`name` with `namespace` before it; if `name` has a namespace of its own, only `name`."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
@@ -159,14 +160,14 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 
 def shown(value: Any) -> str:
-    """A JSON value as an error sentence shows it: at most `SHOWN_MAX` characters of it."""
+    """A JSON value in the form for error messages: at most `SHOWN_MAX` characters of it."""
     text = json.dumps(_pruned(value, 3, iter(range(SHOWN_MAX))))
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """The value with at most as many inner values as `left` has items, and with at most `levels`
-    levels of nesting, because `shown` would cut off the rest."""
+    """The beginning of the value: at most as many inner values as `left` has items, and at most
+    `levels` levels of nesting. `shown` would cut off the rest anyway."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

@@ -34,7 +34,7 @@ VALUE_NESTING_MAX: Final = 100
 schema walk through defaults and properties on a limited stack."""
 CHARACTERS_MAX: Final = 4_000_000
 """A schema has at most this many characters, which is enough for about ten thousand fields, each
-with its doc. A registry's limit on requests is lower."""
+with its doc. The registry accepts only shorter schemas, because it limits the size of requests."""
 
 _BARE_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.]*")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -52,8 +52,8 @@ def parse(
 
     `known`: the types, by full name, of the schemas that the text references (`named_types` gives
     them). The text may use these types and must not declare them again. `check_defaults` is false
-    only for schemas that a registry already has, because their readers already live with invalid
-    defaults.
+    only for schemas that a registry already has: if their defaults are invalid, readers already
+    have to cope with them.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)
@@ -76,7 +76,7 @@ def _json(text: str) -> Any:
     if len(text) > CHARACTERS_MAX:
         raise SchemaInvalid(f"The schema has more than {CHARACTERS_MAX} characters.")
     if _BARE_NAME.fullmatch(text.strip()) and text.strip() != "null":
-        return text.strip()  # people write the name of a type without quotation marks
+        return text.strip()  # some people write the name of a type without quotation marks
     try:
         return json.loads(text, parse_constant=_refuse_constant)
     except ValueError as error:
@@ -92,7 +92,7 @@ def _refuse(path: str, what: str) -> NoReturn:
 
 
 class _Parser:
-    """Reads one schema; owns the names that the schema has declared so far."""
+    """Reads one schema, and remembers the names that the schema has declared so far."""
 
     def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
         self._names = dict(known)
@@ -118,8 +118,9 @@ class _Parser:
         return known
 
     def _outside(self, name: str) -> Named | None:
-        """Finds a type that has no namespace, for a reference from inside a namespace. As in Java,
-        such a reference finds a record only after the record's declaration has ended."""
+        """Finds a type without namespace that is referred to from inside a namespace. As in Avro's
+        Java library, such a reference finds a record only after the record's declaration has
+        ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
 
@@ -177,7 +178,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # before the fields are read: a field may refer to this record
+        self._names[name] = made  # set now: a field may refer to it
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True

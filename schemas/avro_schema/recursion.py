@@ -1,10 +1,11 @@
-"""Takes the circles out of a schema, for code that must walk the types to an end, such as the code
-that makes columns. A schema has a circle if a record contains itself, at any depth.
+"""Removes the circles from a schema, for code that must walk all its types and come to an end, such
+as the code that makes columns. A schema has a circle if a record contains itself, at any depth.
 
 A field *leads back* if its type contains, at any depth, the record that has the field. Such a field
-gets the type `Recursive`, a leaf that holds the field's whole type; all other types stay. Whether a
-field leads back depends only on its record, not on the place of this record in the schema. So a
-record has the same fields in every place, also when it is compared with another version of itself.
+gets the type `Recursive`. Code that walks the types does not go into a `Recursive`, which keeps the
+field's original type in `type`. All other types stay. Whether a field leads back depends only on
+its record, not on the place of this record in the schema. So a record has the same fields at every
+place of the schema, and can be compared with another version of itself.
 """
 
 from __future__ import annotations
@@ -66,8 +67,8 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """The name of a field that led back before `without_circles` made this schema, at any depth;
-    None if there were no circles."""
+    """The name of a field, at any depth, that led back before `without_circles` removed the
+    circles; None if there were no circles."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 

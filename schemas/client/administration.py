@@ -12,14 +12,15 @@ PAGE_SCHEMAS: Final = 200
 """A page has at most this many versions, so that a page of large schemas still fits into
 `ANSWER_BYTES_MAX`."""
 LOOKS_MAX: Final = 5
-"""A listing is tried at most this many times. A try fails if a version is deleted meanwhile."""
+"""A listing of all versions is tried at most this many times. A try fails if a version is deleted
+meanwhile."""
 
 
 class RegistryAdministration(RegistryClient):
     """`RegistryClient`, with the requests that change or move a whole registry.
 
-    No answer is cached. If a method gets None as the subject, it reads or changes the global
-    setting, which applies to all subjects without a setting of their own.
+    No answer is cached. If the subject is None, a method reads or changes the global setting, which
+    applies to all subjects without a setting of their own.
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
@@ -38,8 +39,8 @@ class RegistryAdministration(RegistryClient):
 
     def _pages(self, target: str) -> list[Registered] | None:
         """The versions of all pages. Each page must begin with the last version of the page before.
-        If it does not, an earlier version was deleted between the two requests, and we may have
-        missed a version; the result is then None."""
+        If it does not, an earlier version was deleted between the two requests, and the listing may
+        lack a version. The result is then None."""
         found: list[Registered] = []
         while True:
             offset = max(len(found) - 1, 0)
@@ -73,7 +74,7 @@ class RegistryAdministration(RegistryClient):
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that reference that version."""
+        """The ids of the schemas that reference this version of the subject."""
         target = f"{versions_of(subject)}/{version}/referencedby"
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
 
@@ -87,8 +88,8 @@ class RegistryAdministration(RegistryClient):
         )
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly. With `permanent`, deletes for ever a subject that was softly
-        deleted before. Returns the deleted versions."""
+        """Deletes a subject softly. With `permanent`, the subject must already be softly deleted,
+        and is deleted for ever. Returns the deleted versions."""
         target = f"/subjects/{quoted(subject)}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
 

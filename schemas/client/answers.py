@@ -41,7 +41,7 @@ class Registered:
 
 @dataclass(frozen=True, slots=True)
 class Compatibility:
-    """Whether a schema is compatible, and the reasons if not."""
+    """Whether a schema is compatible, and if it is not, the reasons."""
 
     ok: bool
     messages: list[str]
@@ -89,7 +89,8 @@ def references_of(answer: Any) -> tuple[Reference, ...]:
 
 
 def type_of(answer: Any) -> str:
-    """The schema's type; registries leave AVRO out. Raises the same errors as `registered`."""
+    """The schema's type, which is AVRO if the document has no type. Raises the same errors as
+    `registered`."""
     return str(answer.get("schemaType") or AVRO)
 
 

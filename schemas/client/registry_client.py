@@ -72,7 +72,7 @@ class RegistryClient:
         )
 
     def schema(self, schema_id: int) -> str:
-        """The schema of that id, as JSON text that declares every type that it names.
+        """The schema with this id, as a JSON text that itself declares every type that it uses.
 
         Raises `SchemaInvalid` if the schema is no Avro schema, or if it references a schema that
         cannot be read.
@@ -80,7 +80,8 @@ class RegistryClient:
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
     def latest(self, subject: str, *, inlined: bool = True) -> Registered:
-        """The newest version of the subject, with a text that declares every type that it names.
+        """The newest version of the subject, with a text that itself declares every type that it
+        uses.
 
         With `inlined=False`, the version is as it was registered, with its references. Raises the
         same errors as `schema`.
@@ -94,7 +95,8 @@ class RegistryClient:
         return replace(found, schema=text, references=())
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """That version of the subject. With `deleted`, the version may be softly deleted."""
+        """The version of the subject with this number. With `deleted`, the version may be softly
+        deleted."""
         target = f"{versions_of(subject)}/{version}{_deleted(deleted)}"
         return self._requests.json("GET", target, registered)
 
@@ -118,8 +120,8 @@ class RegistryClient:
         version: int | str | None = "latest",
         references: Sequence[Reference] = (),
     ) -> Compatibility:
-        """Whether `schema` is compatible with that version. With `version=None` the registry
-        compares with all versions that the subject's level demands.
+        """Whether `schema` is compatible with this version of the subject. With `version=None`, the
+        registry compares the schema with all versions that the subject's level demands.
 
         A subject without schemas accepts any schema.
         """
@@ -151,8 +153,8 @@ class RegistryClient:
         return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
-        """Asks only if the cache has no answer for the key; the cached answers never change. The
-        cache drops the least recently used answers."""
+        """Calls `ask` only if the cache has no answer for the key. The cache has only answers that
+        never change, and drops the least recently used ones."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -181,7 +183,7 @@ def versions_of(subject: str) -> str:
 
 
 def _check_type(type_: str) -> None:
-    if type_ != AVRO:  # a JSON Schema {"type": "string"} would pass for an Avro string
+    if type_ != AVRO:  # a JSON Schema {"type": "string"} is also a valid Avro schema
         raise SchemaInvalid(f"The schema's type is {type_}, not {AVRO}.")
 
 

@@ -10,16 +10,18 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.client.answers import Reference, Registered
 
 KEPT_MAX: Final = 1000
-"""The cache holds at most this many referenced versions."""
+"""The cache has at most this many referenced versions."""
 CHAIN_MAX: Final = 100
-"""How deep references of references may go; no real registry goes deeper."""
+"""How long a chain of references may be (a referenced schema may have references itself). Chains in
+real registries are shorter."""
 
 
 class Versions(Protocol):
-    """What a resolver needs from a client: the versions that the resolver asks for."""
+    """The method of a client that a resolver needs."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """That version of the subject. With `deleted`, the version may be softly deleted."""
+        """The version of the subject with this number. With `deleted`, the version may be softly
+        deleted."""
 
 
 class Resolver:
@@ -33,12 +35,12 @@ class Resolver:
         self._known: dict[tuple[str, int], Mapping[str, Named]] = {}
 
     def parsed(self, schema: str, references: Sequence[Reference] = ()) -> AvroType:
-        """The parsed schema. Its text may name types that the referenced schemas declare."""
+        """The parsed schema. Its text may use types that the referenced schemas declare."""
         return parse(schema, self.types(references), check_defaults=False)
 
     def inlined(self, schema: str, references: Sequence[Reference]) -> str:
-        """The schema as a text that declares every type that it names. A schema without references
-        is returned unchanged."""
+        """The schema as a text that itself declares every type that it uses. A schema without
+        references is returned unchanged."""
         return canonical(self.parsed(schema, references)) if references else schema
 
     def types(self, references: Sequence[Reference], depth: int = 0) -> dict[str, Named]:

@@ -13,11 +13,12 @@ from skidway.errors import ConfigurationRefused
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """All fields are optional. `user_info`: `user:password`; the other fields name PEM files.
+    """All fields are optional. `user_info` is `user:password`; the other fields are paths of PEM
+    files.
 
-    Without `ca` the client trusts the machine's authorities. The client presents `certificate` and
-    `key` to a registry that asks for them (mutual TLS). The certificate's file may contain the key
-    too.
+    Without `ca` the client trusts the machine's authorities. If a registry asks for a certificate
+    (mutual TLS), the client presents `certificate`, and proves with `key` that it owns the
+    certificate. The certificate's file may also contain the key.
     """
 
     user_info: str | None = field(default=None, repr=False)  # keeps the password out of logs
@@ -49,5 +50,5 @@ class Security:
 
 
 def _refuse_password() -> str:
-    """Keeps OpenSSL from asking for a password on the terminal; an encrypted key is refused."""
+    """Refuses an encrypted key. Otherwise, OpenSSL would ask for a password on the terminal."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

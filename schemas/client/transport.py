@@ -38,8 +38,8 @@ class RegistryUnreachable(Unreachable):
 
 
 class RegistryRefused(SkidwayError):
-    """The registry refused a request. The message is the registry's own sentence; `error_code` is 0
-    if the registry gave none."""
+    """The registry refused a request. The message is the registry's own sentence. `error_code` is
+    the registry's error code, or 0 if the registry gave none."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
@@ -63,8 +63,8 @@ class Transport(Protocol):
 
 
 class HttpTransport:
-    """Keeps a connection to each registry. Sends each request only once; if the request fails,
-    `Requests` has it sent again.
+    """Keeps a connection to each registry. Sends each request only once. If the request fails,
+    `Requests` calls `send` again.
 
     Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """
@@ -98,8 +98,8 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
-        # If the connection stayed open after an interim answer, the next request on the connection
-        # would get this request's final answer.
+        # The registry has sent an interim answer (1xx). If the connection stayed open, the next
+        # request on it would get this request's final answer.
         if answer.status < http.HTTPStatus.OK:
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
@@ -174,7 +174,8 @@ class Requests:
 
 
 def check_urls(urls: str) -> None:
-    """Raises `ConfigurationRefused` unless these are URLs of a registry, separated by commas."""
+    """Checks one or more URLs of a registry, separated by commas. Raises `ConfigurationRefused` if
+    they are not valid."""
     for each in urls.split(","):
         _checked(each.strip())
 
@@ -193,7 +194,7 @@ def _checked(url: str) -> SplitResult:
 
 
 def _reason(error: BaseException) -> str:
-    """The operating system's own message, taken out of urllib3's wrappers."""
+    """The operating system's own message, which urllib3 wraps in errors of its own."""
     while inner := [each for each in error.args if isinstance(each, Exception)]:
         error = inner[-1]
     return str(error.__cause__ or error).strip() or type(error).__name__

@@ -2,8 +2,8 @@
 at a time.
 
 The codec works on whole columns. It has three paths, and all paths give the same results (property
-tests compare them). If a path is not proven for some input, it passes that input on to the next
-path:
+tests compare them). If a path cannot be sure of its result for some input, it leaves this input to
+the next path:
 
     pyruhvro   encodes flat records, in Rust (`fast_path`); this is the fastest path
     columns    encodes and decodes any schema that has columns, in numpy and Arrow (`writing`,
@@ -11,13 +11,13 @@ path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-No columns can hold a type that contains itself. So the field through which a record contains itself
-is a column of JSON texts. The values of this field are read one by one; all other columns are read
-as always. The codec decodes datums of such a schema, but does not encode any.
+There is no Arrow type for a type that contains itself. So the field through which a record contains
+itself becomes a column of JSON texts. The codec decodes the values of this field one by one, and
+all other columns as usual. The codec decodes datums of such a schema, but does not encode them.
 
-A bad row or datum is set apart with its index and reason; the other rows or datums are processed.
-Whatever the input bytes are, the codec does not panic or hang. It takes memory only in proportion
-to the number of input bytes (`skidway.schemas.bounds`).
+If a row or datum is bad, the codec returns its index and a reason, and processes the other rows or
+datums. Whatever the input bytes are, the codec does not panic or hang, and takes memory only in
+proportion to the number of input bytes (`skidway.schemas.bounds`).
 
 Reading order:
 

@@ -1,4 +1,4 @@
-"""The Arrow type of each Avro type. One table serves both directions.
+"""The Arrow type of each Avro type. The codec encodes and decodes with the same table.
 
 | Avro | Arrow |
 |---|---|
@@ -19,18 +19,19 @@
 | null, union of nothing but null | null |
 | any type that leads back to the record of the field | string: JSON (`json_text`) |
 
-A union's members are its branches except null, numbered in order. Exactly one member is not null,
-or the struct itself is null. This is the form of Spark's from_avro; Parquet and ORC have no unions.
-A schema that is no record has one column, `value`. This works because the datum of a record with
-one field has the same bytes as the datum of that field. A logical type that Avro does not know, or
-that does not fit its base type, is ignored, as the specification demands.
+A union's members are its branches except null, numbered in order. In each struct of a union,
+exactly one member is not null; a null of the union is a struct that is null. Spark's from_avro uses
+the same form. (Arrow's own union type would not do, because Parquet and ORC have no unions.) A
+schema that is not a record has one column, `value`, because the datum of a record with one field
+has the same bytes as the datum of that field. A logical type that Avro does not know, or that does
+not fit its base type, is ignored, as the specification demands.
 
-No finite number of columns holds a type that contains itself. So a field whose type contains the
-record that has the field (it *leads back* to this record, see
-`skidway.schemas.avro_schema.recursion`) becomes text: a column, or a nested field, of strings.
-`as_record` takes the circles out; the other functions of the codec take types without circles. Two
-kinds of schemas are refused: a record without fields, and a schema in which a small datum could
-become a large text. The refusal names the place in the schema.
+A type that contains itself would need an infinite number of columns. A field *leads back* if its
+type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). Such a field
+becomes text: a column, or a nested field, of strings. `as_record` removes the circles; the other
+functions of the codec expect types without circles. Two kinds of schemas are refused: a record
+without fields, and a schema in which a small datum could become a large text. The error message
+gives the place in the schema.
 """
 
 from __future__ import annotations
@@ -59,12 +60,13 @@ from skidway.schemas.avro_schema import (
 from skidway.schemas.bounds import text_fault
 
 COLUMNS_MAX: Final = 10_000
-"""A record and the records inside it have at most this many fields together. Without this limit,
-types that refer to types by name could multiply the fields."""
+"""A record and the records inside it have at most this many fields together. Without this limit, a
+short schema could have very many fields, because it can refer to the same record many times by
+name."""
 FIXED_BYTES_MAX: Final = 64
-"""Size in bytes of the largest fixed that gets a column of fixed size; a SHA-512 has this size. In
-such a column, even a null takes the bytes of a whole value. Without this limit, one byte of a datum
-could claim as many bytes as a large fixed has."""
+"""Size in bytes of the largest fixed that gets a column of fixed size. (A SHA-512 hash has this
+size.) In such a column, even a null takes the bytes of a whole value. Without this limit, a null,
+which is one byte in a datum, could take as much memory as a very large fixed."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4
@@ -73,7 +75,7 @@ DECIMAL256_DIGITS: Final = 76
 
 
 class SchemaUnsupported(SkidwayError):
-    """A valid Avro schema that columns cannot hold; the message names the field."""
+    """A valid Avro schema that cannot become columns. The message contains the field's name."""
 
 
 _PRIMITIVES: Final[dict[str, pa.DataType]] = {
@@ -116,8 +118,8 @@ def arrow_type(avro: AvroType) -> pa.DataType:
 
 
 def as_record(avro: AvroType) -> Record:
-    """`avro`, without circles, if it is a record. Otherwise a record whose only field has the type
-    `avro`: the datums of this record have the same bytes as the datums of `avro`."""
+    """If `avro` is a record, the same record without circles. Otherwise a record whose only field
+    has the type `avro`; datums of this record have the same bytes as datums of `avro`."""
     avro = without_circles(avro)
     return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
 
@@ -125,7 +127,7 @@ def as_record(avro: AvroType) -> Record:
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
     """A record with these fields, for values that are no records, but are encoded like records."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
-    return Record("-", made, None, (), {})  # no schema can have this name
+    return Record("-", made, None, (), {})  # no schema can declare a record with this name
 
 
 def branches_of(union: Union) -> list[int]:
@@ -141,8 +143,8 @@ def is_nullable(avro: AvroType) -> bool:
 
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
-    """The type without its null branch, and whether it had a null branch. A union of several other
-    branches is returned as it is, and so is a type that leads back."""
+    """The type without its null branch, and whether it had a null branch. A union with several
+    branches besides null is returned unchanged, and so is a type that leads back."""
     if not isinstance(avro, Union):
         return avro, is_nullable(avro)
     members = branches_of(avro)
@@ -158,7 +160,8 @@ def member(number: int) -> str:
 
 
 def decimal_type(avro: AvroType) -> pa.DataType | None:
-    """The Arrow decimal of a valid `decimal` logical type on bytes or fixed, else None."""
+    """The Arrow decimal type for bytes or fixed with a valid logical type `decimal`; None for any
+    other type."""
     if logical_type(avro) != "decimal" or avro.kind not in ("bytes", "fixed"):
         return None
     precision, scale = avro.properties.get("precision"), avro.properties.get("scale", 0)
@@ -210,8 +213,8 @@ def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> i
 def _fields(record: Record, path: str, outer: tuple[str, ...]) -> list[pa.Field]:
     if len(outer) >= NESTING_MAX:
         raise SchemaUnsupported(f"Field {path} is nested more than {NESTING_MAX} levels deep.")
-    # Only records count as levels, because the schema's text limits the nesting of all other types:
-    # only a reference to a record by its name can lead deeper than the text.
+    # Only records count as levels. The parser limits the nesting of types in the schema's text, and
+    # only references to records by name can lead deeper than the text.
     inside = (*outer, record.name)
     return [
         _field(each.name, each.type, f"{path}.{each.name}".lstrip("."), inside)

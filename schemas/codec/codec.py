@@ -1,5 +1,5 @@
-"""The codec of one schema: chooses the path that batches take (`pyruhvro`, `columns` or
-`fastavro`), and sets bad rows apart."""
+"""The codec of one schema. It chooses the path for each batch (`pyruhvro`, `columns` or
+`fastavro`), and separates bad rows from good ones."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 class EncodeRefused(SkidwayError):
-    """Some rows do not fit the schema: `refused` holds (index, reason) in order."""
+    """Some rows do not fit the schema. `refused` has (index, reason) for each of these rows, in
+    order."""
 
     def __init__(self, refused: Refused) -> None:
         index, reason = refused[0]
@@ -56,11 +57,11 @@ class Decoded:
 
 
 class Codec:
-    """One schema's codec. Holds no state between calls; may be used from several threads.
+    """The codec of one schema. Keeps no state between calls, and may be used from several threads.
 
-    Raises `SchemaInvalid` for an invalid schema, and `SchemaUnsupported` for a schema that columns
-    cannot hold. A default is checked only when it is used. So if an older registry accepted a bad
-    default, datums that do not need it can still be decoded.
+    Raises `SchemaInvalid` for an invalid schema, and `SchemaUnsupported` for a schema that cannot
+    become columns. A default is checked only when it is used. So if a registry has accepted an
+    invalid default, datums that do not need the default can still be decoded.
     """
 
     def __init__(self, schema: str | dict[str, Any] | list[Any]) -> None:
@@ -89,8 +90,9 @@ class Codec:
         return str(self._name)
 
     def check_encodes(self) -> None:
-        """Raises `SchemaUnsupported` if the schema contains itself. The codec only decodes such a
-        schema, because nothing checks the texts that a caller would give as values."""
+        """Raises `SchemaUnsupported` if the schema contains itself. The codec does not encode
+        datums of such a schema, because nothing checks the JSON texts that a caller would pass as
+        values."""
         if self._leading_back:
             place = self._leading_back
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")
@@ -103,11 +105,12 @@ class Codec:
         return datums
 
     def encode_rows_checked(self, batch: pa.RecordBatch) -> tuple[pa.BinaryArray, Refused]:
-        """(datums, [(index, reason), ...]): one datum per row, null for a refused row.
+        """Returns the datums, and (index, reason) for each refused row. A refused row has a null in
+        place of its datum.
 
-        A missing column takes its field's default. Raises `ColumnsRefused` if columns and fields do
-        not match, or if the batch is larger than `BATCH_BYTES_MAX`; and `SchemaUnsupported`, see
-        `check_encodes`.
+        If a column is missing, its field's default is encoded. Raises `ColumnsRefused` if columns
+        and fields do not match, or if the batch is larger than `BATCH_BYTES_MAX`. Raises
+        `SchemaUnsupported` if the schema contains itself (`check_encodes`).
         """
         self.check_encodes()
         if batch.nbytes > BATCH_BYTES_MAX:
@@ -138,9 +141,10 @@ class Codec:
         return Decoded(found.batch, valid, sorted(faults.items()))
 
     def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
-        """If the schema has arrays or maps, decodes in parts, because locating an item takes about
-        a hundred bytes; likewise if it has texts, which are longer than their datums. A part has at
-        most `ITEMS_BYTES_MAX` bytes, or is a single longer datum."""
+        """Decodes the datums in parts if the schema has arrays or maps, because finding an item
+        takes about a hundred bytes of memory. Also decodes in parts if the schema has values that
+        become texts, because a text is longer than its datum. A part has at most `ITEMS_BYTES_MAX`
+        bytes, or is a single longer datum."""
         cuts = _cuts(datums) if self._has_items else [0, len(datums)]
         parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
         if len(parts) == 1:
@@ -164,7 +168,8 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the `bad` datums one by one. If such a datum is good after all, inserts its row."""
+        """Reads the datums in `bad` one by one. If one of them turns out to be good, inserts its
+        row."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())
@@ -206,8 +211,8 @@ class Codec:
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
-    """The indexes at which datums are cut into parts of at most `ITEMS_BYTES_MAX` bytes. A datum
-    that is longer is a part of its own."""
+    """The indexes at which parts of at most `ITEMS_BYTES_MAX` bytes begin. A longer datum is a part
+    of its own."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

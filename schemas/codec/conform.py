@@ -1,8 +1,8 @@
 """Brings columns to exactly the types of a schema before they are encoded, and finds bad rows.
 
 Only lossless conversions are made. Dictionaries, large strings and string views become strings, and
-so do binary values that are UTF-8. Integers may become wider. Timestamps may change their zone, and
-may get a finer unit. A column that needs any other conversion is refused as a whole
+so do binary values that are UTF-8. Integers may get a wider type. Timestamps may get another time
+zone and a finer unit. A column that needs any other conversion is refused as a whole
 (`ColumnsRefused`: the caller's mistake). A value that does not fit is a fault of its row (a mistake
 in the data).
 """
@@ -27,7 +27,7 @@ Faults = dict[int, str]
 
 
 class ColumnsRefused(SkidwayError):
-    """A batch whose columns are not those of the schema."""
+    """The columns of a batch do not match the columns of the schema."""
 
 
 def conform(
@@ -109,8 +109,8 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit. The column is halved until the bad rows are found, so a few
-    bad rows among many need only a few casts.
+    """Marks the rows that do not fit. Halves the column until the bad rows are found, so a few bad
+    rows among many rows need only a few casts.
 
     Each half is a copy, because a cast of a sliced list or map also looks at items outside of the
     slice.

@@ -1,14 +1,14 @@
-"""Reads all datums of a chunk at once: a cursor knows the position reached in each datum.
+"""Reads all datums of a chunk at once, with a cursor that has a position in each datum.
 
     data    | datum 0 | datum 1 | ... | datum n-1 | 0 0 0 ... (PADDING zero bytes) |
               at^  end^                              ^ sink
 
-A cursor holds one position per datum. A datum that is bad, or that has to be read by itself, is
-marked as bad. Its position moves to the sink, where every number reads as zero and every text as
-empty. So the walk goes on for the other datums, and no memory is ever allocated for what a bad
-datum claims. Only `length` and `finish` compare a position with the end of its datum. Between these
-calls, a position may run a few bytes into the next datum. This does no harm, because `length` or
-`finish` later marks the datum as bad.
+A cursor has one position per datum. If a datum is bad, or has to be decoded alone, the cursor marks
+it as bad. The position of such a datum moves to the sink, where every number reads as zero and
+every text as empty. So the cursor can go on with the other datums, and a length in a bad datum
+never causes an allocation. Only `length` and `finish` compare a position with the end of its datum.
+Between these calls, a position may run a few bytes into the next datum. This does no harm, because
+`length` or `finish` later marks the datum as bad.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ class Chunk:
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
         """The slices of the data from `starts` to `ends`. Makes an Arrow array whose offsets are
-        starts and ends in turn: its elements 0, 2, 4 ... are the slices, and those between them are
-        left out."""
+        starts and ends in turn. The elements 0, 2, 4 ... of this array are the slices; the other
+        elements are left out."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
@@ -89,8 +89,8 @@ class Chunk:
 
 @dataclass(slots=True)
 class Cursor:
-    """One position per datum (or per item of datums); `bad` marks the datums that are bad or have
-    to be read by themselves."""
+    """One position per datum (or per item of datums). `bad` marks the datums that are bad or have
+    to be decoded alone."""
 
     chunk: Chunk
     at: Ints
@@ -107,11 +107,11 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Ints) -> Cursor:
-        """A separate cursor for some rows; `merge` copies its positions back."""
+        """A separate cursor for some rows. `merge` copies its positions back to this cursor."""
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
-        """Takes over the positions of `other`, a cursor that `select(rows)` made."""
+        """Copies the positions of `other`, a cursor that `select(rows)` made, to this cursor."""
         self.at[rows], self.end[rows], self.bad[rows] = other.at, other.end, other.bad
 
     def fail(self, mask: Mask) -> None:
@@ -151,7 +151,7 @@ class Cursor:
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
-        if not rows.size:  # if all numbers take one byte, this saves 7/8 of the work
+        if not rows.size:  # if all numbers take one byte, most work is saved
             return ((first >> 1) ^ -(first & 1)).view(np.int8).astype(np.int64)
         raw = first.astype(np.uint64)
         self._long_numbers(rows, raw)
@@ -195,7 +195,7 @@ class Cursor:
             self._longest_numbers(rows[longer], begin[longer], value[longer], raw)
 
     def _longest_numbers(self, rows: Ints, begin: Ints, value: Words, raw: Words) -> None:
-        """Reads varints of nine and ten bytes; a number of 64 bits takes at most ten."""
+        """Reads varints of nine and ten bytes. A number of 64 bits takes at most ten bytes."""
         data = self.chunk.data
         ninth = data.take(begin + 8, mode="clip").astype(np.uint64)
         tenth = data.take(begin + 9, mode="clip").astype(np.uint64)

@@ -20,11 +20,11 @@ Schema = str | dict[str, Any] | list[Any]
 
 
 class DatumReader:
-    """Decodes for one pair of schemas. Holds no state between calls; may be used from several
+    """Decodes for one pair of schemas. Keeps no state between calls, and may be used from several
     threads.
 
-    Raises `SchemaInvalid` for an invalid schema, `SchemaUnsupported` for a schema that columns
-    cannot hold, and `Unresolvable` if the reader's schema cannot read the writer's.
+    Raises `SchemaInvalid` for an invalid schema, `SchemaUnsupported` for a schema that cannot
+    become columns, and `Unresolvable` if the reader's schema cannot read the writer's.
     """
 
     def __init__(self, writer: Schema, reader: Schema) -> None:

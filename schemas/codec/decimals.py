@@ -1,6 +1,6 @@
-"""Converts the decimals of a column. An Avro decimal is in two's complement, big-endian, and has
-either as few bytes as possible or the size of a fixed. An Arrow decimal has 16 or 32 bytes,
-little-endian."""
+"""Converts the decimals of a column. Both kinds of decimals are in two's complement. An Avro
+decimal is big-endian, and has either as few bytes as possible or the size of a fixed. An Arrow
+decimal is little-endian, and has 16 or 32 bytes."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
 
 
 def _resized(big_endian: Bytes, size: int) -> Bytes:
-    """The lowest `size` bytes of each decimal; `decimal_type` checked the precision against the
-    size of the fixed."""
+    """The lowest `size` bytes of each decimal. No digits are lost, because `decimal_type` has
+    checked that the precision fits the size of the fixed."""
     width = big_endian.shape[1]
     if size <= width:
         return big_endian[:, width - size :]

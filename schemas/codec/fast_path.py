@@ -1,14 +1,14 @@
 """The fast path of encoding: it encodes flat records with pyruhvro (Rust).
 
-pyruhvro only gets records of boolean, long, float, double and string columns, which may be
+pyruhvro gets only records of boolean, long, float, double and string columns, which may be
 nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
-A column of another type is turned into a column of one of these types if the datums' bytes stay the
-same: int, date, times and timestamps become longs, bytes become strings whose content is not
-checked, an enum becomes the number of its symbol, a record inside a record becomes its fields. All
-other records (with arrays, maps, fixed, nullable records, null) go to
+Some columns of other types are first turned into columns of these types, which does not change the
+datums' bytes: int, date, times and timestamps become longs; bytes become strings whose content is
+not checked; an enum becomes the number of its symbol; a record inside a record becomes its fields.
+All other records (with arrays, maps, fixed, nullable records, null) go to
 `skidway.schemas.codec.writing`. A batch for which the fast path raises `NotProven` also goes there.
 
-Datums are decoded by `skidway.schemas.codec.reading` alone.
+There is no fast path for decoding; `skidway.schemas.codec.reading` decodes.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ _PHYSICAL: Final = {
 
 
 class NotProven(Exception):
-    """The fast path is not proven for this input; the slow path has to encode it."""
+    """No test proves the fast path for this input, so the slow path has to encode it."""
 
 
 @dataclass(frozen=True, slots=True)
 class WireColumn:
-    """One column as pyruhvro sees it. `path` holds the index of a field at each level of nested
-    records."""
+    """One column in the form in which pyruhvro gets it. `path` has the index of the field at each
+    level of nested records."""
 
     path: tuple[int, ...]
     kind: str
@@ -63,7 +63,7 @@ def wire_columns(record: Record) -> list[WireColumn] | None:
 
 
 class FastPath:
-    """Encodes columns whose types are exactly the schema's. Holds no state."""
+    """Encodes columns that have exactly the types of the schema. Keeps no state."""
 
     def __init__(self, columns: list[WireColumn]) -> None:
         self._columns = columns
@@ -71,9 +71,9 @@ class FastPath:
         self._wire_schema = _wire_schema(columns)
 
     def encode(self, columns: list[pa.Array]) -> pa.BinaryArray:
-        """The datums of columns that were checked: nulls are only where the schema allows them, and
-        all strings are UTF-8. Raises `NotProven`."""
-        import pyruhvro  # imported only to encode, because the loader may lack it
+        """The datums of the rows in `columns`. The caller must have checked the columns: nulls are
+        only where the schema allows them, and all strings are UTF-8. Raises `NotProven`."""
+        import pyruhvro  # imported only here, because the loader may not have it installed
 
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
         batch = pa.RecordBatch.from_arrays(arrays, names=self._names)
@@ -123,7 +123,8 @@ def _wire_schema(columns: list[WireColumn]) -> str:
 
 
 def _guarded(call: Callable[[], Any]) -> Any:
-    """`call`'s result. A Rust panic arrives as a BaseException that no `except Exception` sees."""
+    """The result of `call`. Also catches a Rust panic, which is a BaseException and not an
+    Exception."""
     try:
         return call()
     except (ValueError, TypeError, OverflowError) as error:

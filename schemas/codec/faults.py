@@ -1,8 +1,8 @@
 """Finds the rows of a column that do not fit the schema although their types are right, and why.
 
-These are faults of a row, at any depth: a null in a required place, a text that is not UTF-8, a
-symbol that the enum does not have, a union in which no member or more than one member is set, a key
-twice in a map, a time of day that is negative, or 24 hours or more.
+A row has a fault if it has, at any depth: a null where none is allowed, a text that is not UTF-8, a
+symbol that the enum does not have, a union in which no member or more than one member is set, a map
+with the same key twice, or a time of day that is negative or not below 24 hours.
 """
 
 from __future__ import annotations

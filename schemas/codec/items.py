@@ -1,10 +1,11 @@
 """Finds where the items of arrays and maps begin, for all rows of a chunk at once.
 
-An item begins where the item before it ends. Numbers are found by their last bytes, in one look
-over the whole chunk. The places of items of a fixed size are computed. Items of other types are
-skipped in rounds: the first items of all rows together, then the second items, and so on. Blocks
-are skipped in rounds too. A round is worth its cost only if many rows take part. When fewer than
-`ROWS_MIN` rows have items or blocks left, the reader of single datums takes these rows.
+An item begins where the item before it ends. Items that are numbers are found by their last bytes,
+in one pass over the whole chunk. The places of items of a fixed size are computed. Items of other
+types are skipped in rounds: the first items of all rows together, then the second items, and so on.
+Blocks of items are skipped in rounds, too. A round is worth its cost only if many rows take part.
+When fewer than `ROWS_MIN` rows have items or blocks left, these rows are decoded one datum at a
+time.
 
 No count is trusted: a row must have enough bytes for the shortest form of all its items, and the
 items may claim no more memory than `skidway.schemas.bounds` allows.
@@ -30,7 +31,7 @@ ROWS_MIN: Final = 32
 one by one."""
 EMPTY_ITEMS_FEW: Final = 32
 """This module reads only blocks with at most this many items that take no bytes. If a block has
-more such items, the block's datum is read by itself."""
+more of these items, the block's datum is decoded alone."""
 _KEY_BYTES: Final = 4
 
 _SIZES: Final = {"null": 0, "boolean": 1, "float": 4, "double": 8}
@@ -42,8 +43,8 @@ Finder = Callable[[Cursor, Ints], Ints]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """The items of all rows: `cursor` stands at each item, `rows` holds the row of each item, and
-    `offsets` are the offsets of the Arrow list."""
+    """The items of all rows. `cursor` has a position at each item, `rows` has the row of each item,
+    and `offsets` are the offsets of the Arrow list."""
 
     cursor: Cursor
     rows: Ints
@@ -104,7 +105,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # before memory is allocated for the items of these rows
+                part.fail(counts > 1)  # must come before memory is allocated for items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -115,8 +116,8 @@ class _Blocks:
         return found
 
     def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
-        """The number of items of each row's next block (zero after the last block), and the end
-        that the block declares (-1 if none)."""
+        """The number of items of each row's next block (zero after the last block), and the end of
+        the block if the block gives its size (otherwise -1)."""
         counts = cursor.number()
         ends = np.full(len(cursor), -1, np.int64)
         sized = np.flatnonzero(counts < 0)
@@ -143,7 +144,8 @@ class _Blocks:
 
 
 def _in_order(found: Blocks) -> tuple[Ints, Ints]:
-    """The row (owner) and the start of each item, row after row."""
+    """For each item, its row and the position where it begins. The items are in the order of
+    rows."""
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     owners = np.concatenate([np.repeat(rows, counts) for rows, counts, _ in found])
@@ -185,7 +187,8 @@ def _ranks(counts: Ints) -> Ints:
 
 
 def _numbers(cursor: Cursor, counts: Ints) -> Ints:
-    """Finds numbers: each number begins after the last byte of the previous number."""
+    """Finds items that are numbers: each number begins after the last byte of the previous
+    number."""
     stops = cursor.chunk.last_bytes
     first = np.searchsorted(stops, cursor.at)
     last = np.minimum(first + counts, len(stops)) - 1  # the padding ends the last number
@@ -230,7 +233,7 @@ def _fixed_size(avro: AvroType) -> int | None:
 
 
 def _is_arithmetic(avro: AvroType) -> bool:
-    """Whether the places of an array's items can be found without skipping item after item."""
+    """Whether the places of an array's items can be found without skipping the items one by one."""
     return avro.kind in _NUMBERS or _fixed_size(avro) is not None
 
 

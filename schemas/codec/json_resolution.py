@@ -1,16 +1,17 @@
 """Schema resolution on single values, for types that contain themselves. The values are JSON values
 of `json_text`; the rules are those of `resolution`, which resolves whole columns.
 
-If a field's type contains itself in both schemas, each of its texts is read, resolved and written
-again. If it does so only in the reader's schema, the writer's column is encoded into datums, and
-these become JSON values; if only in the writer's schema, the resolved JSON values become datums,
-and these become a column. So the result is the text, or the column, that the reader's schema would
-have given to the same value.
+If a field's type contains itself in both schemas, the JSON text of each value is read, resolved and
+written again. If the type contains itself only in the reader's schema, the writer's column is
+encoded into datums, which become JSON values and then texts. If the type contains itself only in
+the writer's schema, the resolved JSON values become datums, which become a column. So the result is
+the same text or column as if the value had been written with the reader's schema.
 
 A pair of schemas is compiled once, into one conversion for each pair of types. While a pair of
-records is compiled, it may occur inside itself; there it is assumed to be resolvable. If it turns
-out to be unresolvable, every conversion that was compiled since its beginning is dropped, because
-it may rest on this assumption, and is compiled again when it is needed.
+records is compiled, the same pair may occur again inside the records; there the pair is assumed to
+be resolvable. If the pair turns out to be unresolvable, all conversions that were compiled in the
+meantime are dropped, because they may depend on this assumption. They are compiled again when they
+are needed.
 """
 
 from __future__ import annotations
@@ -54,12 +55,12 @@ Convert = Callable[[Any], Any]
 
 
 class Unfit(ValueError):
-    """A value that has no place in the reader's schema; the message says why."""
+    """A value that does not fit the reader's schema. The message says why."""
 
 
 def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
-    """Makes the step between two columns of which at least one is a text. Raises
-    `Unresolvable`."""
+    """Makes the step from the writer's column to the reader's column. At least one of them is a
+    column of texts. Raises `Unresolvable`."""
     try:
         convert = Resolver().of(writer, reader, path)
     except RecursionError:  # a long chain of references
@@ -137,8 +138,8 @@ class Resolver:
 
     def _child(self, writer: Record, field: Field, path: str) -> tuple[str, str | None, Any]:
         """The name of the reader's field, the name of the writer's field that gives its value, and
-        the conversion of the value. If the writer has no such field: the name, None and the
-        default."""
+        the conversion of the value. If the writer has no such field, returns the name of the
+        reader's field, None, and the default."""
         place = f"{path}.{field.name}".lstrip(".")
         known = {each.name: each.type for each in writer.fields}
         for name in (field.name, *field.aliases):
@@ -239,7 +240,7 @@ def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
 
 
 def _declared(avro: AvroType) -> AvroType:
-    """The type as its schema declares it: the JSON values have this type."""
+    """The type as its schema declares it, with its circles. The JSON values have this type."""
     return avro.type if isinstance(avro, Recursive) else avro
 
 
@@ -273,8 +274,8 @@ def _enum(reader: Enum) -> Convert:
 
 
 def _leaf(writer: AvroType, reader: AvroType, path: str) -> Convert:
-    """The conversion between two types without parts. It converts each value as a column of one
-    value."""
+    """The conversion between two types without parts. It converts each value as a column with one
+    row."""
     step = leaf(writer, reader, path)
     if arrow_type(writer) == arrow_type(reader):
         return lambda value: value

@@ -1,15 +1,15 @@
 """Turns values whose type contains itself into JSON text, one text for each value of a field, and
 back.
 
-The text is the JSON that Spark's `to_json` would give for a column of the type if columns could be
-nested without end. So an analyst writes `get_json_object(next, '$.value')` for what would be
-`next.value` in a nested column. In detail:
+The text is the JSON that Spark's `to_json` would give for a nested column of the type. (No such
+column can exist, because it would be nested without end.) Where a query would use `next.value` with
+a nested column, it uses `get_json_object(next, '$.value')`. In detail:
 
 | Avro | JSON |
 |---|---|
 | record, map | object |
 | array | array |
-| union of null and one type | the value, or null; no name of a type stands around the value |
+| union of null and one type | the value, or null, without the name of the type |
 | union of several types | object with one field: member0, or member1, ..., as in `arrow`; or null |
 | boolean, int, long, float, double | true or false, number; "NaN", "Infinity", "-Infinity" |
 | date, time, timestamp | the number in the datum |
@@ -17,13 +17,13 @@ nested without end. So an analyst writes `get_json_object(next, '$.value')` for 
 | bytes, fixed | text of the characters U+0000 to U+00FF, one for each byte, as in Avro's JSON |
 | decimal | text of its digits, such as "-1.50" |
 
-Fields come in the order of the schema, without spaces between them. If the whole value is null, the
-column is null there, and does not have the text `null`. A value is refused if its text would be
-longer than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
+Fields are in the order of the schema, without spaces between them. If the whole value is null, the
+row of the column is null, and not the text `null`. A value is refused if its text would be longer
+than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
-Values are read and written one by one, with fastavro. On its way between datum and JSON, each is a
-*tagged* value: a value of a union of several types has a tag that names the type
-(`skidway.schemas.datum.plain_schema`).
+Values are read and written one by one, with fastavro. Between datum and JSON, each value is
+*tagged*: if it belongs to a union of several types, it has a tag that says which of these types it
+has (`skidway.schemas.datum.plain_schema`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ from skidway.schemas.datum import MALFORMED, plain_schema, read_checked, write_d
 from skidway.schemas.strict import DatumInvalid, value_end
 
 Malformed: Final = (*MALFORMED, RecursionError)
-"""The errors that reading raises for a datum that does not match its schema or is nested too
-deeply."""
+"""The errors for a datum that does not match its schema, or is nested too deeply."""
 
 _EXACT: Final = Context(prec=DECIMAL256_DIGITS)
 
@@ -126,8 +125,8 @@ def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
 
 
 def _changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
-    """The value with each leaf changed by `leaf`. Each level of nesting takes only two calls, so
-    that the stack suffices for `bounds.DEPTH_MAX` levels."""
+    """The value, with each leaf replaced by the result of `leaf`. Each level of nesting takes only
+    two calls, so that the stack is large enough for `bounds.DEPTH_MAX` levels."""
     if isinstance(avro, Recursive):
         avro = avro.type
     if not isinstance(avro, Union):

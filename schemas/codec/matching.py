@@ -1,6 +1,6 @@
-"""Which types of two schemas match, by the rules of Avro's schema resolution: these rules are about
-the names of records, enums and fixed types, and about types without parts. `resolution` (whole
-columns) and `json_resolution` (single values) share them."""
+"""The rules of Avro's schema resolution about the names of records, enums and fixed types, and
+about types without parts. `resolution` (whole columns) and `json_resolution` (single values) both
+use these rules."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from skidway.schemas.codec.promotion import NotPromotable, Step, promotion
 
 
 class Unresolvable(SkidwayError):
-    """The reader's schema cannot read any datum of the writer's schema; the message names the
-    place."""
+    """The reader's schema cannot read any datum of the writer's schema. The message gives the place
+    in the schema."""
 
 
 def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
@@ -34,8 +34,8 @@ def mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
 
 
 def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, path: str) -> None:
-    """Raises Unresolvable unless the two names are equal without their namespaces, or the writer's
-    full name is an alias of the reader's type."""
+    """Checks that the two names are equal without their namespaces, or that the writer's full name
+    is an alias of the reader's type. Otherwise raises Unresolvable."""
     same = writer.name.rpartition(".")[2] == reader.name.rpartition(".")[2]
     if not same and writer.name not in reader.aliases:
         where = f" at {path}" if path else ""

@@ -2,7 +2,7 @@
 processed.
 
 Paths: `pyruhvro` encodes flat records; `columns` encodes and decodes any schema that has columns,
-with numpy and Arrow; `fastavro` decodes single datums for which `columns` is not proven.
+with numpy and Arrow; `fastavro` decodes single datums that `columns` leaves to it.
 """
 
 from __future__ import annotations
@@ -38,6 +38,6 @@ def datums(direction: str, path: str, count: int) -> None:
 
 
 def refused(direction: str, count: int) -> None:
-    """Counts `count` rows or datums that were set apart."""
+    """Counts `count` rows or datums that were refused."""
     if count:
         _REFUSED.labels(direction).inc(count)

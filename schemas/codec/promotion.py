@@ -2,10 +2,10 @@
 and logical types.
 
 int -> long, float, double; long -> float, double; float -> double; string <-> bytes. A conversion
-between two logical types of one family (moments, times of day, decimals) keeps the value. In all
-other cases the bare number or bytes are taken and read as the reader's logical type. Numbers that
-become floating-point numbers are rounded as in Java; `ROUNDED` is the reason given for the rows
-whose number changed, because not every caller may change a value.
+between two logical types of one family (timestamps, times of day, decimals) keeps the value. In all
+other cases the writer's bare number or bytes are read as the reader's logical type. Numbers that
+become floating-point numbers are rounded as in Java. Rows whose number changed by rounding are
+returned with the reason `ROUNDED`, because some callers must not change values.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _moments(column: pa.Array, target: pa.TimestampType) -> tuple[pa.Array, Unfit]:
-    """Converts timestamps by their numbers. So a local time keeps its digits: it is not converted
-    between zones."""
+    """Converts the numbers of timestamps from one unit to another. So a local time is not converted
+    between time zones."""
     bare = column.view(pa.int64()).view(pa.timestamp(column.type.unit))
     made, unfit = _cast(bare, pa.timestamp(target.unit))
     return made.view(pa.int64()).view(target), unfit
@@ -126,7 +126,7 @@ def _promoted(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _rounded(column: pa.Array, made: pa.Array) -> Unfit:
-    """Marks the rows whose number has more digits than the floating-point number can hold."""
+    """Marks the rows whose number has more digits than the floating-point type can represent."""
     same = pc.and_(
         pc.equal(made.cast(column.type, safe=False), column),
         pc.less(made, pa.scalar(2.0 ** (column.type.bit_width - 1), made.type)),  # else it wraps

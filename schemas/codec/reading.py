@@ -2,14 +2,15 @@
 becomes a Python object.
 
 The schema is compiled into readers once. A reader moves a cursor over the values of one type and
-returns the column of that type. If rows differ (they have different branches of a union, or only
-some of them have an empty array), a selection of the rows is read separately and then merged again.
+returns the column of that type. Rows may differ: they have different branches of a union, or only
+some of them have an empty array. Then the rows of each kind are read separately, and merged again.
 Items of arrays and maps are first located (`skidway.schemas.codec.items`), then read like rows of
 their own.
 
-A row is marked bad when its bytes are no datum, and also when they have a rare form that is left to
-`rows`: many more items or blocks than most rows have, or decimals with padding. `rows` decides
-whether each marked row is good after all; this module itself refuses no row.
+A row is marked as bad if its bytes are not a valid datum. A row is also marked as bad if it has a
+rare form that this module leaves to `rows`: many more items or blocks than most rows, or decimals
+with padding. `rows` then decides whether a marked row is good after all. So this module itself
+refuses no row.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ _FLOATS: Final = {"float": "<f4", "double": "<f8"}
 
 
 def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa.Array], Mask]:
-    """One column per reader, and a mask of the bad rows. No datum may be null; the values of bad
-    rows have no meaning."""
+    """One column per reader, and a mask of the bad rows. No datum may be null. The columns' values
+    in bad rows have no meaning."""
     cursor = Cursor.over(Chunk(datums))
     columns = [reader(cursor) for reader in readers]
     cursor.finish()
@@ -242,7 +243,7 @@ def _members(union: Union, arrow: pa.StructType) -> Reader:
 
 
 def _chosen(cursor: Cursor, mask: Mask, inner: Reader, arrow: pa.DataType) -> pa.Array:
-    """Reads with `inner` the rows where `mask` is true; the other rows are null, and their
+    """Reads with `inner` the rows where `mask` is true. The other rows become null, and their
     positions do not move."""
     rows = np.flatnonzero(mask)
     if len(rows) == len(cursor):

@@ -1,25 +1,27 @@
 """Schema resolution on columns: turns columns of the writer's schema into columns of the reader's.
 
-The rules are those of Avro 1.12, "Schema Resolution". Where these rules leave a choice, this module
-decides so:
+The rules are those of Avro 1.12, "Schema Resolution". Where the specification leaves a choice, this
+module uses these rules:
 
-- If several of the writer's fields match a reader's field, the field of the same name is read, else
-  the field of the first alias that matches. The others are left out, like all fields that the
-  reader does not have. Avro Java refuses such a pair of schemas, and so does the compatibility
-  check (READER_FIELD_AMBIGUOUS): the pair can only come from a subject that is not checked.
-- In a reader's union, a branch of the writer's type comes before a branch to which that type can be
-  promoted, as in Avro Java: an int stays an int if the union has the branches float and int.
-- Between two timestamps, two times of day or two decimals, the value is kept, not the bare number:
-  a timestamp in milliseconds becomes the same moment in microseconds, and a decimal becomes the
-  same value with another scale. A row whose value would not be kept exactly is set apart. Between
-  other logical types, the bare number is kept.
+- If several of the writer's fields match a reader's field, the field of the same name is read; if
+  there is none, the field of the first alias that matches. The other fields are left out, like all
+  fields that the reader does not have. Avro Java and the compatibility check
+  (READER_FIELD_AMBIGUOUS) refuse such a pair of schemas. So the pair can only come from a subject
+  whose compatibility is not checked.
+- If the reader has a union, a branch with the writer's own type is preferred to a branch to which
+  this type can be promoted, as in Avro Java. For example, an int stays an int if the union has the
+  branches float and int.
+- If both types are timestamps, times of day or decimals, the value is kept, and the number in the
+  datum may change. For example, a timestamp in milliseconds becomes the same moment in
+  microseconds, and a decimal becomes the same value with another scale. If the value cannot be kept
+  exactly, the row does not fit. Between other logical types, the number in the datum is kept.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
-reader's column and the rows that do not fit. (Nulls belong to unions, whose steps handle them.) If
-a field's type contains the field's record in one of the schemas, `json_resolution` resolves value
-by value. Schemas that cannot be resolved at all are refused when they are compiled. If some but not
-all branches of a writer's union cannot be resolved, the rows with these branches do not fit, as the
-specification demands.
+reader's column and the rows that do not fit. (Only unions have nulls, and the steps for unions
+handle them.) If a field's type contains the field's record in one of the schemas, `json_resolution`
+resolves the field's values one by one. Schemas that cannot be resolved at all are refused when they
+are compiled. If some but not all branches of a writer's union cannot be resolved, the rows with
+these branches do not fit, as the specification demands.
 """
 
 from __future__ import annotations
@@ -82,8 +84,8 @@ def chosen_member(writer: AvroType, reader: Union) -> int:
 
 
 Child = Callable[[list[pa.Array], int], tuple[pa.Array, Unfit]]
-"""Takes the columns of the writer's record and the number of their rows; returns one field's column
-of the reader's record."""
+"""A function that gets the columns of the writer's record and the number of their rows, and returns
+the column of one field of the reader's record."""
 
 
 def _child(writer: Record, reader: Field, path: str) -> Child:
@@ -196,8 +198,8 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
 
 
 def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
-    """The step into the branch that is chosen, and the branch's number among the branches other
-    than null."""
+    """The step into the branch of the reader's union that is chosen, and this branch's number among
+    the branches other than null."""
     for wants_same in (True, False):
         for number, at in enumerate(branches_of(reader)):
             branch = reader.branches[at]
@@ -223,7 +225,7 @@ def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
 
 
 def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
-    """Makes a step that resolves the rows of each branch of the writer's union by a step of that
+    """Makes a step that resolves the rows of each branch of the writer's union with a step for this
     branch. If a branch cannot be resolved, its rows do not fit."""
     members = branches_of(writer)
     steps = [_try(writer.branches[at], reader, path) for at in members]

@@ -1,10 +1,11 @@
-"""Reads one datum at a time, with fastavro. This path takes the datums for which no other path is
-proven.
+"""Reads one datum at a time, with fastavro. This path decodes the datums that the other paths leave
+to it.
 
 This path tells good datums from bad datums, and gives the reason for each bad datum. fastavro gets
 the schema without logical types: dates, times and timestamps are read as numbers. Arrow converts
-these numbers for whole columns, without the limits of Python's own dates. A value of a union is
-wrapped with the name of its branch, `{"member1": value}`, because a struct column takes this form.
+these numbers for whole columns, without the limits of Python's own dates. A value of a union of
+several types is wrapped with the name of its branch, as in `{"member1": value}`, because Arrow
+needs this form for a struct column.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ Faults = dict[int, str]
 
 
 class Rows:
-    """Decodes row by row. Holds no state."""
+    """Decodes row by row. Keeps no state."""
 
     def __init__(self, record: Record, schema: pa.Schema) -> None:
         self._record = record
@@ -56,8 +57,8 @@ class Rows:
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
         """The columns of the good datums, and the reason of each bad datum by its index.
 
-        Python objects take many times the bytes of their datum, so at most `ROWS_BYTES_MAX` bytes
-        of datums (or one datum that is longer) are read at once.
+        Python objects take many times as much memory as their datum. So at most `ROWS_BYTES_MAX`
+        bytes of datums (or one longer datum) are read at once.
         """
         faults: Faults = {}
         parts = [self._part(part, faults) for part in _parts(datums)]
@@ -86,7 +87,8 @@ class Rows:
         }
 
     def _columns(self, rows: dict[int, dict[str, Any]], faults: Faults) -> list[pa.Array]:
-        """Arrow columns of `rows`; rows that Arrow cannot take move to `faults`."""
+        """Arrow columns of `rows`. If Arrow cannot represent a row, the row is added to `faults`
+        and left out."""
         try:
             return [_array(rows, field) for field in self._schema]
         except (pa.ArrowInvalid, OverflowError):
@@ -112,11 +114,13 @@ def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
 
 
 DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-"""The errors that a bad default causes: in `default_value`, or when Arrow gets the value."""
+"""The errors that an invalid default causes, either in `default_value` or when Arrow gets the
+value."""
 
 
 def default_value(avro: AvroType, value: Any) -> Any:
-    """The Python value that Arrow takes for the JSON default `value` of a checked schema."""
+    """The Python value that Arrow needs for the JSON default `value`. The schema must have been
+    checked."""
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of_default(value)
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
@@ -151,8 +155,8 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """The number of bytes that one item of each type takes in columns, by the `id` of the type. The
-    result is empty if no type can claim more than `CLAIM_MAX` allows."""
+    """By the `id` of each type, the number of bytes that one item of the type takes in columns. The
+    result is empty if no type can take more than `CLAIM_MAX` allows."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }
@@ -176,8 +180,8 @@ def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
 
 
 def _incoming(avro: AvroType) -> Convert | None:
-    """Makes the function that turns fastavro's Python value into one that Arrow takes; None if both
-    are the same."""
+    """Makes the function that turns fastavro's Python value into the value that Arrow needs; None
+    if both values are the same."""
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:

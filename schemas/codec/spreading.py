@@ -1,4 +1,4 @@
-"""Puts rows that were handled separately back into their places."""
+"""Puts rows that were processed separately back into their places in a column."""
 
 from __future__ import annotations
 
@@ -21,17 +21,17 @@ def spread(column: pa.Array, mask: Mask) -> pa.Array:
 
 
 def null_of(arrow: pa.DataType) -> pa.Array:
-    """An array of one null. If `arrow` is a struct, the struct's fields that are not nullable hold
-    some value, because Arrow stores each field's values also for null structs."""
+    """An array with one null. If `arrow` is a struct, the struct's fields that are not nullable get
+    some value, because Arrow stores each field's values for null structs, too."""
     return pa.array([None], arrow)
 
 
 def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
     """An array with the values of each part at the rows where its mask is true, and null at the
-    rows where no mask is true. The masks do not overlap."""
+    rows where no mask is true. The masks must not overlap."""
     rows = len(parts[0][1])
     begin = sum(len(part) for part, _ in parts)
-    places = np.full(rows, begin)  # the index of the null after all parts
+    places = np.full(rows, begin)  # the index of the null that follows all parts
     begin = 0
     for part, mask in parts:
         places[mask] = begin + np.arange(len(part))

@@ -1,4 +1,5 @@
-"""Checks whole columns of texts: whether each text is UTF-8, and whether a map has a key twice."""
+"""Checks whole columns of texts: whether each text is UTF-8, and whether a map has the same key
+twice."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Columns of JSON texts (`json_text`), for values whose type contains itself. These values are
-read, skipped and written one by one; the columns beside them are processed as always.
+read, skipped and written one by one. All other columns are processed as whole columns.
 
 A value that does not match its type, or that is nested too deeply, marks its row as bad.
 """
@@ -41,14 +41,15 @@ def text_skipper(avro: Recursive) -> Callable[[Cursor], None]:
 
 
 def text_writer(avro: Recursive) -> Callable[[pa.StringArray], pa.BinaryArray]:
-    """Makes a function that returns the datums of texts. The texts must be those of a reader."""
+    """Makes a function that returns the datums of texts. The texts must come from a
+    `text_reader`."""
     form = JsonText(avro.type)
     return lambda texts: pa.array(map(form.datum, texts.to_pylist()), pa.binary())
 
 
 def _moved(cursor: Cursor, read: Callable[[bytes, int, int], tuple[Any, int]]) -> list[Any]:
-    """Moves the cursor past one value in each good row. Returns what `read` makes of these values;
-    `read` gives it together with the position after the value."""
+    """Moves the cursor past one value in each good row, and returns the results of `read` for these
+    values. `read` returns its result, and the position after the value."""
     found: list[Any] = [None] * len(cursor)
     wrong, at = np.zeros(len(cursor), bool), cursor.at.copy()
     for row in np.flatnonzero(~cursor.bad).tolist():

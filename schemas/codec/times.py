@@ -1,8 +1,8 @@
 """Times of day: numbers of milliseconds or microseconds after midnight, less than one day.
 
-Avro can encode any int or long as a time of day. Arrow's types cannot hold a number that is
-negative or a day or more, and programs that read files with such a number fail. So such a number is
-a fault of its row, on every path, in both directions.
+Avro can encode any int or long as a time of day. But Arrow's types allow only numbers from zero to
+less than one day, and programs that read a file with another number fail. So every path refuses the
+row of such a number, both when it encodes and when it decodes.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
-"""Encodes columns into datums, a whole column at once: each type gives fragments, and the fragments
-are then joined.
+"""Encodes columns into datums, a whole column at once. Each type of the schema has a writer that
+makes fragments, and the fragments are then joined.
 
-A fragment holds some bytes for every row: a number, a text, the items of a list. A record's datum
-is the concatenation of its fields' fragments, which Arrow joins row by row. Nested values are
-encoded like rows of their own. The encoded items of a list are adjacent bytes, so the fragment of a
-list column uses the same bytes with wider slices. The fragment of a column with nulls has an empty
-slice for each null.
+A fragment has some bytes for every row, for example a number, a text, or the items of a list. A
+record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. Nested
+values are encoded as if they were rows. The encoded items of one list are adjacent, so the fragment
+of a list column uses the bytes of its items with longer slices. The fragment of a column with nulls
+has an empty slice for each null.
 
-Writers take only arrays of exactly the schema's types, with the values that `conform` lets through:
-no null in a required place, no unknown symbol, no key twice.
+Writers need arrays that have exactly the schema's types, and that `conform` has accepted: they have
+no null in a required place, no unknown symbol, and no map with the same key twice.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
 
 
 def writer_of(avro: AvroType) -> Writer:
-    """Makes the writer for columns of that type."""
+    """Makes the writer for columns of the type `avro`."""
     if isinstance(avro, Recursive):
         text = text_writer(avro)
         return lambda array: [text(array)]
@@ -221,7 +221,7 @@ def _map(avro: Map) -> Writer:
 
 
 def _blocks(offsets: Any, items: pa.BinaryArray) -> list[Fragment]:
-    """For each row, one block with the row's items, and the zero that ends the blocks; for a row
+    """For each row, one block with the row's items, and the zero after the last block. For a row
     without items, only this zero."""
     bounds = _offsets(items)[offsets - offsets[0]]
     counts = np.diff(offsets).astype(np.int64)

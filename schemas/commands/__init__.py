@@ -5,9 +5,9 @@ several verbs share), then `browse` (list, versions, get), `evolve` (register, c
 (the reasons why a schema is incompatible, and advice), `configuration` (level, mode), `compare`
 (diff, infer), `who_uses`, `retire` (delete, undelete), and `backup` (dump, restore).
 
-Exit status: 0 good, 1 incompatible or refused by the registry, 2 usage, 3 unreachable, 78 a
-configuration that cannot be used. A verb deletes only with `--yes`, or after a person has answered
-y.
+The exit status is 0 on success, 1 if the schema is incompatible or the registry refuses the
+request, 2 for wrong usage, 3 if the registry is unreachable, and 78 if the configuration cannot be
+used. A verb deletes only with `--yes`, or after a person has answered y.
 """
 
 from __future__ import annotations

@@ -44,7 +44,7 @@ def add_schemas(parser: argparse.ArgumentParser) -> None:
 
 
 def subjects_and_files(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """The subject and file of each schema that the arguments name. Raises `UsageError`."""
+    """The subject and file of each schema in the arguments. Raises `UsageError`."""
     if not args.by_name:
         if len(args.names) != 2:
             raise UsageError("Name SUBJECT and FILE, or files with --by-name.")
@@ -65,8 +65,8 @@ def _files(path: Path) -> list[Path]:
 
 
 def checked_text(file: str, *, has_references: bool = False) -> str:
-    """The text of a schema's file, checked without a registry. A schema with references is only
-    checked to be JSON. Raises `SchemaInvalid`, which names the file."""
+    """The text of a schema's file, checked without a registry. If the schema has references, only
+    checks that the text is JSON. Raises `SchemaInvalid`, whose message contains the file's name."""
     text = schema_text(file)
     try:
         if has_references:
@@ -79,7 +79,7 @@ def checked_text(file: str, *, has_references: bool = False) -> str:
 
 
 def references(args: argparse.Namespace) -> tuple[Reference, ...]:
-    """The references that --reference names. Raises `UsageError`."""
+    """The references that the option --reference gives. Raises `UsageError`."""
     return tuple(map(_reference, args.reference))
 
 

@@ -116,7 +116,8 @@ def _contents(client: RegistryAdministration) -> Contents:
 
 
 def _patient(progress: Progress) -> Callable[[int, int], None]:
-    """Makes a function that shows progress, but only after the work has taken `NOTICED_S`."""
+    """Makes a function that shows progress, but only when the work has taken longer than
+    `NOTICED_S`."""
     begin = time.monotonic()
 
     def tell(done: int, _: int) -> None:
@@ -186,8 +187,8 @@ def _write(file: str, records: list[Record], shown: Callable[[Record], str]) -> 
 
 
 def _put(path: Path, data: bytes) -> None:
-    """Writes a file atomically. A symbolic link stays, and its target is replaced. A device or a
-    pipe is written to, never replaced."""
+    """Writes a file atomically. If `path` is a symbolic link, replaces the file to which it points.
+    If `path` is a device or a pipe, writes to it, and does not replace it."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(data)

@@ -86,7 +86,7 @@ def _diff(args: argparse.Namespace) -> int:
 
 
 def _diff_files(args: argparse.Namespace) -> int:
-    """Compares two files. With --against, the argument SUBJECT holds the name of the new file."""
+    """Compares two files. With --against, the argument SUBJECT is the path of the new file."""
     if args.file is not None or args.old is not None or args.new is not None or args.reference:
         raise UsageError("--against OLD takes one FILE, and neither subject nor registry.")
     new_name = args.subject
@@ -137,7 +137,8 @@ def _infer(args: argparse.Namespace) -> int:
 
 
 def _shares(found: Inference) -> str:
-    """The table for standard error; only the schema goes to standard output."""
+    """The table with shares, which goes to standard error. Only the schema goes to standard
+    output."""
     rows = [
         {"field": each.place, "type": each.type, "lines": each.lines, "share": f"{each.share:.1%}"}
         for each in found.fields

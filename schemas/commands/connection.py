@@ -27,7 +27,7 @@ class ConnectionSettings(RegistrySecuritySettings):
 
 
 def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentParser:
-    """Adds a verb with the options that name the registry, and --json."""
+    """Adds a verb with the options for the registry's address, and with --json."""
     parser: argparse.ArgumentParser = verbs.add_parser(name, help=words, description=words)
     parser.add_argument(
         "--registry", metavar="URL", help="its URL, before environment, profile and file"
@@ -44,13 +44,13 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """The registry that --registry names, else the registry in the file of --config. Without these
-    options, returns the registry that the environment or the profile names. If neither of the two
-    names a registry, returns the registry in the file in /etc.
+    """A client of the registry whose URL is given by the first of these that has one: the option
+    --registry, the file of the option --config, the environment, the profile, the configuration
+    file in /etc.
 
-    If --config is not given, and the environment or the profile names a registry, the credentials
-    come from the environment and the profile. Otherwise, they come from the file. Raises
-    `ConfigurationRefused`.
+    If --config is not given, and the environment or the profile has a registry's URL, the
+    credentials come from the environment and the profile. Otherwise, they come from the
+    configuration file. Raises `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()
     if known.schema_registry_url is not None:

@@ -135,7 +135,7 @@ def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], 
 
 
 def _one_of_several(asked: Asked, act: Callable[[Asked], Verdict]) -> Verdict:
-    """Turns an error into a bad verdict, so that the other schemas get their verdicts too. Raises
+    """Turns an error into a bad verdict, so that the other schemas still get their verdicts. Raises
     `Unreachable`."""
     try:
         return act(asked)
@@ -156,7 +156,7 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
     """Refuses an unknown subject. For an unknown subject, the registry calls every schema
-    compatible. So without this refusal, the check of a mistyped name would pass."""
+    compatible, so a check with a mistyped name would succeed."""
     try:
         client.versions(subject)
     except RegistryRefused as refused:

@@ -109,7 +109,7 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
 def _versions(
     client: RegistryAdministration, args: argparse.Namespace
 ) -> tuple[list[Registered], list[Registered]]:
-    """The versions that the arguments name, as two ascending lists: the live versions, then the
+    """The versions that the arguments select, as two ascending lists: the live versions, then the
     softly deleted ones."""
     numbers = client.versions(args.subject, deleted=True)
     live = live_numbers(client, args.subject)

@@ -1,5 +1,5 @@
-"""Says whether a schema is compatible. If not, says why, and which schema would be compatible. Each
-verdict has a text for people and a document for programs."""
+"""Says whether a schema is compatible. If it is not, says why, and which schema would be
+compatible. Each verdict has a text for people and a document for programs."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skidway.schemas.client.resolution import Resolver
 from skidway.schemas.compatibility import Level
 
 Version = int | str | None
-"""A version's number, or `latest`. None means several versions: those with which the registry
-compares a new schema, as the subject's level demands."""
+"""A version's number, or `latest`. None means all versions with which the registry compares a new
+schema; the subject's level decides which versions these are."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Verdict:
 
 
 def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> Verdict:
-    """The registry's verdict on a schema. If the schema is not compatible, our own advice is
+    """The registry's verdict on a schema. If the schema is not compatible, Skidway's own advice is
     added."""
     found = client.compatible(asked.subject, asked.text, version, asked.takes)
     advice = None
@@ -73,8 +73,9 @@ def _advice(
     takes: tuple[Reference, ...],
     version: Version,
 ) -> Advice | None:
-    """Our own advice. None if our check finds no fault (then the registry has a rule that our check
-    lacks), or if our check cannot read an earlier version."""
+    """Skidway's own advice on a schema that the registry calls incompatible. None if Skidway's
+    check finds no fault (then the registry has a rule that Skidway lacks), or cannot read an
+    earlier version."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:
@@ -131,8 +132,8 @@ def _which(subject: str, version: Version) -> str:
 
 
 def _reason(message: str) -> str | None:
-    """The sentence in a registry's message; None for a message that only repeats the old schema or
-    the settings."""
+    """The sentence in a registry's message that gives a reason; None if the message only repeats
+    the old schema or the settings."""
     sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
     if sentence:
         return sentence[1]

@@ -65,7 +65,7 @@ def _ids(client: RegistryAdministration, args: argparse.Namespace) -> list[int]:
     if args.what.isascii() and args.what.isdigit():
         if args.version is not None:
             raise UsageError("--version goes with a subject: an id already names one schema.")
-        client.schema(int(args.what))  # `schema` raises an error if the id is unknown
+        client.schema(int(args.what))  # raises an error if the id is unknown
         return [int(args.what)]
     numbers = client.versions(args.what, deleted=True) if args.version is None else [args.version]
     found = [client.version(args.what, each, deleted=True).id for each in numbers]
@@ -142,8 +142,8 @@ def _partitions(client: Client, topics: list[str]) -> list[TopicPartition]:
 
 
 def _said(looked_at: dict[str, Any] | None, found: bool) -> str:
-    """Says which records were looked at, because records that were not looked at may have the
-    schema too."""
+    """A sentence that says which records were read. Records that were not read may have the schema,
+    too."""
     if looked_at is None:
         return "No topic was looked at: name a cluster with --bootstrap-server."
     return (

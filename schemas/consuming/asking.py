@@ -1,4 +1,5 @@
-"""Chooses the registry of a command: --registry, the environment or the profile names it."""
+"""Chooses the registry of a command: its URL comes from --registry, the environment or the
+profile."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ def add_registry_option(parser: argparse.ArgumentParser) -> None:
 
 
 def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
-    """The registry's client, and whether an option, the environment or the profile named the
-    registry. Raises ConfigurationRefused."""
+    """The registry's client, and whether an option, the environment or the profile gave the
+    registry's URL. Raises ConfigurationRefused."""
     known = profile.read()
     named = args.registry or known.schema_registry_url
     client = RegistryClient(

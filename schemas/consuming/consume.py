@@ -176,8 +176,8 @@ def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition,
 def offsets_at(
     client: Client, partitions: list[TopicPartition], where: int
 ) -> dict[TopicPartition, int]:
-    """For each partition, the offset of the first record whose timestamp is `where` or later; the
-    log end offset if no record is that late. `where`: a time in ms, or LATEST or EARLIEST."""
+    """For each partition, the offset of the first record whose timestamp is `where` or later; if
+    there is no such record, the log end offset. `where`: a time in ms, or LATEST or EARLIEST."""
     listed = client.list_offsets(dict.fromkeys(partitions, where))
     found = {tp: each.offset for tp, each in listed.items()}
     later = [tp for tp, offset in found.items() if offset < 0]

@@ -21,8 +21,7 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
-"""At most this many schemas are kept in memory; values of further schemas are printed as they
-are."""
+"""At most this many schemas are kept in memory. Values of further schemas are printed unchanged."""
 
 
 class Registry(Protocol):
@@ -49,11 +48,11 @@ class Value:
 
 
 class Values:
-    """Decodes values by the schemas of a registry. Calls `note` once with each reason why values
-    are printed as they are.
+    """Decodes values by the schemas of a registry. If values are printed unchanged, calls `note`
+    with the reason, once for each reason.
 
-    is_named: whether a person named the registry. If nobody named it and it is unreachable, values
-    are printed as they are.
+    is_named: whether a person gave the registry's URL. If nobody gave it, and the registry at the
+    default URL is unreachable, values are printed unchanged.
     """
 
     def __init__(
@@ -66,8 +65,8 @@ class Values:
         self._told: set[str] = set()
 
     def read(self, values: pa.BinaryArray) -> list[Value]:
-        """Returns one `Value` for each value. Raises Unreachable if a registry that a person named
-        does not answer."""
+        """Returns one `Value` for each value. Raises Unreachable if the registry does not answer,
+        and a person gave its URL."""
         found = [Value(raw) for raw in values.to_pylist()]
         ids, datums = wire.split(values)
         for schema_id in np.unique(ids[ids >= 0]).tolist():
@@ -106,9 +105,9 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """The value in a form that JSON can hold. Bytes become text, or base64 under a name that ends
-    with `_base64`, so that no reader has to guess which of the two a value is. Times become text as
-    in RFC 3339, and decimals become text."""
+    """The value in a form that JSON can represent. Bytes become text, or base64 under a name that
+    ends with `_base64`, so that readers know which of the two a value is. Times become text as in
+    RFC 3339, and decimals become text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):
@@ -123,8 +122,8 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: bytes) -> tuple[str, str]:
-    """A suffix for the value's name, and the value as text. UTF-8 is taken as text, without a
-    suffix; other bytes become base64, with the suffix `_base64`."""
+    """A suffix for the value's name, and the value as text. UTF-8 stays text, and its suffix is
+    empty. Other bytes become base64, and their suffix is `_base64`."""
     try:
         return "", value.decode("utf-8")
     except UnicodeDecodeError:

@@ -43,8 +43,8 @@ class Contents:
     stands for all other subjects.
 
     The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
-    highest id that was ever assigned, as far as is known. `passed_over` counts, by kind, the
-    records that this module ignores.
+    highest id that was ever assigned, as far as the records say. `passed_over`: by kind, the number
+    of records that this module ignores.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)
@@ -95,8 +95,8 @@ def records(contents: Contents) -> Iterator[Record]:
 
 
 def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
-    """The versions in the order of id, subject and version, except that each comes after the
-    versions that it references."""
+    """The versions in the order of id, subject and version. But if a version references others, it
+    comes after them."""
     waiting = sorted(versions, key=lambda each: (each.id, each.subject, each.version))
     by_key = {each.key: each for each in waiting}
     done: dict[Key, StoredVersion] = {}
@@ -106,8 +106,8 @@ def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
 
 
 def only(contents: Contents, subjects: Iterable[str]) -> Contents:
-    """The contents of these subjects, and all versions of other subjects that versions of these
-    subjects reference."""
+    """The contents of these subjects, together with the versions of other subjects that they
+    reference."""
     wanted = set(subjects)
     keys: dict[Key, StoredVersion] = {}
     for each in contents.versions.values():

@@ -1,6 +1,6 @@
 """Converts records of a `_schemas` topic to lines of text, and back.
 
-The kinds of keys (`keytype`), each with the key's other fields and what the value says:
+The kinds of keys (`keytype`), with the other fields of each key, and the meaning of the value:
 
     SCHEMA          subject, version      the version; null if it was deleted for ever
     CONFIG, MODE    subject (null: all)   the setting; null if it was reset
@@ -25,12 +25,12 @@ _CONSOLE_NOISE: Final = "Processed a total of"
 
 
 class DumpRefused(SkidwayError):
-    """A dump that cannot be read or restored; the message says where and why."""
+    """A dump that cannot be read or restored. The message gives the place and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Key and value as JSON documents; a value of None is a tombstone."""
+    """Key and value as JSON documents. The value None stands for a tombstone."""
 
     key: Mapping[str, Any]
     value: Mapping[str, Any] | None
@@ -47,12 +47,12 @@ def line(record: Record) -> str:
 
 
 def key_text(record: Record) -> str:
-    """The key as a `_schemas` topic holds it."""
+    """The key in the form that a `_schemas` topic has."""
     return _text(record.key)
 
 
 def value_text(record: Record) -> str | None:
-    """The value as a `_schemas` topic holds it."""
+    """The value in the form that a `_schemas` topic has."""
     return None if record.value is None else _text(record.value)
 
 
@@ -91,7 +91,7 @@ def _read_line(text: str, where: str) -> Record:
 
 
 def _columns(text: str, where: str) -> tuple[str, str]:
-    """Key and value of a line of the console consumer, without the columns that the consumer can
+    """Key and value in a line of the console consumer. Leaves out the columns that the consumer may
     print before the key."""
     parts = text.split("\t")
     while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):

@@ -20,8 +20,9 @@ IMPORT: Final = "IMPORT"
 READWRITE: Final = "READWRITE"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 RESERVED_SUBJECT: Final = "skidway-restore-reserved"
-"""For a moment, a version of this subject has the highest id of the dump. So the registry never
-assigns an id of the dump to a further schema."""
+"""A restore registers a version of this subject with the highest id of the dump, and deletes it
+again. After that, the registry assigns only higher ids, and never an id of the dump, to other
+schemas."""
 
 Tell = Callable[[int, int], None]
 """A function that is called with the number of steps that are done, and the number of all steps."""
@@ -30,9 +31,9 @@ Tell = Callable[[int, int], None]
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
     """Everything that the registry lists. Raises the client's errors.
 
-    The first request lists the deleted versions too, the second only the live ones. If a version is
-    added or deleted between the two requests, the second answer decides. The level or mode of a
-    subject without versions is not listed.
+    The first request also lists deleted versions, the second request only live versions. If a
+    version is added or deleted between the two requests, the second answer is used. Levels and
+    modes of subjects without versions are not listed.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -53,8 +54,8 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
 def carry_out(
     client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
 ) -> None:
-    """Carries out the steps. Imports and deletes versions in mode IMPORT, and sets the modes back
-    even after an error.
+    """Carries out the steps. Imports and deletes versions in mode IMPORT, and restores the previous
+    modes, even after an error.
 
     While the mode is IMPORT, nobody else can register a schema, so nobody else gets an id of the
     dump.
@@ -94,8 +95,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to what it was before this restore. A mode that was IMPORT already is reset
-    instead, because an interrupted restore left that mode behind."""
+    """Sets a mode back to its value before this restore. If the mode was already IMPORT, removes it
+    instead, because an interrupted restore has left it behind."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -106,8 +107,8 @@ def _set_back(client: RegistryAdministration, scope: str | None, before: str | N
 
 
 def _reset_mode(client: RegistryAdministration, subject: str) -> None:
-    """Removes a subject's mode. It is no error if the mode is gone already: an older registry
-    removes the mode together with the subject's last live version."""
+    """Removes a subject's mode. It is no error if the mode is already gone, because older
+    registries remove the mode together with the subject's last live version."""
     try:
         client.reset_mode(subject)
     except RegistryRefused as refused:
@@ -134,8 +135,8 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
 
 
 def _to_set(level: dict[str, Any]) -> dict[str, Any]:
-    """The configuration in the form for PUT: GET says `compatibilityLevel`, PUT takes
-    `compatibility`."""
+    """The configuration in the form for PUT requests, which has the key `compatibility`. Answers to
+    GET requests have the key `compatibilityLevel` instead."""
     given = level.pop(LEVEL, None)
     return {**({} if given is None else {"compatibility": given}), **level}
 

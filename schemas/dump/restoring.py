@@ -1,9 +1,10 @@
-"""Finds the steps that bring a registry to the state of a dump, or the conflicts that forbid a
-restore. This module does no I/O.
+"""Finds the steps that bring a registry to the state of a dump, or the conflicts because of which
+the restore is refused. This module does no I/O.
 
-If an id or a version means another schema in the registry than in the dump, nothing at all is
-restored. Subjects and versions that only the registry has are kept. Restoring the same dump a
-second time takes no step, so an interrupted restore is simply repeated.
+If the same id or the same version is one schema in the registry and another schema in the dump,
+nothing at all is restored. Subjects and versions that only the registry has are kept. If the same
+dump is restored a second time, there are no steps to do. So after an interruption, the restore can
+be repeated.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from skidway.schemas.dump.contents import Contents, Key, StoredVersion, in_order
 from skidway.schemas.dump.records import DumpRefused
 
 NAMED_MAX: Final = 5
-"""A refusal names at most this many conflicts, and counts the others."""
+"""The message of a refusal lists at most this many conflicts, and gives the number of the
+others."""
 CONTEXT: Final = ":."
 """The name of a subject that is not in the registry's default context begins with these
 characters."""
@@ -28,8 +30,8 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a restore, in this order. `reserve`: an id; the registry must never again assign
-    this id or a lower one."""
+    """The steps of a restore, in the order of the fields. `reserve`: the registry must never again
+    assign this id or a lower id."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -65,7 +67,7 @@ def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Step
 
 
 def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
-    """Versions that are live in the registry now, and would be softly deleted."""
+    """The versions that are live in the registry now, and that the restore would softly delete."""
     return [
         each
         for each in planned.deletions
@@ -77,7 +79,8 @@ def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
     """One sentence for each part of the contents that a registry cannot keep. `types`: the types of
     schemas that the registry accepts.
 
-    A registry that only takes Avro is ours: it has one context, and no rules, tags or metadata.
+    A registry that accepts only Avro is Skidway's registry, which has one context, and no rules,
+    tags or metadata.
     """
     ours = set(types) == {"AVRO"}
     return [
@@ -101,8 +104,8 @@ def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
 
 
 def supported(contents: Contents, types: Collection[str]) -> Contents:
-    """The contents without the parts that `unsupported` names, and without the versions that
-    reference such parts."""
+    """The contents without the parts that `unsupported` reports, and without the versions that
+    reference these parts."""
     ours = set(types) == {"AVRO"}
     kept = Contents(highest_id=contents.highest_id)
     for each in in_order(contents.versions.values()):
@@ -120,7 +123,7 @@ def supported(contents: Contents, types: Collection[str]) -> Contents:
 
 
 def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
-    """Whether both are the same schema, in whatever spelling."""
+    """Whether both versions have the same schema, even if its text is written differently."""
     if (one.schema_type, one.references) != (other.schema_type, other.references):
         return False
     return one.schema == other.schema or _spelled(one) == _spelled(other)
@@ -180,8 +183,8 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(version: StoredVersion) -> Any:
-    """A value that is the same for all spellings of a schema. If the text is not JSON (Protobuf),
-    the value is the text itself."""
+    """A value that is the same for all texts of the same schema. If the text is not JSON
+    (Protobuf), the value is the text itself."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

@@ -1,4 +1,4 @@
-"""Reads and writes the records of a `_schemas` topic, which has one partition. All records have
+"""Reads and writes the records of a `_schemas` topic, which has one partition. All its records have
 keys."""
 
 from __future__ import annotations

@@ -8,9 +8,10 @@
 - `inference`: `infer`, which combines these modules and counts lines
 
 Inference reads the file in one pass. It keeps no values, only their types and how often each type
-occurs. Constants of these modules bound the memory of inference, however large the file is. Values
-beyond a bound are counted and reported, never silently taken for absent. A proposal is a draft for
-a person to read. It cannot know, for example, that a field may be missing tomorrow.
+occurs. Constants of these modules limit the memory of inference, however large the file is. If
+values exceed such a limit, they are counted and reported, and not silently treated as missing. A
+proposal is a draft for a person to read: for example, the file cannot show that a field will be
+missing tomorrow.
 """
 
 from skidway.schemas.inference.formats import Format, FormatUnknown

@@ -46,18 +46,19 @@ class LineReader(Protocol):
     """Reads the lines of one file, in order."""
 
     typed: bool
-    """Whether the format gives values their types. If it does not, all values are texts, and their
-    types are guessed."""
+    """Whether values of the format have types, as in JSON. Otherwise all values are texts, and
+    their types are guessed."""
 
     def values(self, line: str) -> dict[str, Any] | None:
-        """The values by name; None for a line that is no record (a header). Raises `Unfit`."""
+        """The values of a line by name; None if the line is a header and not a record. Raises
+        `Unfit`."""
 
 
 def detect(sample: Sequence[str]) -> Format:
     """The format that at least half of the sample's lines have. Raises `FormatUnknown`.
 
-    Prose with commas looks like CSV, so CSV is only detected if the first line holds names and at
-    least 70 % of the lines fit.
+    Prose with commas looks like CSV. So the format is CSV only if the first line has column names
+    and at least 70 % of the lines fit.
     """
     lines = [line for line in sample if line.strip()]
     for each, least in ((Format.JSON, 0.5), (Format.LOGFMT, 0.5), (Format.CSV, 0.7)):
@@ -96,7 +97,7 @@ class JsonLines:
 
 
 class Logfmt:
-    """Reads pairs of key and value; up to half of the keys may have no value."""
+    """Reads pairs of key and value. Up to half of the keys of a line may have no value."""
 
     typed = False
 
@@ -116,7 +117,8 @@ class Logfmt:
 
 
 class CsvRows:
-    """Reads rows that have as many values as the first line. The first line may hold the names."""
+    """Reads rows that have as many values as the first line. The first line may have the column
+    names."""
 
     typed = False
 
@@ -192,7 +194,7 @@ def _row(line: str, delimiter: str) -> list[str]:
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The values of each line; an empty list for a line that is no CSV."""
+    """The values of each line; an empty list for a line that is not valid CSV."""
     rows: list[list[str]] = []
     for line in lines:
         try:
@@ -204,7 +206,7 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 def _delimiter(lines: Sequence[str]) -> str:
     """The delimiter that divides the first line into at least two columns, and most lines into the
-    same number of columns. "" if no delimiter does so."""
+    same number of columns as the first line; "" if there is none."""
     best, most = "", len(lines) / 2
     for delimiter in DELIMITERS:
         counts = [len(row) for row in _rows(lines, delimiter)]

@@ -1,5 +1,5 @@
-"""Proposes an Avro schema for the lines of a log, with figures about these lines, in one pass. Has
-no I/O of its own."""
+"""Proposes an Avro schema for the lines of a log in one pass, and counts what the lines have. Does
+no I/O itself."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ SAMPLE_LINES: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class FieldFound:
-    """A field of the proposed schema. `place`: the field's place, as in `order.lines[].price`, with
-    the names that the log uses."""
+    """A field of the proposed schema. `place`: the field's place in a line, as in
+    `order.lines[].price`, with the names from the log."""
 
     place: str
     type: str
@@ -36,8 +36,8 @@ class FieldFound:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed schema, made from those records of a log that fit the log's format. `lines`: the
-    number of records that were read. `fitting`: how many of these fit the format."""
+    """A proposed schema, made from the records of a log that fit the log's format. `lines`: the
+    number of records that were read. `fitting`: how many of these records fit the format."""
 
     schema: dict[str, Any]
     format: Format
@@ -52,7 +52,7 @@ class Inference:
 
     @property
     def text(self) -> str:
-        """The schema as JSON for people. The registry accepts this text."""
+        """The schema as indented JSON. The registry accepts this text."""
         return json.dumps(self.schema, indent=2, ensure_ascii=False) + "\n"
 
 

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 from typing import BinaryIO, Final
 
 LINE_BYTES_MAX: Final = 1 << 20
-"""A line may have at most this many bytes, which is the agent's default. A longer line counts
-as one that does not fit the log's format."""
+"""A line may have at most this many bytes, as with the agent's default setting. A longer line
+counts as a line that does not fit the log's format."""
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
     """Yields the lines without LF or CRLF. A line that is too long is cut to `LINE_BYTES_MAX` + 1
-    bytes; the caller recognises it by that length."""
+    bytes, and the caller recognises it by this length."""
     while line := file.readline(LINE_BYTES_MAX + 1):
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
             _skip(file)

@@ -9,8 +9,8 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
 def avro_name(text: str) -> str:
-    """The nearest valid name: `_` replaces each character that is not allowed in a name, and is put
-    before a leading digit."""
+    """A valid name that is similar to `text`: each character that a name must not have is replaced
+    by `_`, and a leading digit gets `_` before it."""
     made = _NO_NAME.sub("_", text)
     return made if made and not made[0].isdigit() else f"_{made}"
 

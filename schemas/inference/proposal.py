@@ -12,9 +12,9 @@ _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 
 
 class Proposal:
-    """Makes one schema, and owns the names of the schema's records.
+    """Makes one schema, and keeps the names of its records unique.
 
-    `typed`: whether the log's format gives values their types. If not, all values are texts, and a
+    `typed`: whether values of the log's format have types. If not, all values are texts, and a
     field with several types becomes a string.
     """
 
@@ -48,8 +48,8 @@ class Proposal:
         return {"type": "record", "name": self._free(name), "fields": fields}
 
     def _is_sparse(self, member: Shape, record: Shape) -> bool:
-        """Whether some occurrences of the record lack the member, even if every line has the member
-        somewhere."""
+        """Whether the record lacks the member at some places, even if each line has the member at
+        another place."""
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
@@ -92,10 +92,11 @@ class Proposal:
 
 
 def _kinds(shape: Shape, *, instants: bool) -> list[str]:
-    """The types that the values need, merged: at most one type of number and one type of time."""
+    """The types that are needed for all values. They are merged, so that there is at most one type
+    of number and one type of time."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
-    kinds -= set(numbers[:-1])  # the widest type can hold the numbers of the other types
+    kinds -= set(numbers[:-1])  # the widest type includes the numbers of the other types
     times = kinds & set(INSTANTS)
     if times:
         kinds -= times

@@ -1,7 +1,8 @@
 """The types of the values at one place of a log, merged over all its lines.
 
-A shape keeps no values. It keeps the types of the values and the number of lines that have the
-place; for objects and arrays, it keeps the shapes inside. A `Budget` bounds the number of shapes.
+A shape keeps no values. It keeps the types of the values, the number of lines that have the place,
+and, for objects and arrays, the shapes of the places inside. A `Budget` limits the number of
+shapes.
 """
 
 from __future__ import annotations
@@ -12,11 +13,11 @@ from datetime import datetime
 from typing import Any, Final
 
 SHAPES_MAX: Final = 10_000
-"""Inference keeps the shapes of at most this many places of a log; values at further places are
-counted and left out."""
+"""Inference keeps the shapes of at most this many places of a log. Values at other places are only
+counted."""
 MEMBERS_MAX: Final = 200
-"""A record has at most this many names. An object with more names becomes a map, because so many
-names must be data."""
+"""A record has at most this many field names. An object with more names becomes a map, because so
+many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -55,8 +56,8 @@ class Shape:
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the object's names are data. If so, the object's only member has the name "" and is
-    the shape of all values."""
+    """Whether the object's names are data. If they are, the object has only one member, which has
+    the name "" and is the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
     """Whether the place is a whole line, which is always a record and never a map."""
@@ -80,8 +81,8 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Merges the shape of another place into this shape. The same lines may have both places.
-        So the result gets the larger of the two numbers of lines, and the true number may be
+        """Merges the shape of another place into this shape. Some lines may have both places. So
+        the result gets the larger of the two numbers of lines, and the true number may be
         higher."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
@@ -131,8 +132,8 @@ class Shape:
 def kind_of(value: Any) -> str:
     """The type of a JSON value; `double` for a whole number that is no long.
 
-    The type is never `int`: Avro encodes int and long in the same bytes, and counters outgrow an
-    int.
+    The type is never `int`, because counters may become too large for an int, and because Avro
+    encodes int and long in the same bytes.
     """
     if value is None:
         return "null"
@@ -173,7 +174,8 @@ def instant(value: str) -> str | None:
 
 
 def _is_utf8(name: str) -> bool:
-    """Whether the name can be encoded: JSON can hold half of a surrogate pair."""
+    """Whether the name can be encoded in UTF-8. A name in JSON may contain half of a surrogate
+    pair, which cannot be encoded."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """Memory alone cannot answer; the log has to be read."""
+    """The request cannot be answered from memory alone; the log has to be read."""
 
 
 class Registry(Protocol):
@@ -25,8 +25,8 @@ class Registry(Protocol):
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Puts the decision's change into the log, then returns the decision's answer. Raises
-        refusals.
+        """Writes the change of the decision into the log, then returns the answer of the decision.
+        Raises refusals.
 
         `ahead` does slow work before the decision, so that other writers need not wait for it.
         """
@@ -40,7 +40,7 @@ class Memory:
         self._ask = ask
 
     def read(self, question: Callable[[RegistryState], Answer]) -> Answer:
-        """Answers `question` from those entries of the log that were read so far."""
+        """Answers `question` from the entries of the log that were read so far."""
         answer: Answer = self._ask(question)
         return answer
 

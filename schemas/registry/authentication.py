@@ -1,4 +1,4 @@
-"""HTTP basic authentication (RFC 7617), which comes before all other work on a request."""
+"""HTTP basic authentication (RFC 7617), which is done before any other work on a request."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from skidway.schemas.registry.rest.answers import refused
 
 CHECK_THREADS: Final = 2
 CHECKS_MAX: Final = 64
-"""At most this many passwords at once are being checked or wait for their check, because a client
-that guesses many passwords must not keep other clients waiting for long."""
+"""At most this many passwords are being checked, or wait to be checked, at the same time. Otherwise
+a client that guesses many passwords could keep other clients waiting for long."""
 HEADER_BYTES_MAX: Final = 4096
 
 _refused = Counter(

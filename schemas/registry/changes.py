@@ -1,8 +1,8 @@
 """The entries of the registry's log: one change each, as JSON.
 
 Unknown keys are ignored. Entries of unknown kinds are refused, because an older registry must not
-misread what a newer registry wrote. So all registries must be upgraded before an entry may have a
-new kind, or a new key that changes the entry's meaning.
+misread what a newer registry wrote. So all registries must be upgraded before any of them writes an
+entry of a new kind, or an entry with a new key that changes the entry's meaning.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.schemas.registry.modes import Mode
 
 ENTRY_BYTES_MAX: Final = 1_000_000
 """An entry has at most this many bytes. ZooKeeper refuses requests of 1 MiB (jute.maxbuffer), and a
-request has a path and a header beside the entry."""
+request contains a path and a header besides the entry."""
 
 
 class EntryTooLarge(Exception):
@@ -44,7 +44,8 @@ class VersionRegistered:
 
 @dataclass(frozen=True, slots=True)
 class VersionImported(VersionRegistered):
-    """A version with the number and the id that it has in another registry."""
+    """A subject got a version by an import, with the number and the id that the version has in
+    another registry."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,8 +102,8 @@ def encode(entry: LoggedChange) -> bytes:
 
 
 def decode(content: bytes, number: int) -> LoggedChange:
-    """Reads the entry of that number. Raises `StateRefused` for an entry that this version of the
-    program cannot read."""
+    """Reads the entry with this number. Raises `StateRefused` if this version of the program cannot
+    read the entry."""
     try:
         document = json.loads(content)
         read = _READERS[document["change"]]
