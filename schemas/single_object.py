@@ -1,4 +1,5 @@
-"""Avro single-object encoding of our own messages: they carry their schema's fingerprint.
+"""Encodes and decodes Skidway's own messages in Avro's single-object encoding, in which each
+message begins with the fingerprint of its schema.
 
     0       2                             10
     +-------+-----------------------------+---------------
@@ -141,8 +142,8 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
     """Encodes `record` once with each version of that schema that this program knows, and yields
     the messages.
 
-    Fields that a version does not have are left out. The caller has to decode a message to see
-    whether the message still says the same as `record`.
+    Fields that a version does not have are left out. So a message may have lost data of `record`;
+    the caller has to decode the message to find out.
     """
     return shipped().encodings(schema_name, record)
 
@@ -157,8 +158,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def name_of(data: bytes) -> str | None:
-    """The schema name of a message, without reading the message; None for bytes that are no message
-    of a known schema."""
+    """The schema name of a message, which is found from the message's header alone. None for bytes
+    that are no message of a known schema."""
     return shipped().name_of(data)
 
 

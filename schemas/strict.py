@@ -176,7 +176,7 @@ class _Walk:
         return end
 
     def _number(self, at: int) -> tuple[int, int]:
-        if at < self._size and (byte := self._data[at]) < 0x80:  # most numbers are of one byte
+        if at < self._size and (byte := self._data[at]) < 0x80:  # most numbers take one byte
             return (byte >> 1) ^ -(byte & 1), at + 1
         value = 0
         for position in range(_VARINT_BYTES_MAX):

@@ -10,10 +10,10 @@ The modules of the kernel in reading order: errors, clock, log, settings (a prog
 configuration), files (state that survives a crash), systemd (messages to the service manager),
 service (signals and exit status), telemetry (/metrics and /health), ports (reserves a port, and
 finds who listens on one), coordination (ZooKeeper through kazoo), java and zookeeper (a real
-ZooKeeper from the jars of pyspark), extras (what each program needs beside the kernel), machine
-(what is missing on this machine), units (of systemd), cli (the command line and its output), kafka
-(protocol, record batch, client), producer and consumer (for applications; built on kafka), demo
-(all programs together).
+ZooKeeper from the jars of pyspark), extras (the packages that each program needs in addition to the
+kernel's), machine (finds what is missing on this machine), units (the systemd units), cli (the
+command line and its output), kafka (protocol, record batch, client), producer and consumer (for
+applications; built on kafka), demo (all programs together).
 
 The kernel imports no program. (`skidway.table` and `skidway.register`, which analysts call, are
 functions of the loader. They are looked up only when somebody reads their names.) Numpy and pyarrow

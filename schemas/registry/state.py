@@ -1,7 +1,8 @@
-"""The state that the log's entries describe: subjects, versions, ids, levels, modes. Pure.
+"""The state that the log's entries describe: subjects, versions, ids, levels and modes. The module
+does no I/O.
 
-The state after n entries is the same in every registry. `apply` refuses an entry that cannot come
-after the earlier ones (`StateRefused`). For example, a gap in the ids, or two schemas under one id,
+The state after n entries is the same in every registry. `apply` raises `StateRefused` for an entry
+that cannot follow the earlier entries. For example, a gap in the ids, or two schemas under one id,
 would mean that some other program wrote to the log.
 """
 
@@ -43,8 +44,8 @@ class Version:
 
 @dataclass(slots=True)
 class Subject:
-    """The versions of a subject in ascending order. `highest`: the highest number that a version
-    ever had, even a version that was deleted for ever."""
+    """The versions of a subject in ascending order. `highest` is the highest number that a version
+    of the subject ever had. Versions that were deleted for ever count, too."""
 
     versions: dict[int, Version] = field(default_factory=dict)
     highest: int = 0
@@ -63,8 +64,8 @@ class Subject:
 
 
 class RegistryState:
-    """The registry's whole state. One thread at a time owns it (`skidway.schemas.registry.store`
-    holds a lock around it).
+    """The registry's whole state. Only one thread at a time may use the object
+    (`skidway.schemas.registry.store` has a lock for this).
 
     `default_level`, a setting of the program, applies if no level is set. `parsed` caches schemas
     as types and has a lock of its own.
@@ -84,8 +85,8 @@ class RegistryState:
         self._referring: dict[tuple[str, int], set[int]] = {}
 
     def apply(self, change: Change) -> None:
-        """Applies one more entry. Raises `StateRefused` for an entry that cannot come after the
-        earlier ones."""
+        """Applies one more entry. Raises `StateRefused` for an entry that cannot follow the earlier
+        entries."""
         if isinstance(change, VersionRegistered):
             self._register(change)
         elif isinstance(change, VersionsDeleted):
@@ -247,7 +248,7 @@ class RegistryState:
             else:
                 old = subject.versions[version]
                 subject.put(Version(old.version, old.id, deleted=True))
-        if not subject.versions:  # no version is left: the subject can begin anew
+        if not subject.versions:  # no version is left: the subject can begin again
             del self.subjects[change.subject]
             self.levels.pop(change.subject, None)
             self.modes.pop(change.subject, None)

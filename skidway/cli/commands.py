@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # so the error follows the output in a shared file
+        _flush_output()  # so that in a shared file the error comes last
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -92,8 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_outputs() -> None:
-    """Replaces an output that the caller has closed (`>&-`) by /dev/null, because a closed output
-    is no error."""
+    """Replaces an output that the caller has closed (`>&-`) with /dev/null, so that writing to it
+    does not fail."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the end

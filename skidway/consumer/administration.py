@@ -22,11 +22,11 @@ during the reset must wait."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group. members: how many members are active now. topics: the topics that the group has read
-    or subscribes to.
+    """A group. `members` is the number of members that are active now. `topics` are the topics that
+    the group has read or subscribes to.
 
-    Members are the consumers that are registered in ZooKeeper, and the members that brokers know
-    from Kafka's group protocol.
+    The consumers that are registered in ZooKeeper are members, and so are the members that joined
+    the group through Kafka's group protocol.
     """
 
     group: str
@@ -36,9 +36,9 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """The progress of a group in a partition. owner: None if no member owns the partition.
-    committed_offset: None if the group has committed nothing. The two offsets of the log are None
-    if the partition is not in the cluster.
+    """The progress of a group in a partition. `owner` is None if no member owns the partition.
+    `committed_offset` is None if the group has committed nothing there. The offsets of the log's
+    start and end are None if the partition is not in the cluster.
     """
 
     topic: str
@@ -58,7 +58,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An offset that was set, or would be set. before: the offset that was committed before the
+    """An offset that was set, or would be set. `before` is the offset that was committed before the
     change; None if no offset was committed.
     """
 
@@ -180,7 +180,7 @@ class Groups:
     def _partitions(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> list[TopicPartition]:
-        """The chosen partitions. If `topics` is empty, all topics of the group are meant."""
+        """The chosen partitions. If `topics` is empty, all topics of the group are chosen."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))

@@ -22,7 +22,8 @@ from skidway.consumer.nodes import read_token, registration_document
 
 
 class Guard:
-    """What one member knows of its registration node, and of its transactions without an answer."""
+    """The version of one member's registration node, and the member's transactions that had no
+    answer."""
 
     def __init__(self, name: str, streams: Mapping[str, int], now_ms: int) -> None:
         self.name = name
@@ -50,8 +51,8 @@ class Guard:
         self._unanswered.clear()
 
     def unanswered(self, token: int, what: Hashable) -> None:
-        """Notes that a transaction had no answer. what: the intended change; None if the change may
-        be repeated.
+        """Notes that a transaction had no answer. `what` is the intended change; None if the change
+        may be repeated.
         """
         self._unanswered[token] = what
 
@@ -65,8 +66,8 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Whether this change was found to have happened. Returns True only once for each
-        change."""
+        """Whether this change, whose transaction had no answer, was found to have happened. Returns
+        True only once for each change."""
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

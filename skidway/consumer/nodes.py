@@ -66,7 +66,7 @@ def partition_of(path: str) -> TopicPartition | None:
 
 
 def offset_document(offset: int) -> bytes:
-    """A committed offset as the content of its node."""
+    """The content of the node in which a committed offset is stored."""
     return b"%d" % offset
 
 

@@ -1,8 +1,8 @@
 """Reads the schema that a client sent, with the schemas that it references.
 
-There are three steps, because the second needs the state and the third takes time: `asked` reads
-the request, `resolved` finds the schemas that the sent schema references, `submitted` parses the
-sent schema.
+There are three steps: `asked` reads the request, `resolved` finds the schemas that the sent schema
+references, and `submitted` parses the sent schema. The steps are separate because only `resolved`
+needs the registry's state, and only `submitted` is slow.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""A request that gives this number references the latest version; the registry stores the number
-that the latest version has."""
+"""If a reference in a request has this number as its version, the reference means the latest
+version. The registry stores the latest version's own number instead."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,13 +62,13 @@ class Submitted:
 
     @property
     def identity(self) -> Identity:
-        """The value that tells this schema from all others."""
+        """The value that only this schema has: its canonical text and its references."""
         return self.canonical, self.references
 
 
 def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
-    """Reads the schema of a request body. Raises a refusal for parts that this registry does not
-    store."""
+    """Reads the schema of a request body. Raises a refusal if the body contains something that this
+    registry does not store, for example metadata."""
     kind = body.get("schemaType") or "AVRO"
     if kind != "AVRO":
         raise invalid_schema(f"schema type {kind} is not supported; this registry takes AVRO")
@@ -111,9 +111,9 @@ def submitted(
     references: tuple[Reference, ...],
     needs: Iterable[Kept],
 ) -> Submitted:
-    """Parses the schema. Raises the refusal with code 42201."""
+    """Parses the schema. If the schema is invalid, raises the refusal with code 42201."""
     try:
-        # An imported schema may have bad defaults, because its readers already live with them.
+        # An imported schema may have invalid defaults, because programs already use this schema.
         parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
         text = parsed.canonical(normalize=asked.normalize)
     except SchemaInvalid as error:

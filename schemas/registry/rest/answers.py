@@ -40,8 +40,8 @@ def refused(refusal: Refusal) -> Response:
 
 def error(status: int, error_code: int, message: str) -> Response:
     """An error in the form that every client reads."""
-    # Messages quote refused texts; half of a surrogate pair in such a text must not break the
-    # answer.
+    # A message quotes the refused text, which may contain half of a surrogate pair. UTF-8 cannot
+    # encode such a half, so it is replaced.
     sound = message.encode("utf-8", "replace").decode()
     return _response(status, {"error_code": error_code, "message": sound})
 
