@@ -246,7 +246,7 @@ class Store:
         entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
-        self._entries.sync()  # our server may lag behind, and lack an entry
+        self._entries.sync()  # a server that lags behind knows less than we do
         if self._entries.read(self._read, 1) != [self._last]:
             self._failed = StateRefused(
                 f"Entry {self._read} of the registry's log is not the one that was read: "

@@ -112,12 +112,13 @@ def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
 
 
 def reader_name(consumer: str, number: int) -> str:
-    """The name of a consumer's stream, as owner nodes hold it."""
+    """The name of a consumer's stream, as it is written in owner nodes."""
     return f"{consumer}-{number}"
 
 
 def beginning_document(partitions: int) -> bytes:
-    """What a group records when it first reads a topic: the number of partitions at that time."""
+    """The content that a group stores when it first reads a topic: the number of partitions at that
+    time."""
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
 
 

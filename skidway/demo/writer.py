@@ -45,7 +45,7 @@ PATHS = ("cart", "search", "item", "checkout", "help")
 
 
 def raw_line(number: int, now: datetime) -> str:
-    """A line of free text, as a worker process logs it."""
+    """A line of free text, like a line in the log of a worker process."""
     return (
         f"{now:%Y-%m-%d %H:%M:%S} worker-{number % 7} INFO task {number} is done: "
         f"{number % 913} rows in {number % 97} ms, queue {PATHS[number % 5]}"
@@ -193,7 +193,8 @@ def due(elapsed_s: float, lines: int, seconds: float) -> int:
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """How many of the next `count` lines belong to a stream. made: the number of earlier lines."""
+    """How many of the next `count` lines belong to a stream. `made` is the number of earlier
+    lines."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 
