@@ -1,4 +1,4 @@
-"""The packages that each program needs beside those of the kernel, and the pip command that
+"""The packages that each program needs in addition to those of the kernel, and the pip command that
 installs them. The kernel is the part of Skidway that every program uses.
 
 `pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore

@@ -89,7 +89,7 @@ class Stream:
     """Writes one log file and its older generations. No other object may write to them."""
 
     def __init__(self, folder: Path, name: str, torn: int, rotated_bytes: int) -> None:
-        """torn: number of torn lines that earlier writers left."""
+        """`torn` is the number of torn lines that earlier writers left."""
         make_directory(folder / name)
         self._folder, self._name, self._rotated_bytes = folder / name, name, rotated_bytes
         self._path = self._folder / f"{name}.log"

@@ -2,22 +2,21 @@
 
 Reading order, low to high:
 
-    types, errors   topic-partitions, Kafka's error codes
-    batch           seals, stamps and checks the 61-byte header of a record batch; reads no records
-    origin          the record header that says which bytes of which file a record came from
-    compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
-    columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
-                    record_layout, record_encoding, record_headers, record_decoding
-    protocol/       requests and responses as data; their frames
+    types, errors   topic-partitions, Kafka's error codes batch           seals, stamps and checks
+    the 61-byte header of a record batch; reads no records origin          the record header that
+    says which bytes of which file a record came from compression     compresses, and decompresses
+    within bounds; `batch` has the codecs' numbers columns         turns a batch's records into
+    Arrow and NumPy columns, and back; uses the modules record_layout, record_encoding,
+    record_headers, record_decoding protocol/ requests and responses as data, and their frames
     client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
     source          which cluster and topic a record was first written to, across mirrors
-    partitioning    the partition of a key, for columns of keys
-    gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`
-    group_nodes     where groups and their offsets lie in ZooKeeper, for broker and consumers
+    partitioning    the partition of a key, for columns of keys gaps            offsets that a
+    mirror could not copy: the topic config `mirror.gaps` group_nodes     where groups and their
+    offsets lie in ZooKeeper, for broker and consumers
 
-Brokers and mirrors carry batches without looking at the records. They use only one of the modules
-that handle batches, `batch`. So they need neither NumPy nor Arrow. Programs that make or read
-records (agent, loader, audit) have whole batches as columns; no program has an object for each
+Brokers and mirrors carry batches without looking at the records. Of the modules that handle
+batches, they use only `batch`. So they need neither NumPy nor Arrow. Programs that make or read
+records (agent, loader, audit) handle whole batches as columns. No program makes an object for each
 record. The client moves batches without looking inside, so it does not import `columns` either.
 
 This package trusts no bytes from outside: damaged bytes raise `CorruptBatch` or a protocol error.

@@ -81,7 +81,8 @@ class Codec(IntEnum):
 
 
 class CorruptBatch(SkidwayError):
-    """A record batch whose bytes contradict themselves: CRC, lengths, counts or framing."""
+    """A record batch whose bytes are inconsistent: the CRC, a length, a count or the framing is
+    wrong."""
 
 
 class BatchHeader(NamedTuple):
@@ -226,7 +227,8 @@ def stamp_append_time(
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence `count` records later. Sequences wrap from 2^31-1 to 0, as in Kafka."""
+    """The sequence number that is `count` records after `sequence`. Sequence numbers wrap from
+    2^31-1 to 0, as in Kafka."""
     return (sequence + count) % SEQUENCE_END
 
 
@@ -234,8 +236,8 @@ def next_sequence(sequence: int, count: int) -> int:
 class EncodedBatch:
     """Encoded and compressed records that have no producer id and sequence yet.
 
-    body: everything after the header. Timestamps are in ms. count: the number of records, at least
-    one.
+    `body` is everything after the header. `count` is the number of records, at least one.
+    Timestamps are in ms.
     """
 
     body: bytes

@@ -33,7 +33,7 @@ _SEND_PIECES_MAX = 64
 
 class Answer(NamedTuple):
     """The outcome of a call: a response or an error, never both. A call without a response (acks 0)
-    has neither. ticket: the number that identifies the call."""
+    has neither. `ticket` is the number that identifies the call."""
 
     ticket: int
     response: Any
@@ -73,7 +73,7 @@ class Connection:
     )
 
     def __init__(self, client_id: str, response_bytes_max: int, deadline: float) -> None:
-        """deadline: until when the versions must be agreed on (monotonic seconds)."""
+        """Client and broker must have agreed on versions by `deadline` (monotonic seconds)."""
         self._client_id = client_id
         self._reader = FrameReader(
             response_bytes_max, eager_bytes=min(EAGER_BYTES, response_bytes_max)
@@ -148,8 +148,8 @@ class Connection:
         return self._reader.space()
 
     def received(self, count: int) -> None:
-        """Takes `count` bytes received into `space`. After a ProtocolError the caller must end the
-        connection."""
+        """Processes the `count` bytes that were received into `space`. After a ProtocolError the
+        caller must end the connection."""
         for frame in self._reader.received(count):
             self._take(frame)
 
@@ -207,9 +207,9 @@ class Connection:
         self._put(_Pending(self._negotiation, call, deadline), version)
 
     def _agree(self, body: memoryview, sent: _Sent) -> None:
-        """Takes the broker's versions. A broker that does not know the version of our ApiVersions
-        request answers in version 0, with error 35 (KIP-511). Then this method asks again in
-        version 0."""
+        """Processes the answer that lists the broker's versions. A broker that does not know the
+        version of our ApiVersions request answers in version 0, with error 35 (KIP-511). In that
+        case, this method sends the request again in version 0."""
         refused = len(body) >= 2 and int.from_bytes(body[:2], "big") == 35
         if refused and sent.version > 0:
             self._ask_versions(0, sent.deadline)

@@ -1,8 +1,9 @@
-"""A client that runs inside another loop. Mirrors use it, because they run in a broker's loop.
+"""A client that runs inside another event loop. Mirrors use it, because they run in a broker's
+loop.
 
-Nothing here waits, if the resolver (`look_up`) finds brokers' addresses without waiting. The loop
-supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. It calls `turn`
-after the events, and at `next_deadline`::
+The client never waits if the resolver (`look_up`) finds brokers' addresses without waiting. The
+loop supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. The loop
+calls `turn` after the events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
@@ -18,7 +19,8 @@ after the events, and at `next_deadline`::
     for answer in turn.answers: ...                             # .ticket, .response or .error
     wait_at_most_until(source.next_deadline)
 
-Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response.
+Batches are views of one response's memory, so a mirror that keeps a batch keeps the whole response
+in memory.
 
 To check whether the source has diverged (docs/delivery.md), a mirror compares the last batch in its
 own log with the source. The mirror first seeks to its log end offset - 1. The first batch that the
@@ -84,7 +86,8 @@ class LoopClient:
         jitter: Callable[[], float] = random.random,
         look_up: Resolve = resolve,
     ) -> None:
-        """look_up: a resolver that does not wait; when it has found an address, call `looked_up`.
+        """`look_up` is a resolver that does not wait. When it has found an address, the loop must
+        call `looked_up`.
 
         Raises UsageError when `bootstrap` is not a list of host:port.
         """
