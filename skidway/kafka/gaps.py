@@ -126,7 +126,7 @@ def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)
-    if wrong is not None:  # a value that cannot be read names no gap
+    if wrong is not None:  # an unreadable value contains no gap
         _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
         return []
     return decode(text)

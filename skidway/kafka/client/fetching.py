@@ -82,7 +82,7 @@ class _Reading:
     )
 
     def __init__(self, offset: int, generation: int, max_bytes: int, backoff: Backoff) -> None:
-        self.position = offset  # after the last batch that the owner has taken
+        self.position = offset  # the offset after the last batch that the owner has taken
         self.next_offset = offset  # the offset after the last batch that was fetched
         self.generation = generation
         self.max_bytes = max_bytes

@@ -105,15 +105,15 @@ class LoopClient:
         )
         self._pump = FetchPump(self._fetching, self._session, self._picture)
         self._inbox: Inbox = deque()
-        self._read: dict[str, set[int]] = {}  # topic -> the partitions that are read
+        self._read: dict[str, set[int]] = {}  # maps each topic to its partitions that are read
         self._refused = -1
         self._called_at = self._clock.monotonic()
-        # how many answers the session had delivered at the last turn; -1 makes a turn due
+        # the number of answers that the session had delivered at the last turn; -1 makes a turn due
         self._seen_count = -1
 
     @property
     def cluster(self) -> Cluster:
-        """What the client knows of the cluster and of the topics that are read."""
+        """The client's latest metadata of the cluster and of the topics that are read."""
         return self._picture.cluster
 
     @property
@@ -142,14 +142,14 @@ class LoopClient:
         return self._fetching.positions
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on, whether it was read before or not."""
+        """Reads a partition from an offset on, even if the partition was not read before."""
         self._picture.want(tp.topic)
         self._fetching.seek(tp, offset)
         self._read.setdefault(tp.topic, set()).add(tp.partition)
         self._seen_count = -1
 
     def remove(self, tp: TopicPartition) -> None:
-        """Ends the reading of a partition."""
+        """Stops reading a partition."""
         self._fetching.remove(tp)
         read = self._read.get(tp.topic, set())
         read.discard(tp.partition)
@@ -184,7 +184,7 @@ class LoopClient:
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:
-        """Takes what has arrived, and sends what is due."""
+        """Processes the bytes that have arrived, and sends the requests that are due."""
         now = self._now()
         self._seen_count = self._session.delivered_count
         self._pump.advance(now)

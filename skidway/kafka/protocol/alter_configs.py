@@ -3,8 +3,8 @@
 1    the broker answers first, then throttles (KIP-219)
 2    flexible
 
-A setting that the request does not name returns to its default. So people mostly want
-`incremental_alter_configs`.
+A setting that is missing in the request returns to its default. To change single settings, a client
+uses `incremental_alter_configs`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class AlterableConfig:
 
 @structure
 class AlterConfigsResource:
-    """A topic or broker and all its new settings. resource_type: a `ResourceType`."""
+    """A topic or broker and all its new settings. `resource_type` is a `ResourceType`."""
 
     resource_type: Int8
     resource_name: str

@@ -38,7 +38,8 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 @structure
 class ApiVersionsRequest(Request):
-    """Asks which APIs the broker serves, and names the client's software."""
+    """Asks which APIs the broker serves, and contains the name and version of the client's
+    software."""
 
     API = ApiKey.API_VERSIONS
     VERSIONS = VERSIONS
@@ -114,7 +115,8 @@ def answer(
 
 
 def valid_software(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether a request names the client's software as KIP-511 demands. True before version 3."""
+    """Whether a request names the client's software as KIP-511 demands. Always True for a version
+    before 3."""
     if version < 3:
         return True
     names = (request.client_software_name, request.client_software_version)
