@@ -113,10 +113,11 @@ def flexible(key: ApiKey, version: int) -> bool:
 
 
 def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
-    """The version that a client uses: the highest one in the client's and in the broker's range.
+    """The version that a client uses, which is the highest version in both the client's and the
+    broker's range.
 
-    broker_ranges: from the broker's ApiVersions answer. Raises UnsupportedVersion, which names both
-    ranges.
+    `broker_ranges` comes from the broker's ApiVersions answer. If no version is in both ranges,
+    raises UnsupportedVersion, which names both ranges.
     """
     wanted = key.client
     offered = broker_ranges.get(key)

@@ -29,8 +29,8 @@ class CreatePartitionsAssignment:
 
 @structure
 class CreatePartitionsTopic:
-    """A topic and its new number of partitions. assignments: the brokers of each new partition;
-    None = the broker that answers chooses them."""
+    """A topic and its new number of partitions. `assignments` has the brokers of each new
+    partition. If it is None, the broker that answers chooses them."""
 
     name: str
     count: Int32

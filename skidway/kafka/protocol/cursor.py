@@ -1,4 +1,5 @@
-"""Reads at a position, for the hand-written parsers of Produce and Fetch.
+"""Functions that read a value at a given position, for the hand-written parsers of Produce and
+Fetch.
 
 These functions read the same types, and refuse the same bytes, as ``primitives.MessageReader``. But
 they need no object per message: the caller keeps the position in a local variable. Reading past the

@@ -23,7 +23,8 @@ HIGH_WATERMARK = -1
 
 @structure
 class DeleteRecordsPartition:
-    """A partition, and the offset before which its records are deleted; -1 = the high watermark."""
+    """A partition, and the offset before which its records are deleted. The offset -1 means the
+    high watermark."""
 
     partition_index: Int32
     offset: Int64

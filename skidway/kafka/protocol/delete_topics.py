@@ -33,7 +33,7 @@ VERSIONS = VersionRange(1, 6)
 
 @structure
 class DeleteTopicState:
-    """A topic to be deleted: by name, or by id if the name is None."""
+    """A topic to be deleted, given by its name, or by its id if the name is None."""
 
     name: str | None = None
     topic_id: uuid.UUID = NO_ID
@@ -41,7 +41,8 @@ class DeleteTopicState:
 
 @structure
 class DeleteTopicsRequest(Request):
-    """Topics to be deleted: in `topics` since version 6, in `topic_names` before. See `by_name`."""
+    """The topics to be deleted. They are in `topics` since version 6, and in `topic_names` in lower
+    versions (see `by_name`)."""
 
     API = ApiKey.DELETE_TOPICS
     VERSIONS = VERSIONS
@@ -54,7 +55,8 @@ class DeleteTopicsRequest(Request):
     def by_name(
         cls, names: Iterable[str], version: int, timeout_ms: int = 60000
     ) -> DeleteTopicsRequest:
-        """A request to delete topics by name. The names are in the field that the version has."""
+        """A request to delete topics by name. Puts the names into that of the two fields which the
+        version has."""
         if version >= 6:
             topics = tuple(DeleteTopicState(name=name) for name in names)
             return cls(topics=topics, timeout_ms=timeout_ms)

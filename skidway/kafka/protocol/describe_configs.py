@@ -66,7 +66,8 @@ class ConfigType(IntEnum):
 
 @structure
 class DescribeConfigsResource:
-    """A topic by its name, or a broker by its id. configuration_keys: None = all settings."""
+    """A topic, given by its name, or a broker, given by its id. If `configuration_keys` is None,
+    all settings are requested."""
 
     resource_type: Int8
     resource_name: str

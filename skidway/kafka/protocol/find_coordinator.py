@@ -4,7 +4,7 @@
     2    the broker answers first, then throttles (KIP-219)
     3    flexible
 
-Left out: several keys in one request (version 4, KIP-699).
+Version 4 (several keys in one request, KIP-699) is not supported.
 """
 
 from __future__ import annotations

@@ -47,11 +47,12 @@ class RequestHeader(NamedTuple):
 def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
     """Header and body of a request's frame, which is passed without its length.
 
-    The version may be one that the broker does not offer: the caller must check it. If an
-    ApiVersions request has an unknown version, only the first fields of its header are read,
-    because the rest may have another form. Even such a request must be answered (KIP-511).
+    The caller must check the version, because the broker may not offer it. If an ApiVersions
+    request has an unknown version, only the first fields of its header are read, because the rest
+    may have another form. Even such a request must be answered (KIP-511).
 
-    Raises UnknownApi for an unknown key, ProtocolError for a header that is cut short or damaged.
+    Raises UnknownApi for an unknown key, and ProtocolError for a header that is cut short or
+    damaged.
     """
     if len(frame) < _REQUEST_HEAD.size:
         raise Truncated(f"a request of {len(frame)} bytes, less than its header")
@@ -137,9 +138,9 @@ class FrameReader:
     def __init__(
         self, limit_bytes: int = REQUEST_BYTES_MAX, *, eager_bytes: int = _GROWTH_BYTES_MIN
     ) -> None:
-        """limit_bytes: size of the longest frame. eager_bytes: how much memory may be allocated for
-        a frame when only its length has come. A client that trusts its broker can set eager_bytes
-        to the size of its responses."""
+        """`limit_bytes` is the size of the longest frame. Before more of a frame than its length
+        has arrived, at most `eager_bytes` of memory are allocated for it. A client that trusts its
+        broker can set `eager_bytes` to the size of its responses."""
         self._limit_bytes = limit_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
@@ -157,8 +158,8 @@ class FrameReader:
     def received(self, count: int) -> Iterator[memoryview]:
         """The frames that are completed by `count` bytes, just received into `space()`.
 
-        The frames come without their length. Raises FrameTooLarge. The iterator must be used up
-        before the next `space()`.
+        The frames come without their length. Raises FrameTooLarge. The caller must exhaust the
+        iterator before it calls `space()` again.
         """
         if self._partial is None:
             return self._cut(count)

@@ -1,4 +1,5 @@
-"""Heartbeat (key 12), versions 0-4: tells that a member is alive; the answer tells of rebalances.
+"""Heartbeat (key 12), versions 0-4: a member reports that it is alive; the answer says whether the
+group is rebalancing.
 
 1    throttle time
 2    the broker answers first, then throttles (KIP-219)

@@ -42,7 +42,7 @@ class AlterableConfig:
 
 @structure
 class AlterConfigsResource:
-    """A topic or broker and the changes to its settings. resource_type: a `ResourceType`."""
+    """A topic or broker and the changes to its settings. `resource_type` is a `ResourceType`."""
 
     resource_type: Int8
     resource_name: str

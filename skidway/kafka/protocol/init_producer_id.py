@@ -5,7 +5,7 @@
     3    a producer may send its present id and epoch, to get the next epoch (KIP-360)
     4    may answer PRODUCER_FENCED
 
-Ignored: two-phase commit (version 6).
+Version 6 (two-phase commit) is not supported.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@
     3    flexible
     4    the state of each group, and a filter by state (KIP-518)
 
-Left out: types of groups (version 5, KIP-848).
+Version 5 (types of groups, KIP-848) is not supported.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class ListGroupsRequest(Request):
-    """Asks for the groups whose state is in `states_filter`; if that is empty, for all groups."""
+    """Asks for the groups whose state is in `states_filter`. If this filter is empty, asks for all
+    groups."""
 
     API = ApiKey.LIST_GROUPS
     VERSIONS = VERSIONS

@@ -1,4 +1,4 @@
-"""ListOffsets (key 2), versions 1-7: the offset of a time.
+"""ListOffsets (key 2), versions 1-7: the offset that belongs to a time.
 
     1    one offset per partition, with its timestamp (0 had arrays, and was removed by KIP-896)
     2    isolation level, throttle time
@@ -8,7 +8,8 @@
     7    timestamp -3: the offset of the largest timestamp (KIP-734)
 
 A requested timestamp is in ms, or one of the constants below. If no record is at or after that
-time, offset and timestamp are -1. Ignored: local and tiered offsets (-4, -5 of versions 8 and 9).
+time, offset and timestamp are -1. The timestamps -4 and -5 of versions 8 and 9 (local and tiered
+offsets) are not supported.
 """
 
 from __future__ import annotations

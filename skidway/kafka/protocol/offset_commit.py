@@ -8,7 +8,7 @@
     7    group instance ids (KIP-345)
     8    flexible
 
-Left out: member epochs (version 9, KIP-848).
+Version 9 (member epochs, KIP-848) is not supported.
 """
 
 from __future__ import annotations

@@ -30,8 +30,8 @@ UNDEFINED = -1
 
 @structure
 class OffsetForLeaderPartition:
-    """A partition and the requested epoch. current_leader_epoch: the leader epoch that the client
-    knows."""
+    """A partition and the requested epoch. `current_leader_epoch` is the latest leader epoch that
+    the client knows."""
 
     partition: Int32
     current_leader_epoch: Int32 = -1
@@ -48,7 +48,7 @@ class OffsetForLeaderTopic:
 
 @structure
 class OffsetForLeaderEpochRequest(Request):
-    """Asks where epochs end. replica_id: -1 = a consumer, -2 = not given."""
+    """Asks where epochs end. `replica_id` is -1 for a consumer, and -2 if it is not given."""
 
     API = ApiKey.OFFSET_FOR_LEADER_EPOCH
     VERSIONS = VERSIONS
@@ -61,8 +61,8 @@ class OffsetForLeaderEpochRequest(Request):
 class EpochEndOffset:
     """Where an epoch ends.
 
-    leader_epoch: the requested epoch, or the largest epoch below it if the leader does not have
-    the requested epoch. end_offset: the offset after the last record of `leader_epoch`.
+    `leader_epoch` is the requested epoch. If the leader does not have this epoch, it is the largest
+    epoch below. `end_offset` is the offset after the last record of `leader_epoch`.
     """
 
     error_code: Int16 = 0

@@ -13,9 +13,10 @@
                      at the end of every structure (KIP-482)
 
 Invariants: a ``MessageReader`` never reads past the end of its view. Before it allocates memory for
-a length or a count, it checks that the view still has that many bytes, or enough bytes for that
-many elements of the smallest size. A reader raises only ``ProtocolError``. The write functions
-raise ``ValueError`` for a value that does not fit.
+a length, it checks that the view still has that many bytes. Before it allocates memory for an
+array, it checks that the rest of the view is large enough for that many elements of the smallest
+size. A reader raises only ``ProtocolError``. The write functions raise ``ValueError`` for a value
+that does not fit.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ REQUEST_ELEMENTS_MAX: Final = 200_000
 Kafka supports."""
 
 TAGS_MAX: Final = 1000
-"""The highest number of tags in one section. Kafka's messages have only a few tags. A
-reader takes tags one by one, so a long section would cost the reader much time."""
+"""The highest number of tags in one section. Kafka's messages have only a few tags. A reader
+processes tags one by one, so a long section would cost much time."""
 
 
 class MessageReader:
