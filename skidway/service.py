@@ -40,13 +40,15 @@ class Shutdown:
         return self._requested
 
     def request(self) -> None:
-        """Requests the end. Threads and signal handlers may call it, any number of times."""
+        """Requests the end. Threads and signal handlers may call this method any number of
+        times."""
         if not self._requested:
             self._requested = True
             os.write(self._writer, b"\0")
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Sleeps until the end is requested (True) or the time is over (False)."""
+        """Sleeps until the end is requested or the time is over. Returns whether the end is
+        requested."""
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000)))

@@ -48,8 +48,8 @@ from skidway.kafka.record_layout import (
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Positions and sizes of all fields in a batch's uncompressed records; size -1 is null. A
-    record's headers lie between `headers_at` and `ends`."""
+    """The positions and sizes of all fields in a batch's uncompressed records. A size of -1 means
+    null. A record's headers are between `headers_at` and `ends`."""
 
     header: BatchHeader
     payload: bytes | bytearray
@@ -192,7 +192,8 @@ def _behind(at: Int64s, size: Int64s) -> Int64s:
 def _varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     """Zigzag varints at many positions, and the positions after them.
 
-    Raises IndexError if a varint lies outside of the data, CorruptBatch if a varint is too long.
+    Raises IndexError if a varint lies outside of the data, and CorruptBatch if a varint is too
+    long.
     """
     byte = data[at]
     number, at = (byte & 127).astype(np.int64), at + 1

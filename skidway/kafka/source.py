@@ -22,7 +22,7 @@ CLUSTER_NAME: Final = "cluster.name"
 """The broker config with the cluster's name. Apache Kafka's brokers do not have this config."""
 
 DEFAULT_CLUSTER: Final = "main"
-"""The cluster's name if neither the brokers nor the settings name it."""
+"""The cluster's name if neither the brokers nor the settings give it a name."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
 """The topic config that marks a mirror topic. Related configs have the ids and the topic's name."""
@@ -62,7 +62,8 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
 
 
 def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict[str, Source]:
-    """The sources of those `topics` that exist. cluster_name: the name of the client's cluster."""
+    """The sources of those `topics` that exist. `cluster_name` is the name of the client's
+    cluster."""
     cluster = client.metadata(sorted(topics))
     existing = {name: topic for name, topic in cluster.topics.items() if topic.partitions}
     configs = client.topic_configs(sorted(existing))

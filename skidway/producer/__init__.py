@@ -1,5 +1,6 @@
-"""The producer for applications: takes messages, sends record batches, returns a future per send.
-`from skidway.producer import Producer` is all that an application needs (docs/client.md).
+"""The producer for applications. It takes messages, sends record batches, and returns a future for
+each send. `from skidway.producer import Producer` is all that an application needs
+(docs/client.md).
 
 Reading order:
 
@@ -13,17 +14,17 @@ Reading order:
     producer        the public interface
 
 The producer of the client package (`skidway.kafka.client`) sends whole batches and keeps their
-order; this package gathers messages into batches for that producer. Any thread may send: one lock
-guards the buffer, and one thread of the producer owns the sockets. Batches of a partition are sent
-in the order in which they were begun.
+order. This package gathers messages into batches for that producer. Any thread may send, because a
+lock protects the buffer. A separate thread, the sender, owns the sockets. Batches of a partition
+are sent in the order in which they were begun.
 
-These are bounded: the bytes of accepted messages that are not delivered, the batches in flight, and
-the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send` waits, and
-raises BufferFull after `max.block.ms`. A batch that the broker finds too large is halved, and the
-halves are sent; if a single message is still too large, only its future gets the error. Retriable
-errors are retried without limit, because a batch that expires could leave a hole before later
-batches. `flush` and `close` raise an error if sends are not delivered within the timeout of the
-call.
+There are limits for the bytes of accepted messages that are not delivered, for the batches in
+flight, and for the bytes of a batch. When the accepted messages have `buffer.memory` bytes, `send`
+waits, and raises BufferFull after `max.block.ms`. If the broker finds a batch too large, the batch
+is halved, and the halves are sent. If a single message is still too large, only its future gets the
+error. Retriable errors are retried without limit, because a batch that expires could leave a hole
+before later batches. `flush` and `close` raise an error if sends are not delivered within the
+timeout of the call.
 """
 
 from __future__ import annotations

@@ -26,7 +26,8 @@ Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """A function from key, value and number of partitions to a partition."""
 
 Segment = tuple[int | None, int, int]
-"""A partition (None: any), and the first and end index of the messages that go there."""
+"""A partition (None: any partition), and the first index and the end index of the messages that go
+to it."""
 
 
 def segments(
@@ -79,7 +80,7 @@ class StickyPartitions:
     new batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
-        """choose: picks one of the available partitions at random; it is a parameter so that tests
+        """`choose` picks one of the available partitions at random. It is a parameter so that tests
         can repeat a run."""
         self._choose = choose
         self._present: dict[str, int] = {}

@@ -32,7 +32,8 @@ class ProducerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
-    """What a `Producer` takes beside the brokers' addresses. Times are in ms, sizes in bytes.
+    """The settings of a `Producer`, in addition to the brokers' addresses. Times are in ms, sizes
+    in bytes.
 
     acks: "all" (the message survives any crash), 1 (the leader has written it), 0 (it was sent;
       order and arrival are not guaranteed, and enable_idempotence must be False).

@@ -1,5 +1,7 @@
 """AlterConfigs (key 33), versions 0-2: replaces all settings of a resource.
 
+What is new in each version:
+
 1    the broker answers first, then throttles (KIP-219)
 2    flexible
 

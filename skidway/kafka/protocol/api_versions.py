@@ -1,5 +1,7 @@
 """ApiVersions (key 18), versions 0-3: the first request on a connection.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    flexible; client software name and version (KIP-511); features (KIP-584)

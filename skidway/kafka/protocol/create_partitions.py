@@ -1,5 +1,7 @@
 """CreatePartitions (key 37), versions 0-3 (KIP-195): adds partitions to topics.
 
+What is new in each version:
+
 1    the broker answers first, then throttles (KIP-219)
 2    flexible
 3    may answer THROTTLING_QUOTA_EXCEEDED

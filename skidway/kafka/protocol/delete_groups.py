@@ -1,5 +1,7 @@
 """DeleteGroups (key 42), versions 0-2 (KIP-229): deletes groups without members, and their offsets.
 
+What is new in each version:
+
 1    the broker answers first, then throttles (KIP-219)
 2    flexible
 """

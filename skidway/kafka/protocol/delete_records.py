@@ -1,5 +1,7 @@
 """DeleteRecords (key 21), versions 0-2 (KIP-107): raises the log start offset of partitions.
 
+What is new in each version:
+
 1    the broker answers first, then throttles (KIP-219)
 2    flexible
 """

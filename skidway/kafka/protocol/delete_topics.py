@@ -1,5 +1,7 @@
 """DeleteTopics (key 20), versions 1-6.
 
+What is new in each version:
+
 1    throttle time (KIP-896 removed version 0)
 3    may answer TOPIC_DELETION_DISABLED
 4    flexible

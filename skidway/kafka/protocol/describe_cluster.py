@@ -1,5 +1,7 @@
 """DescribeCluster (key 60), versions 0-1 (KIP-700): cluster id, controller, live brokers.
 
+What is new in each version:
+
     1    asks for brokers or for controllers (KIP-919)
 
 Every version is flexible. Version 2 is not supported, because it asks for fenced brokers, which

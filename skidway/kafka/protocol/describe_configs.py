@@ -1,5 +1,7 @@
 """DescribeConfigs (key 32), versions 1-4: the settings of topics and brokers.
 
+What is new in each version:
+
     1    source and synonyms in place of "is default" (0 was removed by KIP-896)
     2    the broker answers first, then throttles (KIP-219)
     3    type and documentation (KIP-569)

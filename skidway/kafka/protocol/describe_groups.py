@@ -1,5 +1,7 @@
 """DescribeGroups (key 15), versions 0-5: state, protocol and members of groups.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    authorized operations (KIP-430)

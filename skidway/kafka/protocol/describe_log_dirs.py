@@ -1,5 +1,7 @@
 """DescribeLogDirs (key 35), versions 1-4 (KIP-113): the log directories of one broker.
 
+What is new in each version:
+
 1    the broker answers first, then throttles (KIP-219); KIP-896 removed version 0
 2    flexible
 3    an error for the whole answer

@@ -1,5 +1,7 @@
 """Fetch (key 1), versions 4-12: record batches from partitions.
 
+What is new in each version:
+
     4    isolation level, last stable offset, aborted transactions; record batch v2 (KIP-98)
     5    log start offsets (KIP-107)
     7    fetch sessions (KIP-227); a broker without sessions always answers session 0

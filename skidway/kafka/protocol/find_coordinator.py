@@ -1,5 +1,7 @@
 """FindCoordinator (key 10), versions 0-3: the broker that coordinates a group.
 
+What is new in each version:
+
     1    key type (0 group, 1 transaction), error message, throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    flexible

@@ -1,6 +1,8 @@
 """Heartbeat (key 12), versions 0-4: a member reports that it is alive; the answer says whether the
 group is rebalancing.
 
+What is new in each version:
+
 1    throttle time
 2    the broker answers first, then throttles (KIP-219)
 3    group instance ids (KIP-345)

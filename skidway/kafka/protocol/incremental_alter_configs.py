@@ -1,5 +1,7 @@
 """IncrementalAlterConfigs (key 44), versions 0-1 (KIP-339): changes single settings of a resource.
 
+What is new in each version:
+
 1    flexible
 
 The operations append and subtract are only for settings that are lists.

@@ -1,5 +1,7 @@
 """InitProducerId (key 22), versions 0-4: a producer id and epoch for idempotent producers (KIP-98).
 
+What is new in each version:
+
     1    the broker answers first, then throttles (KIP-219)
     2    flexible
     3    a producer may send its present id and epoch, to get the next epoch (KIP-360)

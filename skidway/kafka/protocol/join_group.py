@@ -1,5 +1,7 @@
 """JoinGroup (key 11), versions 2-7: a member joins the next generation of a group.
 
+What is new in each version:
+
     2    throttle time (KIP-896 removed versions 0 and 1)
     3    the broker answers first, then throttles (KIP-219)
     4    a request without member id is answered with MEMBER_ID_REQUIRED and an id (KIP-394)

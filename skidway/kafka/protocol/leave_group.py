@@ -1,5 +1,7 @@
 """LeaveGroup (key 13), versions 0-4: members leave, or are removed.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    several members, by id or instance id (KIP-345)

@@ -1,5 +1,7 @@
 """ListGroups (key 16), versions 0-4: the groups that a broker coordinates.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    flexible

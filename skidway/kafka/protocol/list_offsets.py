@@ -1,5 +1,7 @@
 """ListOffsets (key 2), versions 1-7: the offset that belongs to a time.
 
+What is new in each version:
+
     1    one offset per partition, with its timestamp (0 had arrays, and was removed by KIP-896)
     2    isolation level, throttle time
     4    leader epochs (KIP-320)

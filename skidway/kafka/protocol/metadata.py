@@ -1,5 +1,7 @@
 """Metadata (key 3), versions 0-12.
 
+What is new in each version:
+
     1    rack, controller id, is_internal; topics: null = all, empty = none (in 0: empty = all)
     2    cluster id
     3    throttle time

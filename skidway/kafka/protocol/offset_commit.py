@@ -1,5 +1,7 @@
 """OffsetCommit (key 8), versions 2-8: stores offsets of a group.
 
+What is new in each version:
+
     2    retention time (KIP-896 removed versions 0 and 1)
     3    throttle time
     4    the broker answers first, then throttles (KIP-219)

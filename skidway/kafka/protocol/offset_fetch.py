@@ -1,5 +1,7 @@
 """OffsetFetch (key 9), versions 1-7: reads the stored offsets of a group.
 
+What is new in each version:
+
     1    offsets from the broker; in 0 they came from ZooKeeper (0 was removed by KIP-896)
     2    null asks for all topics; an error for the whole request
     3    throttle time

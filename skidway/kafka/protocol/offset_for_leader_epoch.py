@@ -1,5 +1,7 @@
 """OffsetForLeaderEpoch (key 23), versions 2-4: where the records of a leader epoch end (KIP-101).
 
+What is new in each version:
+
     2    the leader epoch that the client knows (KIP-320); 0 and 1 were removed by KIP-896
     3    replica id
     4    flexible

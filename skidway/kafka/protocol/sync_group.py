@@ -1,6 +1,8 @@
 """SyncGroup (key 14), versions 0-5: the leader sends all assignments, and every member receives its
 own.
 
+What is new in each version:
+
 1    throttle time
 2    the broker answers first, then throttles (KIP-219)
 3    group instance ids (KIP-345)
