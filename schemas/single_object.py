@@ -50,8 +50,8 @@ class UnknownFingerprint(MessageInvalid):
 
 @dataclass(frozen=True, slots=True)
 class MessageSchema:
-    """A schema of messages. `name`: the name of its record, without namespace; `header`: the first
-    10 bytes of each message."""
+    """A schema of messages. `name` is the name of its record, without namespace. `header` has the
+    first 10 bytes of each message."""
 
     name: str
     avro: AvroType
@@ -130,7 +130,8 @@ class Messages:
 
 
 def encode(schema_name: str, record: dict[str, Any]) -> bytes:
-    """The message for `record` under the current schema of that name (`Audit`, `Announcement`).
+    """Encodes `record` as a message, with the current schema of that name (`Audit`,
+    `Announcement`).
 
     Times are milliseconds. A field that is missing takes its default. Raises `KeyError` for a name
     without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
@@ -149,8 +150,8 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
 
 
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The schema name and the record of a message. A record under an older schema is resolved to
-    the current schema.
+    """The schema name and the record of a message. A record that was written with an older schema
+    is resolved to the current schema.
 
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """

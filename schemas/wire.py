@@ -5,9 +5,9 @@
     | 0x00   | schema id          | Avro datum ...
     +--------+--------------------+---------------
 
-The functions work on whole Arrow arrays. A value without this prefix gets the id -1; it is never an
-error. Confluent's newer form (byte 1 and a GUID) is not written; when it is read, it is treated as
-a value without the prefix.
+The functions work on whole Arrow arrays. A value without this prefix gets the id -1; such a value
+is never an error. Confluent's newer form (byte 1 and a GUID) is not written; when it is read, it is
+treated as a value without the prefix.
 """
 
 from __future__ import annotations

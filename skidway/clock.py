@@ -1,4 +1,4 @@
-"""Clocks that are passed as arguments, so that a test can pass its own and need not wait."""
+"""Clocks that are passed as arguments, so that a test can pass its own clock and need not wait."""
 
 from __future__ import annotations
 

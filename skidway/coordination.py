@@ -128,7 +128,7 @@ class Coordinator:
 
     def restart(self) -> None:
         """Ends the session with its ephemeral nodes, and begins a new session. Does not wait until
-        the new session is there.
+        the new session exists.
 
         Callbacks get LOST when the old session ends, and CONNECTED when the new session exists.
         Raises Unreachable if the old session does not end. The caller then has to call `restart`

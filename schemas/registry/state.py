@@ -136,8 +136,8 @@ class RegistryState:
         """The ids of the schemas that reference this version, ascending. Only schemas that a live
         version uses are included.
 
-        As long as such a schema exists, this version cannot change. So all references to this
-        version mean the same schema.
+        As long as one of these schemas is in use, the referenced version can be neither deleted nor
+        replaced. So all references to the version mean the same schema.
         """
         return sorted(
             each for each in self._referring.get((subject, version), ()) if self._is_live(each)

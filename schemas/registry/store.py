@@ -204,14 +204,15 @@ class Store:
             raise store_away("ZooKeeper is away")
 
     def _refresh(self) -> None:
-        """Reads all entries that ZooKeeper's leader knows. Raises a 503 if they cannot be read."""
+        """Reads all entries that ZooKeeper's leader has. Raises a 503 if they cannot be read."""
         with self._asking_the_log():
             self._entries.sync()
             self._catch_up()
 
     @contextlib.contextmanager
     def _asking_the_log(self) -> Iterator[None]:
-        """Holds `_log_lock`, after a bounded wait. Raises a 503 if the log does not answer."""
+        """Waits a limited time for `_log_lock`, and holds the lock during the `with` block. Raises
+        a 503 if the log does not answer."""
         self._refuse_if_away()
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")

@@ -22,7 +22,8 @@ ANSWER_WITHIN_S: Final = 10.0
 
 
 class ZookeeperLog:
-    """Safe to use from several threads. The coordinator belongs to the caller."""
+    """May be used from several threads. The coordinator belongs to the caller, who has to close
+    it."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator

@@ -84,7 +84,7 @@ class Progress:
             sys.stderr.write("\n")
 
     def show(self, done: int, note: str = "") -> None:
-        """Shows the progress; cheap enough to be called often."""
+        """Shows the progress. The method is cheap enough to be called often."""
         now = time.monotonic()
         shown_lately = self._last is not None and now - self._last < self._every_s
         if shown_lately and done < self._total:

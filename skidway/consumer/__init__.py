@@ -12,7 +12,7 @@ Reading order:
     lease           until when the session with ZooKeeper is known to be alive
     reading         how far a partition's records were handed out, finished and committed
     registry        changes nodes in ZooKeeper: each claim, commit or release is one transaction
-    registration    the session, shared by all streams of a consumer; its watches
+    registration    the session and its watches, shared by all streams of a consumer
     settings        the consumer's settings, with Kafka's names
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition

@@ -1,6 +1,7 @@
-"""Consumer groups seen from outside: lists them, shows their progress, resets their offsets.
+"""Administers consumer groups from outside: lists them, shows their progress, and resets their
+offsets.
 
-Works on every group in Kafka 0.8's ZooKeeper layout, whichever program wrote it.
+Works on every group in Kafka 0.8's ZooKeeper layout, whichever program created the group.
 """
 
 from __future__ import annotations

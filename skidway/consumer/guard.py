@@ -57,8 +57,8 @@ class Guard:
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """Takes the node's content and version, which were read after the known version turned out
-        to be out of date."""
+        """Processes the node's content and version, which were read again because the known version
+        was out of date."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)

@@ -5,16 +5,18 @@ This module does no I/O. `next_step` returns the step to do now; the other metho
 outcomes of steps and the events of watches. The module `share` carries out the steps, and keeps
 these rules:
 
-* A partition is read only between `claimed` and the `Release` step. * In a `Release` step, the
-reader stops handing out the partition's records. Then one transaction commits the offset and
-removes the owner node. * After `lost`, no record of the lost partitions is handed out, and nothing
-is committed or released.
+* A partition is read only between `claimed` and the `Release` step.
+* In a `Release` step, the reader stops handing out the partition's records. Then one transaction
+  commits the offset and removes the owner node.
+* After `lost`, no record of the lost partitions is handed out, and nothing is committed or
+  released.
 
-There is no herd effect. After a change, a reader waits a short time (with jitter) before it looks
+There is no herd effect. After a change, a reader waits a short time (with jitter) before it reads
 who is registered. A further change restarts the wait. But `LOOK_LATEST_S` after the first change,
-the reader looks in any case. Members write nothing to reach agreement. If another reader still owns
-a partition, only the next owner watches the owner node. The next owner claims the partition when
-the node is gone. A step without an answer is repeated, each time after a longer wait.
+the reader reads the registrations in any case. Members write nothing to reach agreement. If another
+reader still owns a partition, only the next owner watches the owner node. The next owner claims the
+partition when the node is gone. A step without an answer is repeated, each time after a longer
+wait.
 """
 
 from __future__ import annotations
@@ -87,7 +89,7 @@ class Membership:
 
     def lost(self) -> frozenset[TopicPartition]:
         """Notes that the registration is gone, so the reader owns no partition any more. Returns
-        the lost partitions: the caller must stop handing out their records at once.
+        the lost partitions, whose records the caller must stop handing out at once.
         """
         gone = frozenset(self.owned)
         self.owned.clear()
@@ -106,7 +108,8 @@ class Membership:
         self._look_at = min(now + QUIET_S * (1 + self._random()), self._look_until)
 
     def looked(self, readers: Readers, partitions: Mapping[str, int], now: float) -> bool:
-        """Takes the result of a `Look`. Returns False if this reader is no longer registered."""
+        """Processes the result of a `Look`. Returns False if this reader is no longer
+        registered."""
         if self._reader not in readers:
             return False
         everybodys = range_assignment(readers, partitions)

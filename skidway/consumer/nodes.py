@@ -80,7 +80,7 @@ def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 
     """The content of a consumer's registration: topics, and the number of streams that share each
     topic.
 
-    token: the consumer's newest transaction (see `guard`).
+    `token` identifies the consumer's newest transaction (see `guard`).
     """
     document = {
         "version": 1,

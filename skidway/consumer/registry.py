@@ -166,8 +166,8 @@ class GroupRegistry:
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
         """Commits an offset (None: commits nothing) and removes the owner node.
 
-        Call this again until there is an answer; the release happens only once. If others have
-        removed the owner node, nothing is written.
+        Call this method again until there is an answer; the release happens only once. If others
+        have removed the owner node, nothing is written.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}

@@ -33,7 +33,7 @@ class ConsumerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """What a `Consumer` takes beside addresses, group and topics. Times are in ms.
+    """The settings of a `Consumer`, in addition to addresses, group and topics. Times are in ms.
 
     auto_offset_reset: where to begin if there is no committed offset, or if the log no longer holds
       it. The values are "earliest" (the first record), "latest" (after the last record) and "none"

@@ -92,7 +92,7 @@ class DemoOutcome:
 
     @property
     def rows(self) -> dict[str, int]:
-        """Recounted rows, by the topic's name in the datacenter."""
+        """The numbers of recounted rows, by the topic's name in the datacenter."""
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
             for each in self.recount.get("topics", ())

@@ -2,17 +2,18 @@
 
 Reading order, low to high:
 
-    types, errors   topic-partitions, Kafka's error codes batch           seals, stamps and checks
-    the 61-byte header of a record batch; reads no records origin          the record header that
-    says which bytes of which file a record came from compression     compresses, and decompresses
-    within bounds; `batch` has the codecs' numbers columns         turns a batch's records into
-    Arrow and NumPy columns, and back; uses the modules record_layout, record_encoding,
-    record_headers, record_decoding protocol/ requests and responses as data, and their frames
+    types, errors   topic-partitions, Kafka's error codes
+    batch           seals, stamps and checks the 61-byte header of a record batch; reads no records
+    origin          the record header that says which bytes of which file a record came from
+    compression     compresses, and decompresses within bounds; `batch` has the codecs' numbers
+    columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
+                    record_layout, record_encoding, record_headers, record_decoding
+    protocol/       requests and responses as data, and their frames
     client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
     source          which cluster and topic a record was first written to, across mirrors
-    partitioning    the partition of a key, for columns of keys gaps            offsets that a
-    mirror could not copy: the topic config `mirror.gaps` group_nodes     where groups and their
-    offsets lie in ZooKeeper, for broker and consumers
+    partitioning    computes the partition of each key in a column of keys
+    gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`
+    group_nodes     where groups and their offsets are in ZooKeeper, for brokers and consumers
 
 Brokers and mirrors carry batches without looking at the records. Of the modules that handle
 batches, they use only `batch`. So they need neither NumPy nor Arrow. Programs that make or read

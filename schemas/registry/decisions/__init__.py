@@ -12,8 +12,8 @@ makes the decision again with the newer state. The rules are those of Confluent'
 - `submission` the schema that a client sent, with the schemas that it references
 - `comparison` whether a schema is compatible with the subject's earlier schemas
 - `registration`  new versions, imported ones, and lookups
-- `deletion`    soft and permanent, of versions and subjects
-- `configuration`  levels and modes
+- `deletion` soft and permanent deletion of versions and subjects
+- `configuration` compatibility levels and modes
 """
 
 from skidway.schemas.registry.decisions.decision import Decision

@@ -26,7 +26,8 @@ version. The registry stores the latest version's own number instead."""
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A reference as the client wrote it; version None means the latest."""
+    """A reference as the client wrote it. If `version` is None, the reference means the latest
+    version."""
 
     name: str
     subject: str
@@ -96,8 +97,8 @@ def is_empty(body: Mapping[str, Any]) -> bool:
 
 
 def resolved(state: RegistryState, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
-    """The references of the schema, and the schemas that they mean. Raises `NotFound`. An import
-    may reference deleted versions."""
+    """The schema's references, and the schemas that these references mean. Raises `NotFound`. An
+    import may reference deleted versions."""
     references = tuple(
         state.reference(each.name, each.subject, each.version, deleted=asked.id is not None)
         for each in asked.references
@@ -149,7 +150,8 @@ def _reference(given: Any) -> Named:
 
 
 def _is_writable(text: str) -> bool:
-    """Whether UTF-8 can encode the text; JSON can hold half of a surrogate pair."""
+    """Whether UTF-8 can encode the text. It cannot if the JSON text contained half of a surrogate
+    pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

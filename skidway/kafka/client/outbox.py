@@ -10,18 +10,18 @@ answer means.
 The module keeps the rules below (docs/delivery.md). If one rule were missing, some order of events
 would leave a hole in the log:
 
-* Sequences count records. A batch is sent again with the same bytes and the same sequence. A batch
-never expires. * A broker accepts any first sequence from a producer that it does not know. If
-several batches are in flight, such a broker may refuse an earlier batch and accept a later batch.
-So only one batch is in flight in these cases: until the first acknowledgement under an identity
-(producer id and epoch), after a lost connection or a change of leader, after an hour without
-traffic, and while event times are over an hour old (Apache Kafka forgets producers by event time).
+* Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
+* A broker accepts any first sequence from a producer that it does not know. If several batches are
+  in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
+  is in flight in these cases: until the first acknowledgement under an identity (producer id and
+  epoch), after a lost connection or a change of leader, after an hour without traffic, and while
+  event times are over an hour old (Apache Kafka forgets producers by event time).
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
-(45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
-drain ends when every batch in flight is answered or has lost its connection. Then the partition
-takes a new producer id, and sends all batches from the first unacknowledged one on, under the new
-id. But a batch that was refused for good goes back to the owner, with all batches after it. * The
-owner gets acknowledgements in send order, without holes.
+  (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
+  drain ends when every batch in flight is answered or has lost its connection. Then the partition
+  takes a new producer id, and sends all batches from the first unacknowledged one on, under the new
+  id. But a batch that was refused for good goes back to the owner, with all batches after it.
+* The owner gets acknowledgements in send order, without holes.
 
 This module uses no I/O and no clock: times are parameters.
 """
