@@ -189,7 +189,7 @@ def _write_script(command: Path, content: bytes) -> None:
 
 
 def _user_cache(environ: Mapping[str, str]) -> Path | None:
-    """The user's cache directory; None if the environment names none."""
+    """The user's cache directory; None if the environment does not say where it is."""
     if chosen := environ.get("XDG_CACHE_HOME"):
         return Path(chosen) / "skidway"
     home = environ.get("HOME")

@@ -72,7 +72,8 @@ def get(name: str) -> Log:
 
 
 def configure(program: str, level: str = "info", stream: TextIO | None = None) -> None:
-    """Sends all logs to `stream` (standard output) as JSON lines. Removes all other handlers."""
+    """Sends all logs to `stream` (by default standard output) as JSON lines. Removes all other
+    handlers."""
     handler = JsonLines(program, stream if stream is not None else sys.stdout)
     root = logging.getLogger()
     for old in root.handlers[:]:

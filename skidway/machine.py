@@ -99,8 +99,8 @@ def parts() -> Iterator[Finding]:
 
 
 def open_files(soft: int, hard: int) -> Finding:
-    """Checks the limit on file descriptors. A broker needs several per partition, an agent needs
-    one per file that it tails."""
+    """Checks the limit on file descriptors. A broker needs several descriptors per partition, and
+    an agent needs one per file that it tails."""
     unlimited = resource.RLIM_INFINITY
     says = "no limit" if soft == unlimited else f"limit {soft:,}"
     how = f"raise it: `ulimit -n {OPEN_FILES_ADVISED}` in the shell, LimitNOFILE= in a systemd unit"

@@ -1,4 +1,4 @@
-"""The frame of every long-running program: logging, signals, exit status.
+"""The frame of every long-running program: its logging, its signals and its exit status.
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
 body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
@@ -55,7 +55,8 @@ class Shutdown:
         return self._requested
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the end is requested. Never read from it."""
+        """A descriptor that becomes readable when the end is requested. The caller must not read
+        from it."""
         return self._reader
 
     def __del__(self) -> None:

@@ -123,8 +123,8 @@ class RegistryState:
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The pairs of subject and version that have this id, sorted. `deleted`: whether to include
-        deleted versions."""
+        """The pairs of subject and version that have this id, sorted. `deleted` says whether to
+        include deleted versions."""
         self.schema(schema_id)
         return sorted(
             (name, version)
@@ -158,8 +158,8 @@ class RegistryState:
         return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
-        """The names of subjects. `live`: whether to include subjects with a live version.
-        `deleted`: whether to include subjects with only deleted versions."""
+        """The names of subjects. `live` says whether to include subjects with a live version, and
+        `deleted` says whether to include subjects with only deleted versions."""
         return sorted(
             name
             for name, each in self.subjects.items()

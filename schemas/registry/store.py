@@ -44,8 +44,8 @@ AHEAD_MAX: Final = 256
 """At most this many entries are requested at once while catching up."""
 
 LOG_WITHIN_S: Final = 20.0
-"""How many seconds a request waits for other requests that read or write the log: the time that two
-answers of ZooKeeper may take."""
+"""How many seconds a request waits for other requests that read or write the log. In this time,
+ZooKeeper can answer two requests, even if each answer takes as long as allowed."""
 
 _log = log.get(__name__)
 _conflicts = Counter(
@@ -54,7 +54,8 @@ _conflicts = Counter(
 
 
 class Log(Protocol):
-    """Numbered entries from 1 on, each created once. See `zookeeper_log.ZookeeperLog`."""
+    """A log of entries that are numbered from 1 on. Each entry is created once. See
+    `zookeeper_log.ZookeeperLog`."""
 
     @property
     def connected(self) -> bool: ...

@@ -33,7 +33,8 @@ MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
 """How often to ask for the fill level of the tiers."""
 TRIES = 3
-"""The most kills of one program. If a kill interrupts no work, the program is killed again."""
+"""The highest number of kills of one program. If a kill interrupts no work, the program is killed
+again."""
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
 TIER_OF["loader"] = tiers.ROWS
@@ -262,7 +263,8 @@ class Trial(Demo):
     # --- waiting ----------------------------------------------------------------------------------
 
     def _until(self, ready: Callable[[], bool], what: str) -> None:
-        """Shows the state until `ready` is true. Raises the errors of `Supervisor.wait_for`."""
+        """Shows the state until `ready` returns True. Raises the errors of
+        `Supervisor.wait_for`."""
 
         def is_ready() -> bool:
             if ready():

@@ -86,7 +86,7 @@ class CorruptBatch(SkidwayError):
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes before a batch's records; fields in their order on the wire."""
+    """The 61 bytes before a batch's records, with the fields in their order on the wire."""
 
     base_offset: int
     length: int
@@ -135,7 +135,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds transaction markers instead of an application's records."""
+        """Whether the batch contains transaction markers instead of an application's records."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -184,7 +184,7 @@ def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def check(view: Readable, at: int, header: BatchHeader) -> None:
-    """Raises CorruptBatch unless the batch at a position is whole, plausible, and has the right
+    """Raises CorruptBatch if the batch at a position is not whole, is implausible, or has a wrong
     CRC.
 
     A batch may have fewer records than last offset delta + 1, because of compaction. For batches

@@ -1,6 +1,6 @@
 """Record batches as columns: encodes Arrow and NumPy columns into a batch, and decodes a batch.
 
-This is the public interface of four modules: `record_layout` (the form of a record),
+This module is the public interface of four modules: `record_layout` (the form of a record),
 `record_encoding`, `record_headers` and `record_decoding`. No Python object is made per record in
 either direction, except for headers.
 """

@@ -6,10 +6,10 @@ Reading order:
 
     settings        the producer's settings, with Kafka's names
     sending         the result of a send: its future, completed batch by batch
-    accumulator     gathers messages into batches, by size and by time: pure
+    accumulator     gathers messages into batches, by size and by time; does no I/O
     partitioner     chooses the partition: by key, by the caller's function, or sticky at random
-    directory       topics as the producer knows them
-    buffer          accepted messages that are not delivered yet: bounded, in batches
+    directory       what the producer knows of topics
+    buffer          accepted messages that are not delivered yet, in batches; limited in size
     sender          the thread that owns the connections
     producer        the public interface
 

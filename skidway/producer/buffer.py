@@ -1,4 +1,5 @@
-"""Accepted messages that are not delivered yet: bounded, in batches, with a future for each send.
+"""A buffer of limited size for accepted messages that are not delivered yet. The messages are in
+batches, and each send has a future.
 
 One lock protects the buffer. Threads that send take this lock. The sender's own thread takes it to
 remove batches from the buffer (`sender.Batches`).

@@ -67,7 +67,8 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
 
 
 def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
-    """The partition of each key, out of `count`; None for a message without key."""
+    """The partition of each key if the topic has `count` partitions; None for a message without
+    key."""
     if len(keys) < COLUMN_LEAST:
         return [None if key is None else of_key(key, count) for key in keys]
     present = [key for key in keys if key is not None]

@@ -23,9 +23,9 @@ What the units have in common:
   have the same user, state and protection.
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
-- Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is
-  also the program's working directory, where a JVM puts its crash files; everything else is
-  read-only or hidden. Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
+- Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is also
+  the program's working directory, where a JVM puts its crash files; everything else is read-only or
+  hidden. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
 - LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit, which
   the system call filter (@resources) would not allow.

@@ -43,7 +43,7 @@ _seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["met
 
 
 def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
-    """The registry's ASGI application. `mode_mutability`: whether requests may change modes."""
+    """The registry's ASGI application. `mode_mutability` says whether requests may change modes."""
     threads = _Threads(store)
     routes = ROUTES if mode_mutability else tuple(map(with_fixed_mode, ROUTES))
     app = Starlette(

@@ -39,7 +39,7 @@ ACCEPTS_UNKNOWN: Final = (
 class Call:
     """One request. The names in its path are decoded. `body` is {} if the request has no body.
 
-    `accepts_unknown`: whether the client accepts keys that would break older clients.
+    `accepts_unknown` says whether the client accepts keys that would break older clients.
     """
 
     names: Mapping[str, str]

@@ -2,7 +2,7 @@
 
     opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
 
-Rules: responses come in the order of the requests. If a response does not belong to the oldest open
+Responses come in the order of the requests. If a response does not belong to the oldest open
 request, the connection ends. Every request has a deadline. If a deadline passes, the connection
 also ends, because later requests cannot be answered before the overdue request. The session ends a
 connection by dropping this object with all its contents, so a caller never gets an answer from an
@@ -93,7 +93,7 @@ class Connection:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the versions are agreed on."""
+        """Whether client and broker have agreed on versions."""
         return self._ranges is not None
 
     @property
@@ -109,7 +109,7 @@ class Connection:
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Sends a call. Before the versions are agreed on, the call waits."""
+        """Sends a call. The call waits until client and broker have agreed on versions."""
         if self._ranges is None:
             self._waiting.append(_Pending(ticket, call, deadline))
         else:

@@ -4,7 +4,7 @@ This module does no I/O. `plan` returns the requests to send now. The driver (`p
 I/O, fetches producer ids, and passes the outcomes of requests to `answered` and `lost`.
 `deliveries` reports to the owner, that is, to the code that uses the producer.
 
-A request holds at most one batch of each partition. At most `max_in_flight` requests are open to
+A request contains at most one batch of each partition. At most `max_in_flight` requests are open to
 one leader. Partitions take turns.
 """
 
@@ -144,7 +144,7 @@ class Dispatch:
             self._changed.add(tp)
 
     def deliveries(self) -> list[Delivery]:
-        """The outcomes of batches since the last call; for each partition in send order."""
+        """The outcomes of batches since the last call. Those of one partition are in send order."""
         self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()

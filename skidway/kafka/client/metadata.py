@@ -53,7 +53,7 @@ class Metadata:
         self.cluster = _NOTHING
 
     def want(self, topic: str) -> None:
-        """Includes a topic from now on: asks for the leaders of its partitions."""
+        """Includes a topic in all requests from now on, to learn the leaders of its partitions."""
         if topic not in self._topics:
             if len(self._topics) >= TOPICS_MAX:
                 raise ValueError(f"more than {TOPICS_MAX} topics in one client")
@@ -61,7 +61,7 @@ class Metadata:
             self._stale, self._due_at = True, None
 
     def unwant(self, topic: str) -> None:
-        """Excludes a topic that nobody uses any more: later requests do not name it."""
+        """Excludes a topic that nobody uses any more from later requests."""
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:

@@ -58,7 +58,7 @@ class _Socket:
 
 
 class Network:
-    """Owns the sockets. `turn` does what the session asks for, `ready` serves the watcher's
+    """Owns the sockets. `turn` does what the session asks for, and `ready` handles the watcher's
     events."""
 
     def __init__(

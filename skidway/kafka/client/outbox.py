@@ -119,7 +119,8 @@ class OutboxEntry:
 
 
 class Outbox:
-    """One partition's batches. trouble: the last refusal, until a later batch is acknowledged."""
+    """One partition's batches. `trouble` is the last refusal, until a later batch is
+    acknowledged."""
 
     __slots__ = (
         "_acked_at",

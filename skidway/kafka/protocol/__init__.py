@@ -28,7 +28,7 @@ Messages
 --------
 A message is a frozen, slotted, keyword-only dataclass. Its fields have Kafka's names (in snake
 case) and say in which versions they exist. If a version does not have a field, the field is left
-out on writing and has its default on reading. If leaving it out would change the meaning of a
+out on writing and has its default on reading. If leaving out a field would change the meaning of a
 request, ``encode`` raises an error. Nested structures have the names of Kafka's message
 definitions. ::
 
@@ -57,8 +57,8 @@ A broker
     pieces = fetch_response.write_response(correlation_id, version, results)
     # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
 
-``api_versions.answer(version, ranges)`` makes the ApiVersions body. For an unsupported version,
-this is the body of version 0 with error 35. The header of an ApiVersions response never has a tag
+``api_versions.answer(version, ranges)`` makes the ApiVersions body. For an unsupported version, the
+body is that of version 0 with error 35. The header of an ApiVersions response never has a tag
 section; ``response_frame`` takes care of this. If a request has an unknown key, a version that was
 not offered, or a body that is refused, the broker closes the connection of the request. Produce 0-2
 is the exception: the broker answers UNSUPPORTED_VERSION. A broker decodes requests with
@@ -84,11 +84,12 @@ A client
     response = fetch_response.parse_response(body, version)     # .partitions = [FetchedPartition]
                                                         # .records is a memoryview, not a copy
 
-Errors ------ The errors are in ``skidway.kafka.errors``. ``ProtocolError`` means that the peer's
-bytes are wrong, so the connection must be closed; its subclasses are ``Truncated``,
-``TrailingBytes``, ``BadValue``, ``FrameTooLarge`` and ``UnknownApi``. ``UnsupportedVersion`` means
-that client and broker have no common version. If the caller writes a value that does not fit its
-field, ``ValueError`` is raised.
+Errors
+------
+The errors are in ``skidway.kafka.errors``. ``ProtocolError`` means that the peer's bytes are wrong,
+so the connection must be closed; its subclasses are ``Truncated``, ``TrailingBytes``, ``BadValue``,
+``FrameTooLarge`` and ``UnknownApi``. ``UnsupportedVersion`` means that client and broker have no
+common version. If the caller writes a value that does not fit its field, ``ValueError`` is raised.
 """
 
 from __future__ import annotations

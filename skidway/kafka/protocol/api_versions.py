@@ -11,7 +11,8 @@ the request, and answers with a version 0 body, which has error 35 (UNSUPPORTED_
 version ranges that the broker serves (KIP-511). So that the client can read this answer, the
 *response header* has no tag section in any version; ``frames.response_frame`` takes care of this.
 
-Skidway's broker ignores features. Version 4 (a feature's lowest version may be 0) is left out.
+Skidway's broker ignores features. Version 4 (in which a feature's lowest version may be 0) is not
+supported.
 """
 
 from __future__ import annotations

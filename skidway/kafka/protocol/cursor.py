@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 
 def refusing(parse: Callable[P, T]) -> Callable[P, T]:
-    """Wraps a parser: reads past the end and texts that are not UTF-8 become ProtocolErrors."""
+    """Wraps a parser, so that a read past the end or a text that is not UTF-8 raises a
+    ProtocolError."""
 
     @wraps(parse)
     def refuse(*args: P.args, **kwargs: P.kwargs) -> T:

@@ -57,8 +57,8 @@ class DeleteTopicsRequest(Request):
     def by_name(
         cls, names: Iterable[str], version: int, timeout_ms: int = 60000
     ) -> DeleteTopicsRequest:
-        """A request to delete topics by name. Puts the names into that of the two fields which the
-        version has."""
+        """A request to delete topics by name. The names are in the field that exists in the given
+        version."""
         if version >= 6:
             topics = tuple(DeleteTopicState(name=name) for name in names)
             return cls(topics=topics, timeout_ms=timeout_ms)

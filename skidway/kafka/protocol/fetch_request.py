@@ -54,7 +54,7 @@ class FetchTarget(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """A Fetch request. `wanted` has the order of the partitions in the request."""
+    """A Fetch request. `wanted` contains the partitions in the order of the request."""
 
     wanted: list[FetchTarget]
     max_wait_ms: int

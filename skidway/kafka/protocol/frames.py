@@ -12,7 +12,7 @@ header 0 (KIP-511).
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
 For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present, or to
 `eager_bytes` of `FrameReader` if that is more. If the peer speaks HTTP or TLS on a plain port, its
-first bytes look like a length that is refused; the error then names HTTP or TLS.
+first bytes, which are read as a length, are refused; the error then names HTTP or TLS.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
 def request_head(
     key: ApiKey, version: int, correlation_id: int, client_id: str | None, body_bytes: int
 ) -> bytes:
-    """Length prefix and header of a request whose body has `body_bytes`."""
+    """Length prefix and header of a request whose body has `body_bytes` bytes."""
     out = bytearray(LENGTH_BYTES)
     out += _REQUEST_HEAD.pack(key, version, correlation_id)
     put_string(out, client_id)
@@ -88,7 +88,7 @@ def request_frame(
 
 
 def response_head(key: ApiKey, version: int, correlation_id: int, body_bytes: int) -> bytes:
-    """Length prefix and header of a response whose body has `body_bytes`."""
+    """Length prefix and header of a response whose body has `body_bytes` bytes."""
     if flexible(key, version) and key is not ApiKey.API_VERSIONS:
         return _RESPONSE_HEAD_TAGS.pack(body_bytes + 5, correlation_id, 0)
     return _RESPONSE_HEAD.pack(body_bytes + 4, correlation_id)
@@ -148,7 +148,7 @@ class FrameReader:
         self._filled = 0
 
     def space(self) -> memoryview:
-        """The memory to receive the next bytes into; never empty."""
+        """The memory into which the next bytes are received. It is never empty."""
         if self._partial is None:
             return memoryview(self._buffer)
         if self._filled == len(self._partial):
@@ -156,7 +156,8 @@ class FrameReader:
         return memoryview(self._partial)[self._filled :]
 
     def received(self, count: int) -> Iterator[memoryview]:
-        """The frames that are completed by `count` bytes, just received into `space()`.
+        """The frames that are completed by the `count` bytes that were just received into
+        `space()`.
 
         The frames come without their length. Raises FrameTooLarge. The caller must exhaust the
         iterator before it calls `space()` again.

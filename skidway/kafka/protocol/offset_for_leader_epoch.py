@@ -63,8 +63,9 @@ class OffsetForLeaderEpochRequest(Request):
 class EpochEndOffset:
     """Where an epoch ends.
 
-    `leader_epoch` is the requested epoch. If the leader does not have this epoch, it is the largest
-    epoch below. `end_offset` is the offset after the last record of `leader_epoch`.
+    `leader_epoch` is the requested epoch. If the leader does not have the requested epoch,
+    `leader_epoch` is the leader's largest epoch below it. `end_offset` is the offset after the last
+    record of `leader_epoch`.
     """
 
     error_code: Int16 = 0
