@@ -60,8 +60,8 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Starts our timer for the next head, because uvicorn's own timer already stops when the
-        first byte of that head arrives. uvicorn calls this method after each answer."""
+        """Called by uvicorn after each answer. Starts our timer for the head of the next request,
+        because uvicorn's own timer already stops at the first byte of that head."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)

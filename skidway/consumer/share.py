@@ -186,7 +186,7 @@ class Share:
             raise Fenced(f"we are not registered in {self._registration.group} any more")
 
     def _count_partitions(self) -> None:
-        """Counts each topic's partitions. If no broker knows the count of a topic, keeps the last
+        """Counts each topic's partitions. If no broker returns the count of a topic, keeps the last
         known count."""
         for name, topic in self._client.metadata(self._topics).topics.items():
             if topic.error is ErrorCode.NONE:

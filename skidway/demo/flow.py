@@ -1,12 +1,14 @@
 """The steps that both kinds of the demo have in common, and the steps of the quick kind.
 
-start    starts ZooKeeper, both brokers, registry, audit, counters, agent
-fill     moves the first records; in the quick kind a first load also starts Spark, whose log is
-         then tailed (the module `trial` has the default kind)
-cut-off  writes down the size up to which each file counts; the agent reads no further
-drain    waits until every byte has a fate (see `DONE` and `UNDONE`) and is mirrored
-load     loads everything that is left
-verdict  waits until the audit has judged its newest time bucket, then recounts the rows
+The steps are:
+
+    start    starts ZooKeeper, both brokers, registry, audit, counters, agent
+    fill     moves the first records; in the quick kind a first load also starts Spark, whose log is
+             then tailed (the module `trial` has the default kind)
+    cut-off  writes down the size up to which each file counts; the agent reads no further
+    drain    waits until every byte has a fate (see `DONE` and `UNDONE`) and is mirrored
+    load     loads everything that is left
+    verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
 
 from __future__ import annotations

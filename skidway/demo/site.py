@@ -1,9 +1,12 @@
 """One pipeline on one machine: folders, ports and a configuration file for every program.
 
-<folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log
-<folder>/data/...       ZooKeeper, brokers,      <folder>/hdfs/    rows and manifests, unless an
-                        agent, counters, audit                     HDFS URL is given
-<folder>/written/...    log files of the demo's writer
+The folder of a pipeline contains:
+
+    etc/*.yml      configuration files of the programs
+    data/...       data of ZooKeeper, brokers, agent, counters and audit
+    log/           what the programs log
+    hdfs/          rows and manifests, unless an HDFS URL is given
+    written/...    log files of the demo's writer
 """
 
 from __future__ import annotations

@@ -2,7 +2,9 @@
 
 A mirror is a topic into which a broker copies a topic of another cluster, its source.
 
-0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last offset
+    0:120-300:expired,2:0-17:expired
+
+Each gap is partition:first-end:reason, and its end is one past its last offset.
 
 In ZooKeeper the config is one value. Clients read no string longer than 32,767 bytes, so brokers
 show a long value as several configs: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`. No gap is

@@ -7,8 +7,8 @@ which are easily forgotten:
   another content type for JSON, the answer has that type. Every error is an object with the keys
   `error_code` and `message`, because serializers probe routes and read these two keys
 - subjects come percent-encoded and may contain `/`: routes match the path as it was sent
-- booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
-  below 1 means no limit; `-1` is also a name for the latest version
+- booleans in queries come as `true`, `True` or `1`. Unknown query parameters are ignored. A limit
+  below 1 means no limit. The version `-1` means the latest version, as does `latest`
 - answers have only the documented keys, because strict clients fail on other keys. A client that
   sends `Confluent-Accept-Unknown-Properties: true` gets guids as well
 - the answer to GET of a level has the key `compatibilityLevel`; the answer to PUT has the key

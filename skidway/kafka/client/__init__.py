@@ -18,10 +18,10 @@ NumPy nor Arrow is imported; `skidway.kafka.columns` makes and reads records.
 The producer in this package takes finished batches, for Skidway's own programs. Applications use
 `skidway.producer`, which takes messages.
 
-There are limits for the bytes that a producer buffers, the open requests to a leader, the bytes of
-a response, the calls on a connection, the known topics, and the waits between attempts. Retriable
-errors are retried, after waits of 50 ms to 1 s. A producer retries a batch without limit. Every
-other call gives up after the request timeout.
+There are limits for the bytes that a producer buffers, the open requests to a leader, and the bytes
+of a response. The calls on a connection, the known topics, and the waits between attempts are
+limited, too. Retriable errors are retried, after waits of 50 ms to 1 s. A producer retries a batch
+without limit. Every other call gives up after the request timeout.
 """
 
 from skidway.kafka.client.client import Client

@@ -43,8 +43,8 @@ class Client:
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. An
     answer that is an error raises `KafkaError`, unless the method returns the errors per topic.
-    Producers and fetchers that are made with a client share the loop of the client's connections:
-    while one producer or fetcher waits, the bytes of all the others are sent and received, too.
+    Producers and fetchers that are made with a client share the loop of the client's connections.
+    While one producer or fetcher waits, the bytes of all the others are sent and received, too.
     """
 
     def __init__(

@@ -2,8 +2,8 @@
 
 What is new in each version:
 
-1    the broker answers first, then throttles (KIP-219)
-2    flexible
+    1    the broker answers first, then throttles (KIP-219)
+    2    flexible
 
 A setting that is missing in the request returns to its default. To change single settings, a client
 uses `incremental_alter_configs`.

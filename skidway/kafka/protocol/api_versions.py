@@ -7,7 +7,7 @@ What is new in each version:
     3    flexible; client software name and version (KIP-511); features (KIP-584)
 
 The client may ask in a version that the broker does not know. The broker then ignores the body of
-the request, and answers with a version 0 body, which has error 35 (UNSUPPORTED_VERSION) and the
+the request. It answers with a body of version 0, which has error 35 (UNSUPPORTED_VERSION) and the
 version ranges that the broker serves (KIP-511). So that the client can read this answer, the
 *response header* has no tag section in any version; ``frames.response_frame`` takes care of this.
 

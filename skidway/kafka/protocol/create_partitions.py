@@ -2,9 +2,9 @@
 
 What is new in each version:
 
-1    the broker answers first, then throttles (KIP-219)
-2    flexible
-3    may answer THROTTLING_QUOTA_EXCEEDED
+    1    the broker answers first, then throttles (KIP-219)
+    2    flexible
+    3    may answer THROTTLING_QUOTA_EXCEEDED
 """
 
 from __future__ import annotations

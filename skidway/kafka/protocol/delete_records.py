@@ -2,8 +2,8 @@
 
 What is new in each version:
 
-1    the broker answers first, then throttles (KIP-219)
-2    flexible
+    1    the broker answers first, then throttles (KIP-219)
+    2    flexible
 """
 
 from __future__ import annotations

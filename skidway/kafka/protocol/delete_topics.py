@@ -2,11 +2,11 @@
 
 What is new in each version:
 
-1    throttle time (KIP-896 removed version 0)
-3    may answer TOPIC_DELETION_DISABLED
-4    flexible
-5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
-6    each topic by name or by id; lower versions: by name only (KIP-516)
+    1    throttle time (KIP-896 removed version 0)
+    3    may answer TOPIC_DELETION_DISABLED
+    4    flexible
+    5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
+    6    each topic by name or by id; lower versions: by name only (KIP-516)
 """
 
 from __future__ import annotations

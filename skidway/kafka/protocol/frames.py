@@ -201,8 +201,8 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate for a frame that begins with `held`: never more than the
-        frame needs, so that no byte of the next frame is received into that memory."""
+        """How much memory to allocate for a frame that begins with `held`. It is never more than
+        the frame needs, so that no byte of the next frame is received into that memory."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

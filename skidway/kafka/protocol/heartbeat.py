@@ -3,10 +3,10 @@ group is rebalancing.
 
 What is new in each version:
 
-1    throttle time
-2    the broker answers first, then throttles (KIP-219)
-3    group instance ids (KIP-345)
-4    flexible
+    1    throttle time
+    2    the broker answers first, then throttles (KIP-219)
+    3    group instance ids (KIP-345)
+    4    flexible
 """
 
 from __future__ import annotations

@@ -123,9 +123,9 @@ def _listed_details(
 
     Two differences are allowed. First, if a missing field has no default but its enum type has one,
     we report a missing field, while Java compares the enum with the writer's record. Second, if a
-    type occurs in several places, we report each place, while Java repeats the first place, even if
-    that place is in a branch of a union that does not fit. The type at our place shows that our
-    place is right.
+    type occurs in several places, we report each place. Java repeats the first place, even if that
+    place is in a branch of a union that does not fit. The type at our place shows that our place is
+    right.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
