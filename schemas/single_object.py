@@ -6,10 +6,10 @@ message begins with the fingerprint of its schema.
     | C3 01 | CRC-64-AVRO, little-endian  | Avro datum ...
     +-------+-----------------------------+---------------
 
-(Avro 1.12 specification, "Single-object encoding".) Reading these messages needs no registry, so
-the audit continues while the registry is down. The schemas are the `.avsc` files of this package.
-`history/` keeps the schemas of released versions, so that messages with the fingerprints of these
-schemas stay readable.
+The encoding is described in the specification of Avro 1.12, "Single-object encoding". Reading these
+messages needs no registry, so the audit continues while the registry is down. The schemas are the
+`.avsc` files of this package. `history/` keeps the schemas of released versions, so that messages
+with the fingerprints of these schemas stay readable.
 """
 
 from __future__ import annotations

@@ -248,7 +248,7 @@ class RegistryState:
             else:
                 old = subject.versions[version]
                 subject.put(Version(old.version, old.id, deleted=True))
-        if not subject.versions:  # no version is left: the subject can begin again
+        if not subject.versions:  # no version is left, so the subject is forgotten
             del self.subjects[change.subject]
             self.levels.pop(change.subject, None)
             self.modes.pop(change.subject, None)

@@ -22,7 +22,7 @@ GROUP = "skidway.commands"
 OUR_PACKAGE = "skidway"
 
 NOUNS: dict[str, tuple[str, str]] = {
-    # noun: (extra that it needs, help text)
+    # maps each noun to the extra that it needs, and to its help text
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # so that in a shared file the error comes last
+        _flush_output()  # so that the error comes last in a shared file
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:

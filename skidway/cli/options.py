@@ -54,8 +54,8 @@ def add_bootstrap_option(parser: argparse.ArgumentParser) -> None:
 
 
 def bootstrap_server(args: argparse.Namespace) -> str:
-    """The addresses of the brokers from the option, the environment or the profile; if all three
-    lack them, `BOOTSTRAP_SERVER`. Raises ConfigurationRefused."""
+    """The addresses of the brokers from the option, the environment or the profile. The default is
+    `BOOTSTRAP_SERVER`. Raises ConfigurationRefused."""
     named: str | None = args.bootstrap_server
     return named or profile.read().bootstrap_servers or BOOTSTRAP_SERVER
 

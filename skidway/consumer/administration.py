@@ -95,7 +95,7 @@ class Groups:
         return self._coordinator.children(group_nodes.ids_path(group))
 
     def topics(self, group: str) -> Sequence[str]:
-        """The topics that a group has offsets or owner nodes for, or subscribes to."""
+        """The topics to which a group subscribes, or for which it has offsets or owner nodes."""
         topics = set(self._coordinator.children(group_nodes.offsets_path(group)))
         topics.update(self._coordinator.children(group_nodes.owners_path(group)))
         for member in self.members(group):

@@ -32,7 +32,7 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        # transactions on the known version that had no answer: token -> intended change
+        # maps the token of each transaction that had no answer, on the known version, to its change
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 

@@ -90,7 +90,7 @@ class StreamReader:
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Does the steps in the group that are due. Then returns whether records may be handed out
+        """Takes the steps that are due in the group. Then returns whether records may be handed out
         now."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()

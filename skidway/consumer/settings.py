@@ -42,7 +42,7 @@ class ConsumerSettings:
     - `enable_auto_commit`: whether finished records are committed every `auto_commit_interval_ms`,
       and whenever a partition is released.
     - `session_timeout_ms`: a member counts as dead if ZooKeeper has not heard from it for this
-      long. ZooKeeper allows 2 to 20 of its ticks.
+      long. ZooKeeper allows a timeout of 2 to 20 of its ticks.
     - `metadata_max_age_ms`: how often to look for members and partitions if no watch fires.
     - `consumer_timeout_ms`: the iteration ends after this long without a record. None means never.
     """

@@ -239,7 +239,7 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # commit soon: after a restart, "latest" could skip records
+                self._commit_at = now  # commit soon, or "latest" could skip records after a restart
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 

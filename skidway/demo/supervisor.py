@@ -73,7 +73,7 @@ class Supervisor:
 
     def begin_once(self, name: str, *arguments: str) -> None:
         """Starts `skidway <arguments>`, a command that ends by itself. The method `ended` returns
-        whether it has ended."""
+        its exit status once it has ended."""
         self.errors(name).unlink(missing_ok=True)
         self.output(name).unlink(missing_ok=True)
         self._may_end.add(name)

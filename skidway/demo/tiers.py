@@ -2,10 +2,10 @@
 
 This module does no I/O.
 
-Writer and agent count bytes, brokers and counter count records, the loader counts rows. This module
-converts bytes to lines and back with the mean length of the lines written so far. A tier may have
-more lines than were written, because lines may be sent twice after a kill. The loader drops these
-duplicates.
+The writer and the agent count bytes, the brokers and the counter count records, and the loader
+counts rows. This module converts bytes to lines and back with the mean length of the lines written
+so far. A tier may have more lines than were written, because lines may be sent twice after a kill.
+The loader drops these duplicates.
 """
 
 from __future__ import annotations

@@ -104,7 +104,7 @@ def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
 
 
 def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | None:
-    """Why offsets [first, end) of a partition are missing; None if `gaps` lack one of them."""
+    """Why offsets [first, end) of a partition are missing; None if one of them is not in `gaps`."""
     here = sorted(each for each in gaps if each.partition == partition)
     if first >= end or not covers(here, partition, first, end):
         return None

@@ -94,8 +94,8 @@ def _nothing(header: BatchHeader) -> Parsed:
 
 
 def _payload(raw: Readable, header: BatchHeader, limit_bytes: int) -> bytes | bytearray:
-    """The uncompressed records, not as a memoryview, because Python reads single bytes faster
-    from bytes."""
+    """The uncompressed records, as bytes or a bytearray. Python reads single bytes faster from
+    these types than from a memoryview."""
     packed = memoryview(raw)[HEADER_BYTES:]
     if header.count == 0 and len(packed) == 0:  # compaction may leave only the header
         return b""
@@ -235,8 +235,8 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)
     if ours.any():
-        # Item i of the window is the 37 bytes from byte i of the payload on (items overlap). So
-        # one indexing operation copies all these rows.
+        # Item i of the window consists of the 37 bytes that begin at byte i of the payload, so
+        # items overlap. So one indexing operation copies all these rows.
         window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
         rows[ours] = window[at[ours]]
         ours &= rows["head"] == ORIGIN_HEAD

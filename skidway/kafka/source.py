@@ -2,9 +2,9 @@
 
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
-source. Three things contain the source with the ids of cluster and topic: the marks by which loader
-and counters recognize repeated records, the audit's counts, and the loader's manifests. So a topic
-that was deleted and a new topic of the same name are different sources.
+source. The source, with the ids of cluster and topic, is part of three things: the marks by which
+loader and counters recognize repeated records, the audit's counts, and the loader's manifests. So a
+topic that was deleted and a new topic of the same name are different sources.
 """
 
 from __future__ import annotations

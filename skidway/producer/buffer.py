@@ -46,7 +46,8 @@ class Buffer:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of undelivered messages, including keys and an allowance per message."""
+        """The bytes of all undelivered messages, including their keys and an allowance for each
+        message."""
         return self._buffered_bytes
 
     def queue(

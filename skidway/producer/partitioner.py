@@ -4,8 +4,8 @@
     own           by a function of key, value and the number of partitions
     neither       sticky: for each batch a random partition, among those that have a leader
 
-Sources: for sticky, KIP-480 and KIP-794; for random and own, section 3.2 of the paper on Kafka
-(Kreps, Narkhede, Rao: "Kafka", NetDB 2011).
+KIP-480 and KIP-794 describe the sticky choice. Section 3.2 of the paper on Kafka (Kreps, Narkhede,
+Rao: "Kafka", NetDB 2011) describes the random choice and the choice by a function.
 """
 
 from __future__ import annotations

@@ -58,7 +58,7 @@ class Outgoing:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """For each partition whose batches are sent again, the last refusal."""
+        """The last refusal of each partition whose batches are sent again."""
         return self._producer.troubles
 
     def turn(self, timeout_s: float, wake: int) -> None:
@@ -118,7 +118,7 @@ class Sender:
                 os.eventfd_write(self._wake, 1)
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """For each partition whose batches are sent again, the last refusal."""
+        """The last refusal of each partition whose batches are sent again."""
         return self._troubles
 
     def stop(self) -> None:

@@ -39,7 +39,8 @@ class _Piece(NamedTuple):
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The place of each message of a set, in order; computed on demand, because few callers ask."""
+    """The place of each message of a set, in order. It is computed only on demand, because few
+    callers ask for it."""
 
     __slots__ = ("_ends", "_pieces")
 

@@ -7,13 +7,13 @@ the function raises a `Refusal`. If another registry writes the next log entry f
 makes the decision again with the newer state. The rules are those of Confluent's
 `KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject, setMode).
 
-- `decision` the result of all decisions, and the checks of a subject's name and mode that all
+- `decision`: the result of all decisions, and the checks of a subject's name and mode that all
   decisions share
-- `submission` the schema that a client sent, with the schemas that it references
-- `comparison` whether a schema is compatible with the subject's earlier schemas
-- `registration`  new versions, imported ones, and lookups
-- `deletion` soft and permanent deletion of versions and subjects
-- `configuration` compatibility levels and modes
+- `submission`: the schema that a client sent, with the schemas that it references
+- `comparison`: whether a schema is compatible with the subject's earlier schemas
+- `registration`: new versions, imported versions, and lookups
+- `deletion`: soft and permanent deletion of versions and subjects
+- `configuration`: compatibility levels and modes
 """
 
 from skidway.schemas.registry.decisions.decision import Decision

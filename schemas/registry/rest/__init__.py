@@ -17,12 +17,12 @@ which are easily forgotten:
 A request is answered from memory if possible. Only a request that needs the log goes to the threads
 that may wait for ZooKeeper. So reads from memory are not delayed while ZooKeeper hangs.
 
-- `headers` media types of body and answer; refuses web pages of other sites
-- `call` one request: names in its path, query and body, with their limits
-- `answers`      JSON, errors and their content type
-- `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata` the answers of each route
-- `routes` the table of all routes
-- `application`  the ASGI application
+- `headers`: checks the media types of body and answer, and refuses web pages of other sites
+- `call`: one request, with the names in its path, its query, its body, and their limits
+- `answers`: JSON documents and errors, with their content type
+- `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata`: the answers of each route
+- `routes`: the table of all routes
+- `application`: the ASGI application
 """
 
 from skidway.schemas.registry.rest.application import application

@@ -106,8 +106,8 @@ class Client:
     def list_offsets(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, ListedOffset]:
-        """For each partition the first offset at or after a time in ms. Instead of a time, LATEST
-        means the high watermark, and EARLIEST means the log start.
+        """Finds for each partition the first offset at or after a time in ms. Instead of a time,
+        LATEST means the high watermark, and EARLIEST means the log start.
 
         Asks for leaders and offsets again until each partition has an answer. Raises KafkaError for
         a partition that does not exist, or whose leader refuses.

@@ -83,8 +83,8 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        # requests that get no response: (value of _written_bytes at which the request is sent,
-        # ticket)
+        # the requests that get no response, as pairs of the value of `_written_bytes` at which the
+        # request is sent, and the ticket
         self._silent: deque[tuple[int, int]] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0

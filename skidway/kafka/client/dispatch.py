@@ -179,7 +179,7 @@ class Dispatch:
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """Active partitions by the address of their leader, if the leader can be reached."""
+        """The active partitions whose leader can be reached, by the address of the leader."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:

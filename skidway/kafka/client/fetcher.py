@@ -38,7 +38,7 @@ class Fetcher:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """For every partition, the offset after the last batch that `poll` returned."""
+        """The offset after the last batch that `poll` returned, for every partition."""
         return self._fetching.positions
 
     @property

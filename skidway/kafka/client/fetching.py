@@ -128,7 +128,7 @@ class Fetching:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """For every partition, the offset after the last batch that the owner has taken."""
+        """The offset after the last batch that the owner has taken, for every partition."""
         return {tp: reading.position for tp, reading in self._readings.items()}
 
     def seek(self, tp: TopicPartition, offset: int) -> None:

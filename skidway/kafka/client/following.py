@@ -138,7 +138,7 @@ class LoopClient:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """For every partition, the offset after the last batch that a turn returned."""
+        """The offset after the last batch that a turn returned, for every partition."""
         return self._fetching.positions
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -167,7 +167,7 @@ class LoopClient:
         if address is None:
             address = self._picture.next_address(self._session, Channel.CONTROL, now)
         if address is None or not self._session.usable(address, Channel.CONTROL, now):
-            self._refused -= 1  # the session gives out no negative tickets
+            self._refused -= 1  # the session uses no negative tickets
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused
@@ -175,7 +175,7 @@ class LoopClient:
         return self._session.submit(address, Channel.CONTROL, call, self._inbox, now)
 
     def looked_up(self) -> None:
-        """Notes that the resolver has an address: the next turn connects."""
+        """Notes that the resolver has found an address, so that the next turn connects."""
         self._seen_count = -1
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:

@@ -61,7 +61,7 @@ class Metadata:
             self._stale, self._due_at = True, None
 
     def unwant(self, topic: str) -> None:
-        """Excludes a topic that nobody uses any more from later requests."""
+        """Leaves a topic out of later requests, because nobody uses the topic any more."""
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:

@@ -103,7 +103,7 @@ class Producer:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """For each partition whose batches are sent again, the last refusal."""
+        """The last refusal of each partition whose batches are sent again."""
         return self._dispatch.troubles
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:

@@ -42,7 +42,7 @@ MAX_TIMESTAMP = -3
 
 @structure
 class ListOffsetsPartition:
-    """The time to find in one partition."""
+    """A partition, and the time whose offset is requested."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1
