@@ -1,4 +1,4 @@
-"""What Apache Avro's own Python library says about a schema.
+"""Asks Apache Avro's own Python library whether it accepts a schema.
 
 Our own code and Apache's library have different uses:
 

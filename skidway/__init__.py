@@ -3,8 +3,8 @@
 The programs agent, broker, loader, audit and schemas (the registry) have their own folders at the
 top of the source tree. In the tree, `skidway/agent`, `skidway/broker` and so on are links to these
 folders; a wheel contains the folders themselves. Because the agent is imported as `skidway.agent`,
-Python never confuses it with a user's `agent.py`. Imports go one way. In the order kernel, schemas,
-audit, then agent, broker and loader, each part may import only earlier parts.
+Python never confuses it with a user's `agent.py`. Imports go one way. The order of the parts is
+kernel, schemas, audit, and then agent, broker and loader; each part may import only earlier parts.
 
 The modules of the kernel in reading order:
 

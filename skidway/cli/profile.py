@@ -1,5 +1,4 @@
-"""The addresses of the user's cluster. They are a profile for interactive commands, not for
-services.
+"""A profile: the addresses of the user's cluster, for interactive commands.
 
     option                 environment                   profile, ~/.config/skidway/profile.yml
     --bootstrap-server     SKIDWAY_BOOTSTRAP_SERVER      bootstrap.servers

@@ -1,5 +1,5 @@
-"""Finds the offset at which a reader begins in a partition. This is the committed offset, or
-without one the offset that `auto.offset.reset` chooses."""
+"""Finds the offset at which a reader begins in a partition. A reader begins at the committed
+offset. Without a committed offset, it begins at the offset that `auto.offset.reset` chooses."""
 
 from __future__ import annotations
 

@@ -16,5 +16,5 @@
 The demo starts the programs as an operator would, each with a configuration file, and imports none
 of the programs. At one moment, the cut-off, the demo writes down the path and the size of every
 tailed file. The verdict covers exactly the bytes of each file up to that size. A second run in the
-same folder goes on where the first one stopped.
+same folder continues where the first run stopped.
 """

@@ -49,8 +49,9 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
     """The name of the cluster whose brokers have the configs `broker_configs` (delivery.md, 1).
 
     All programs must use the same name; otherwise their counts and announcements do not match. So
-    the brokers' name is preferred. `configured` is for Apache Kafka, whose brokers have no
-    name for their cluster. Raises ConfigurationRefused if both names are given and they differ.
+    the name that the brokers give is preferred. `configured` is for Apache Kafka, whose brokers
+    have no name for their cluster. Raises ConfigurationRefused if both names are given and they
+    differ.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:

@@ -20,7 +20,7 @@ What the units have in common:
   status other than 0, the unit stays failed until a later run succeeds.
 - The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
   which the timer or a person starts. The unit skidway-loader-resident.service stays, and begins run
-  after run. Both have the same user, state and protection.
+  after run. Both units have the same user, state and protection.
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
 - Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is also

@@ -38,7 +38,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MessageCall:
-    """A request of any kind, written and read by the tables of `skidway.kafka.protocol`."""
+    """A request of any kind. `skidway.kafka.protocol` encodes it, and decodes its response."""
 
     api: ApiKey
     build: Callable[[int], Request]

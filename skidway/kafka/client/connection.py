@@ -23,6 +23,7 @@ from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, resp
 
 SOFTWARE = "skidway"
 SOFTWARE_VERSION = "1"  # says how this client uses the protocol; it is no release number
+
 # The memory for a response up to this length is allocated at once. The memory for a longer response
 # grows as bytes arrive.
 EAGER_BYTES = 16 * 1024 * 1024

@@ -149,10 +149,9 @@ def decode(
 ) -> M:
     """Decodes a whole body as a message of a version.
 
-    With `may_have_more`, bytes after the message are ignored, as in Apache Kafka. There is a client
-    that sends such bytes: when librdkafka 2.16 asks for all topics (Metadata 9 and newer), it
-    writes a null array of four bytes. The protocol has one byte there, so three bytes are left
-    over.
+    With `may_have_more`, bytes after the message are ignored, as in Apache Kafka. For example,
+    librdkafka 2.16 sends such bytes when it asks for all topics (Metadata 9 and newer). It writes a
+    null array of four bytes. The protocol has one byte there, so three bytes are left over.
 
     Raises ProtocolError if the body is not exactly one message of this class. Raises
     UnsupportedVersion if the version is unknown.
