@@ -1,12 +1,12 @@
-"""What Apache Avro's own Python library says about a schema.
+"""Asks Apache Avro's own Python library whether it accepts a schema.
 
 Our own code and Apache's library have different uses:
 
 - Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is kept, and
   whether it is compatible. Tests check that they agree with Apache Avro's Java library. The Python
-  library (avro 1.12) differs from the Java library: it accepts invalid defaults and field names
-  such as `a-b`, compares aliases without their namespace, and reports incompatibilities without a
-  place and in no fixed order.
+  library (avro 1.12) differs from the Java library. It accepts invalid defaults and field names
+  such as `a-b`, and compares aliases without their namespace. It reports incompatibilities without
+  a place and in no fixed order.
 - But people read the data with the Python library, so `second_opinion` tells the author of a schema
   when that library refuses the schema.
 - tests/unit/schemas compares our checker with the Python library's checker wherever the library

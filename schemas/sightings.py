@@ -30,7 +30,7 @@ are remembered. A topic may have more agents."""
 @dataclass(slots=True)
 class Sighting:
     """The records of a partition that have the schema id `id` in their `part` ("key" or "value").
-    `newest_ms`: the newest event time of these records."""
+    `newest_ms` is the newest event time of these records."""
 
     tp: TopicPartition
     part: str

@@ -1,14 +1,15 @@
-"""Avro single-object encoding of our own messages: they carry their schema's fingerprint.
+"""Encodes and decodes Skidway's own messages in Avro's single-object encoding, in which each
+message begins with the fingerprint of its schema.
 
     0       2                             10
     +-------+-----------------------------+---------------
     | C3 01 | CRC-64-AVRO, little-endian  | Avro datum ...
     +-------+-----------------------------+---------------
 
-(Avro 1.12 specification, "Single-object encoding".) Reading these messages needs no registry, so
-the audit continues while the registry is down. The schemas are the `.avsc` files of this package.
-`history/` keeps the schemas of released versions, so that messages with the fingerprints of these
-schemas stay readable.
+The encoding is described in the specification of Avro 1.12, "Single-object encoding". Reading these
+messages needs no registry, so the audit continues while the registry is down. The schemas are the
+`.avsc` files of this package. `history/` keeps the schemas of released versions, so that messages
+with the fingerprints of these schemas stay readable.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class UnknownFingerprint(MessageInvalid):
 
 @dataclass(frozen=True, slots=True)
 class MessageSchema:
-    """A schema of messages. `name`: the name of its record, without namespace; `header`: the first
-    10 bytes of each message."""
+    """A schema of messages. `name` is the name of its record, without namespace. `header` has the
+    first 10 bytes of each message."""
 
     name: str
     avro: AvroType
@@ -129,7 +130,8 @@ class Messages:
 
 
 def encode(schema_name: str, record: dict[str, Any]) -> bytes:
-    """The message for `record` under the current schema of that name (`Audit`, `Announcement`).
+    """Encodes `record` as a message, with the current schema of that name (`Audit`,
+    `Announcement`).
 
     Times are milliseconds. A field that is missing takes its default. Raises `KeyError` for a name
     without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
@@ -141,15 +143,15 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
     """Encodes `record` once with each version of that schema that this program knows, and yields
     the messages.
 
-    Fields that a version does not have are left out. The caller has to decode a message to see
-    whether the message still says the same as `record`.
+    Fields that a version does not have are left out. So a message may have lost data of `record`;
+    the caller has to decode the message to find out.
     """
     return shipped().encodings(schema_name, record)
 
 
 def decode(data: bytes) -> tuple[str, dict[str, Any]]:
-    """The schema name and the record of a message. A record under an older schema is resolved to
-    the current schema.
+    """The schema name and the record of a message. A record that was written with an older schema
+    is resolved to the current schema.
 
     Raises `MessageInvalid`, or `UnknownFingerprint` for a message of a newer version.
     """
@@ -157,8 +159,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def name_of(data: bytes) -> str | None:
-    """The schema name of a message, without reading the message; None for bytes that are no message
-    of a known schema."""
+    """The schema name of a message, which is found from the message's header alone. None for bytes
+    that are no message of a known schema."""
     return shipped().name_of(data)
 
 

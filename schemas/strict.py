@@ -3,10 +3,10 @@
 The slow path (`skidway.schemas.codec.rows`) reads a datum and encodes its value again. If the new
 bytes differ from the datum, the datum is checked here. The bytes may differ because the datum has
 an array in several blocks or a varint with padding, which is legal. They may also differ because a
-lenient reader let a fault pass (a negative branch or symbol, a boolean whose byte is 2, a number of
-more than 64 bits). If the items of a datum could claim much more memory than the datum has bytes,
-or if a schema contains itself, the slow path checks the datum here before it reads the datum
-(`skidway.schemas.bounds`).
+lenient reader accepted a fault, such as a negative branch or symbol, a boolean whose byte is 2, or
+a number of more than 64 bits. In two cases (`skidway.schemas.bounds`), the slow path checks the
+datum here before it reads the datum: if the items of the datum could claim much more memory than
+the datum has bytes, or if the schema contains itself.
 """
 
 from __future__ import annotations
@@ -176,7 +176,7 @@ class _Walk:
         return end
 
     def _number(self, at: int) -> tuple[int, int]:
-        if at < self._size and (byte := self._data[at]) < 0x80:  # most numbers are of one byte
+        if at < self._size and (byte := self._data[at]) < 0x80:  # most numbers take one byte
             return (byte >> 1) ^ -(byte & 1), at + 1
         value = 0
         for position in range(_VARINT_BYTES_MAX):

@@ -5,9 +5,9 @@
     | 0x00   | schema id          | Avro datum ...
     +--------+--------------------+---------------
 
-The functions work on whole Arrow arrays. A value without this prefix gets the id -1; it is never an
-error. Confluent's newer form (byte 1 and a GUID) is not written; when it is read, it is treated as
-a value without the prefix.
+The functions work on whole Arrow arrays. A value without this prefix gets the id -1; such a value
+is never an error. Confluent's newer form (byte 1 and a GUID) is not written; when it is read, it is
+treated as a value without the prefix.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def split(values: pa.BinaryArray) -> tuple[np.ndarray[Any, np.dtype[np.int32]], 
     """The schema id of each value, and its datum. The id is -1 for a null, for a value that is too
     short, and for a value without the prefix.
 
-    In the second array, a value with id -1 stands whole, so that none of its bytes are lost.
+    The second array contains a value with id -1 unchanged, so that none of its bytes are lost.
     """
     count = len(values)
     if count == 0:
@@ -68,8 +68,9 @@ def _offsets_and_data(values: pa.BinaryArray) -> tuple[Any, Any]:
 
 
 def _cut_front(values: pa.BinaryArray, offsets: Any, cut: Any) -> pa.BinaryArray:
-    """`values` without the first `cut[i]` bytes of value `i`. In `pieces`, each piece to
-    keep (the rest of a value) is followed by a piece to skip, so every second piece is taken."""
+    """`values` without the first `cut[i]` bytes of value `i`. The array `pieces` contains
+    alternately the rest of a value and the bytes that are cut from the next value, so every second
+    piece is taken."""
     if not cut.any():
         return values
     bounds = np.empty(2 * len(values), np.int32)

@@ -3,24 +3,34 @@
 The programs agent, broker, loader, audit and schemas (the registry) have their own folders at the
 top of the source tree. In the tree, `skidway/agent`, `skidway/broker` and so on are links to these
 folders; a wheel contains the folders themselves. Because the agent is imported as `skidway.agent`,
-Python never confuses it with a user's `agent.py`. Imports go one way. In the order kernel, schemas,
-audit, then agent, broker and loader, each part may import only earlier parts.
+Python never confuses it with a user's `agent.py`. Imports go one way. The order of the parts is
+kernel, schemas, audit, and then agent, broker and loader; each part may import only earlier parts.
 
-The modules of the kernel in reading order: errors, clock, log, settings (a program's
-configuration), files (state that survives a crash), systemd (messages to the service manager),
-service (signals and exit status), telemetry (/metrics and /health), ports (reserves a port, and
-finds who listens on one), coordination (ZooKeeper through kazoo), java and zookeeper (a real
-ZooKeeper from the jars of pyspark), extras (what each program needs beside the kernel), machine
-(what is missing on this machine), units (of systemd), cli (the command line and its output), kafka
-(protocol, record batch, client), producer and consumer (for applications; built on kafka), demo
-(all programs together).
+The modules of the kernel in reading order:
 
-The kernel imports no program. (`skidway.table` and `skidway.register`, which analysts call, are
-functions of the loader. They are looked up only when somebody reads their names.) Numpy and pyarrow
-are imported only where records are made or read: in `skidway.kafka` (its docstring says where), by
-producer and consumer, and by `skidway produce`. Imports are few on purpose, because most of an idle
-broker's memory holds imported modules. For the same reason `__version__` is looked up only when
-somebody reads it.
+    errors, clock, log
+    settings        a program's configuration
+    files           state that survives a crash
+    systemd         messages to the service manager
+    service         signals and exit status
+    telemetry       /metrics and /health
+    ports           reserves a port, and finds who listens on a port
+    coordination    ZooKeeper through kazoo
+    java, zookeeper a real ZooKeeper from the jars of pyspark
+    extras          the packages that each program needs in addition to those of the kernel
+    machine         finds what is missing on this machine
+    units           the systemd units
+    cli             the command line and its output
+    kafka           protocol, record batch, client
+    producer, consumer    for applications; built on kafka
+    demo            all programs together
+
+The kernel imports no program. The functions `skidway.table` and `skidway.register`, which analysts
+call, belong to the loader; they are looked up only when somebody reads their names. Numpy and
+pyarrow are imported only where records are made or read: in `skidway.kafka` (its docstring says
+where), in the producer and the consumer, and in `skidway produce`. Imports are few on purpose,
+because most of an idle broker's memory holds imported modules. For the same reason `__version__` is
+looked up only when somebody reads it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Clocks that are passed as arguments, so that a test can pass its own and need not wait."""
+"""Clocks that are passed as arguments, so that a test can pass its own clock and need not wait."""
 
 from __future__ import annotations
 
@@ -7,14 +7,15 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Wall time for timestamps in data, monotonic time for deadlines; the two are never mixed."""
+    """Gives wall time, which is used for timestamps in data, and monotonic time, which is used for
+    deadlines."""
 
     def time_ms(self) -> int:
-        """Milliseconds since 1970-01-01T00:00:00Z; may jump, also backwards."""
+        """Wall time in milliseconds since 1970-01-01T00:00:00Z. It may jump, even backwards."""
         ...
 
     def monotonic(self) -> float:
-        """Seconds since an arbitrary moment; never goes backwards."""
+        """Seconds since an arbitrary moment. The value never goes backwards."""
         ...
 
 

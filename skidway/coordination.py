@@ -1,15 +1,15 @@
-"""ZooKeeper, as far as the programs need it: a session, its state, and versioned nodes.
+"""The functions of ZooKeeper that the programs need: a session, its state, and nodes with versions.
 
-States: after SUSPENDED a program must stop acting as a leader or owner, because its session may
-already be lost. After LOST the program is neither leader nor owner, and its ephemeral nodes are
-gone. CONNECTED after SUSPENDED means that nothing was lost. Callbacks run on kazoo's threads. A
-callback may only pass the new state on to the program's own loop.
+A session has three states. In SUSPENDED, a program must stop acting as a leader or owner, because
+its session may already be lost. In LOST, the program is neither leader nor owner, and its ephemeral
+nodes are gone. If CONNECTED follows SUSPENDED, nothing was lost. Callbacks run on kazoo's threads.
+A callback may only pass the new state on to the program's own loop.
 
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
-raises Unreachable. Then it is unknown whether the request is carried out: ZooKeeper may still
-receive it once the connection is back. kazoo's own calls on `Coordinator.client` are bounded in the
-same way, and leave the same doubt; they raise the exceptions in `UNANSWERED`. `close` takes at most
-`CLOSE_WITHIN_S`.
+raises Unreachable. After Unreachable it is unknown whether the request takes effect, because
+ZooKeeper may still receive it once the connection is back. Calls of kazoo's own methods on
+`Coordinator.client` have the same limit and leave the same doubt, but raise the exceptions in
+`UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class Coordinator:
     """A session with ZooKeeper. The chroot of the connect string ("host:2181/dc1") is created.
 
     `client` is kazoo's client, for recipes and watches. Raises ConfigurationRefused for a malformed
-    connect string, Unreachable if ZooKeeper does not answer within `connect_timeout_s`.
+    connect string. Raises Unreachable if ZooKeeper does not answer within `connect_timeout_s`.
     """
 
     def __init__(
@@ -128,10 +128,11 @@ class Coordinator:
 
     def restart(self) -> None:
         """Ends the session with its ephemeral nodes, and begins a new session. Does not wait until
-        the new session is there.
+        the new session exists.
 
-        Callbacks get LOST, and CONNECTED once the new session is there. Raises Unreachable if the
-        old session does not end; then call `restart` again.
+        Callbacks get LOST when the old session ends, and CONNECTED when the new session exists.
+        Raises Unreachable if the old session does not end. The caller then has to call `restart`
+        again.
         """
         try:
             self.client.stop()
@@ -157,8 +158,8 @@ class Coordinator:
         """Creates a node and its parents. Returns False if the node already exists.
 
         False may also mean that this call sent its request twice: the first request created the
-        node, but the answer was lost. A caller that must know which of the two happened compares
-        the content.
+        node, but the answer was lost. A caller that must know whether this call created the node
+        can compare the node's content with its own.
         """
         create = self.client.create_async
         try:
@@ -180,7 +181,8 @@ class Coordinator:
         Returns False if the node has another version.
 
         False may also mean that this call sent its request twice: the first request wrote the
-        content, but the answer was lost. To find out, read the node again and compare.
+        content, but the answer was lost. To find out whether this call wrote the content, the
+        caller can read the node again.
         """
         try:
             self._answer(path, lambda: self.client.set_async(path, data, version))
@@ -217,8 +219,9 @@ class Coordinator:
         """Does all operations that `build` adds to kazoo's transaction, or none. Error messages
         name `path`.
 
-        Returns the result of each operation; if nothing was done, an exception for each. The
-        request is sent only once: after Unreachable the operations may or may not have been done.
+        Returns the result of each operation. If nothing was done, returns an exception for each
+        operation. The request is sent only once. After Unreachable, the operations may or may not
+        have been done.
         """
         transaction = self.client.transaction()
         build(transaction)
@@ -237,7 +240,8 @@ class Coordinator:
         return True
 
     def close(self) -> None:
-        """Ends the session, so that its ephemeral nodes are removed at once. May be called again.
+        """Ends the session, so that its ephemeral nodes are removed at once. May be called several
+        times.
 
         If ZooKeeper does not answer, the nodes are removed when the session expires.
         """
@@ -258,7 +262,7 @@ class Coordinator:
             ) from error
 
     def _answer(self, path: str, request: Callable[[], Any]) -> Any:
-        """Repeats a request until it is answered, at most for the session timeout. kazoo alone
+        """Repeats a request until it is answered, but only for the session timeout. kazoo alone
         would wait without a limit.
 
         Without a connection kazoo queues the request, so this call waits in get(). The call fails
@@ -282,7 +286,8 @@ class Coordinator:
 
 
 def check_connect(connect: str) -> tuple[str, str]:
-    """Addresses and chroot ("" or "/...") of a connect string. Raises ConfigurationRefused."""
+    """The addresses and the chroot ("" or "/...") of a connect string. Raises
+    ConfigurationRefused."""
     addresses, slash, chroot = connect.partition("/")
     for address in addresses.split(","):
         host, _, port = address.strip().rpartition(":")
@@ -298,8 +303,8 @@ def check_connect(connect: str) -> tuple[str, str]:
 
 
 class _BoundedResult(AsyncResult):  # type: ignore[misc]
-    """A request's result with a limit on every wait. Without the limit, kazoo's own calls would
-    wait forever."""
+    """The result of a request. Every wait for it has a time limit; kazoo's own calls would wait for
+    ever without the limit."""
 
     def __init__(self, handler: Any, within_s: float) -> None:
         super().__init__(handler)

@@ -1,9 +1,9 @@
 """The errors that people see, and the exit status of each.
 
-`str(error)` is one clear sentence: what is wrong, with which thing, and, where known, what to do
+`str(error)` is one clear sentence. It says what is wrong with which thing and, if known, what to do
 about it. A program's outermost loop prints that sentence and ends with `exit_code`; no other code
-maps errors to exit statuses. A bug raises none of these errors: it raises a plain exception, which
-is logged with its traceback and ends the program with `UNEXPECTED_EXIT_CODE`.
+maps errors to exit statuses. A bug raises a different exception. That exception is logged with its
+traceback, and ends the program with `UNEXPECTED_EXIT_CODE`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Unreachable(SkidwayError):
 
 
 class ConfigurationRefused(SkidwayError):
-    """No program may run with this configuration (sysexits.h: EX_CONFIG)."""
+    """The configuration is invalid, so the program must not run with it (sysexits.h: EX_CONFIG)."""
 
     exit_code: ClassVar[int] = 78
 

@@ -1,4 +1,4 @@
-"""The packages that each program needs beside those of the kernel, and the pip command that
+"""The packages that each program needs in addition to those of the kernel, and the pip command that
 installs them. The kernel is the part of Skidway that every program uses.
 
 `pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
@@ -28,7 +28,7 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """Those requirements of an extra that are not installed here in any version."""
+    """Those requirements of an extra of which no version is installed here."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 

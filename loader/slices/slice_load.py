@@ -105,24 +105,21 @@ class SliceLoad:
 
     def _take(self, raw: memoryview, header: BatchHeader, chunk: OpenChunk) -> Stop | None:
         """Adds a batch to the chunk. Returns the reason if it refuses the batch, else None."""
-        at = max(header.base_offset, self._piece.first)
         if not header.is_control and header.count != header.last_offset_delta + 1:
-            return Stop(
-                at,
-                f"{self._where}: the batch at offset {header.base_offset} has {header.count} of "
-                f"its {header.last_offset_delta + 1} records; data topics must not be compacted",
+            return self._refusal(
+                header,
+                f"has {header.count} of its {header.last_offset_delta + 1} records; data topics "
+                "must not be compacted",
             )
         try:
             chunk.add(raw)
         except CorruptBatch as error:
-            return self._damaged(header, error)
+            return self._refusal(header, f"is damaged: {error}")
         return None
 
-    def _damaged(self, header: BatchHeader, error: CorruptBatch) -> Stop:
+    def _refusal(self, header: BatchHeader, why: str) -> Stop:
         at = max(header.base_offset, self._piece.first)
-        return Stop(
-            at, f"{self._where}: the batch at offset {header.base_offset} is damaged: {error}"
-        )
+        return Stop(at, f"{self._where}: the batch at offset {header.base_offset} {why}")
 
     def _hole(self, position: int, base: int) -> Stop | None:
         """Looks for missing offsets before a batch. If they are listed as a gap, notes the gap.
@@ -148,7 +145,8 @@ class SliceLoad:
         chunk = opened.close(self._piece)
         self._headers += opened.headers
         if opened.damage is not None:
-            self._end(self._damaged(*opened.damage))
+            header, error = opened.damage
+            self._end(self._refusal(header, f"is damaged: {error}"))
         walked = self._walk(chunk.records)
         located = self._locate(chunk.records)
         wanted = located.missing & ~walked.repeat

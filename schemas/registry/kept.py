@@ -1,8 +1,8 @@
 """The schema that is stored under an id: its text, and the schemas that it references.
 
 A reference names a version of a subject, and means the schema that this version had when the
-reference was made. The reference keeps the id of that schema. So a schema can be read for ever,
-whatever is deleted.
+reference was made. The reference keeps the id of that schema. So a schema stays readable for ever,
+even if the versions that it references are deleted.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ number."""
 
 @dataclass(frozen=True, slots=True)
 class Reference:
-    """Names a version of a subject; a schema uses the types of that version. `name` is the name
-    that the schema's author gave to the reference."""
+    """A schema's reference to a version of a subject, whose types the schema uses. `name` is the
+    name that the schema's author gave to the reference."""
 
     name: str
     subject: str
@@ -30,13 +30,14 @@ class Reference:
 
 
 Identity = tuple[str, tuple[Reference, ...]]
-"""Canonical text and references: two schemas that are equal in both are one schema."""
+"""A schema's canonical text and its references. Two schemas that have both in common count as one
+schema."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Kept:
-    """A schema under its id. `needs`: for each of `references`, in order, the schema that the
-    reference means."""
+    """A stored schema with its id. `needs` contains the referenced schemas, in the order of
+    `references`."""
 
     id: int
     text: str
@@ -45,7 +46,7 @@ class Kept:
 
     @property
     def identity(self) -> Identity:
-        """The value that tells this schema from all others."""
+        """The value that only this schema has: its canonical text and its references."""
         return self.text, self.references
 
     @property
@@ -59,8 +60,8 @@ class Kept:
 
 
 def everything_needed(needs: Iterable[Kept]) -> Iterator[Kept]:
-    """These schemas and all schemas that they need in turn, each once. A needed schema comes before
-    those that need it."""
+    """The given schemas and all schemas that they reference, directly or through others. Each
+    schema occurs once, after the schemas that it references."""
     done: set[int] = set()
     waiting = [(each, False) for each in reversed([*needs])]
     while waiting:

@@ -62,7 +62,8 @@ class Listener:
 
 @dataclass(frozen=True, slots=True)
 class TlsFiles:
-    """PEM files; without `key` the key is in the certificate's file."""
+    """The paths of the PEM files. If `key` is None, the private key is in the certificate's
+    file."""
 
     certificate: Path
     key: Path | None = None
@@ -87,7 +88,8 @@ class TlsFiles:
         return context
 
     def load(self, context: ssl.SSLContext) -> None:
-        """Loads certificate and key, for connections from now on. Raises `ConfigurationRefused`."""
+        """Loads the certificate and the key into the context, for all connections from now on.
+        Raises `ConfigurationRefused`."""
         try:
             context.load_cert_chain(self.certificate, self.key, password=_refuse_password)
         except (OSError, ssl.SSLError) as error:

@@ -26,5 +26,5 @@ class Mode(Enum):
 
     @property
     def takes_ids(self) -> bool:
-        """Whether clients give the ids of schemas."""
+        """Whether the client chooses the id of a schema that it registers."""
         return self in (Mode.IMPORT, Mode.FORWARD)

@@ -25,8 +25,8 @@ because a client that asks for the schema has to read all of them."""
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """A parsed schema. `avro`: its type; `known`: the named types that come from referenced
-    schemas."""
+    """A parsed schema. `avro` is its type. `known` contains the named types that come from
+    referenced schemas."""
 
     avro: AvroType
     known: Mapping[str, Named]

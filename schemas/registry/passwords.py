@@ -110,7 +110,7 @@ class Users:
 
     def remember(self, name: str, password: str) -> bool:
         """Whether an earlier check found this password right, and the password is still remembered.
-        This takes little time."""
+        The method is fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()
@@ -120,7 +120,8 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Whether this password is right. This takes long, and equally long for an unknown name."""
+        """Whether the password belongs to the user. The method is slow, and takes the same time for
+        an unknown user."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

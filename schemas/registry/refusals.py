@@ -20,7 +20,7 @@ class Refusal(SkidwayError):
 
 
 class NotFound(Refusal):
-    """Something does not exist, as far as this registry has read the log."""
+    """Something does not exist in the part of the log that this registry has read."""
 
     def __init__(self, error_code: int, message: str, *, status: int = 404) -> None:
         super().__init__(status, error_code, message)

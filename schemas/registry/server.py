@@ -1,9 +1,9 @@
 """The registry's HTTP server: uvicorn, with the limits that uvicorn lacks.
 
-uvicorn waits for ever for the head of a request, and for a client that does not read its answer;
-uvicorn's own refusals are plain text. Here a head must arrive within `HEAD_WITHIN_S`, a client must
-read some of its answer at least once in `HEAD_WITHIN_S`, there are at most `CONNECTIONS_MAX`
-connections, and every refusal has the registry's form.
+uvicorn itself waits for ever for the head of a request, and for a client that does not read its
+answer. Its own refusals are plain text. Here the head of a request must arrive within
+`HEAD_WITHIN_S`, and a client must read some of its answer at least once in `HEAD_WITHIN_S`. There
+are at most `CONNECTIONS_MAX` connections, and every refusal has the registry's form.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Protocol(H11Protocol):
         super().connection_lost(exc)
 
     def on_response_complete(self) -> None:
-        """Starts our timer for the next head, because uvicorn's own timer already stops when the
-        first byte of that head arrives. uvicorn calls this method after each answer."""
+        """Called by uvicorn after each answer. Starts our timer for the head of the next request,
+        because uvicorn's own timer already stops at the first byte of that head."""
         super().on_response_complete()
         if not self.transport.is_closing():
             self._expect_head(KEEP_ALIVE_S + HEAD_WITHIN_S)
@@ -94,8 +94,8 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Closes the connection, unless the registry is still answering a request, or the client is
-        still reading the answer.
+        """Closes the connection after the time limit. A connection stays open while the registry is
+        still answering a request, or while the client is still reading the answer.
 
         The time limit begins anew after each answer. A slow client keeps its connection as long as
         it goes on reading.
@@ -111,7 +111,8 @@ class Protocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """uvicorn on sockets that we opened. It leaves signals to `skidway.service`."""
+    """A uvicorn server on sockets that the registry opened. It leaves the handling of signals to
+    `skidway.service`."""
 
     def __init__(
         self, app: ASGIApp, tls: ssl.SSLContext | None, on_started: Callable[[], None]
@@ -213,7 +214,7 @@ async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
             stamp = tls.stamp()
             if stamp != known:
                 known = stamp
-                tls.context()  # tests the files first, because `context` is in use
+                tls.context()  # checks the new files first, because `context` is in use
                 tls.load(context)
                 _log.info("registry_certificate_read", certificate=str(tls.certificate))
         except (OSError, SkidwayError) as error:

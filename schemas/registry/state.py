@@ -1,7 +1,8 @@
-"""The state that the log's entries describe: subjects, versions, ids, levels, modes. Pure.
+"""The state that the log's entries describe: subjects, versions, ids, levels and modes. The module
+does no I/O.
 
-The state after n entries is the same in every registry. `apply` refuses an entry that cannot come
-after the earlier ones (`StateRefused`). For example, a gap in the ids, or two schemas under one id,
+The state after n entries is the same in every registry. `apply` raises `StateRefused` for an entry
+that cannot follow the earlier entries. For example, a gap in the ids, or two schemas under one id,
 would mean that some other program wrote to the log.
 """
 
@@ -43,8 +44,8 @@ class Version:
 
 @dataclass(slots=True)
 class Subject:
-    """The versions of a subject in ascending order. `highest`: the highest number that a version
-    ever had, even a version that was deleted for ever."""
+    """The versions of a subject in ascending order. `highest` is the highest number that a version
+    of the subject ever had. Versions that were deleted for ever count, too."""
 
     versions: dict[int, Version] = field(default_factory=dict)
     highest: int = 0
@@ -63,8 +64,8 @@ class Subject:
 
 
 class RegistryState:
-    """The registry's whole state. One thread at a time owns it (`skidway.schemas.registry.store`
-    holds a lock around it).
+    """The registry's whole state. Only one thread at a time may use the object
+    (`skidway.schemas.registry.store` has a lock for this).
 
     `default_level`, a setting of the program, applies if no level is set. `parsed` caches schemas
     as types and has a lock of its own.
@@ -84,8 +85,8 @@ class RegistryState:
         self._referring: dict[tuple[str, int], set[int]] = {}
 
     def apply(self, change: Change) -> None:
-        """Applies one more entry. Raises `StateRefused` for an entry that cannot come after the
-        earlier ones."""
+        """Applies one more entry. Raises `StateRefused` for an entry that cannot follow the earlier
+        entries."""
         if isinstance(change, VersionRegistered):
             self._register(change)
         elif isinstance(change, VersionsDeleted):
@@ -122,8 +123,8 @@ class RegistryState:
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The pairs of subject and version that have this id, sorted. `deleted`: whether to include
-        deleted versions."""
+        """The pairs of subject and version that have this id, sorted. `deleted` says whether to
+        include deleted versions."""
         self.schema(schema_id)
         return sorted(
             (name, version)
@@ -135,8 +136,8 @@ class RegistryState:
         """The ids of the schemas that reference this version, ascending. Only schemas that a live
         version uses are included.
 
-        As long as such a schema exists, this version cannot change. So all references to this
-        version mean the same schema.
+        As long as one of these schemas is in use, the referenced version can be neither deleted nor
+        replaced. So all references to the version mean the same schema.
         """
         return sorted(
             each for each in self._referring.get((subject, version), ()) if self._is_live(each)
@@ -157,8 +158,8 @@ class RegistryState:
         return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
-        """The names of subjects. `live`: whether to include subjects with a live version.
-        `deleted`: whether to include subjects with only deleted versions."""
+        """The names of subjects. `live` says whether to include subjects with a live version, and
+        `deleted` says whether to include subjects with only deleted versions."""
         return sorted(
             name
             for name, each in self.subjects.items()
@@ -247,7 +248,7 @@ class RegistryState:
             else:
                 old = subject.versions[version]
                 subject.put(Version(old.version, old.id, deleted=True))
-        if not subject.versions:  # no version is left: the subject can begin anew
+        if not subject.versions:  # no version is left, so the subject is forgotten
             del self.subjects[change.subject]
             self.levels.pop(change.subject, None)
             self.modes.pop(change.subject, None)

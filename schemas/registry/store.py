@@ -1,10 +1,10 @@
 """Keeps the state in memory, follows the log, and is the only way to change the state.
 
-Threads: kazoo's threads only wake the follower, which is the thread that reads new entries. The
-follower and the writers read the log, one at a time (`_log_lock`), and only they change the state.
+The follower is the thread that reads new entries of the log; kazoo's threads only wake it. The
+follower and the writers read the log and change the state, one thread at a time, under `_log_lock`.
 Any thread may read the state under `_state_lock`, which no thread holds while it waits for the
-network. A decision is made under `_log_lock` alone, so the state cannot change meanwhile, and
-readers need not wait.
+network. A decision is made under `_log_lock` alone. So the state cannot change during a decision,
+and readers need not wait for the decision.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ AHEAD_MAX: Final = 256
 """At most this many entries are requested at once while catching up."""
 
 LOG_WITHIN_S: Final = 20.0
-"""How many seconds a request waits for other requests that read or write the log: the time that two
-answers of ZooKeeper may take."""
+"""How many seconds a request waits for other requests that read or write the log. In this time,
+ZooKeeper can answer two requests, even if each answer takes as long as allowed."""
 
 _log = log.get(__name__)
 _conflicts = Counter(
@@ -54,7 +54,8 @@ _conflicts = Counter(
 
 
 class Log(Protocol):
-    """Numbered entries from 1 on, each created once. See `zookeeper_log.ZookeeperLog`."""
+    """A log of entries that are numbered from 1 on. Each entry is created once. See
+    `zookeeper_log.ZookeeperLog`."""
 
     @property
     def connected(self) -> bool: ...
@@ -150,10 +151,11 @@ class Store:
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Decides, appends the change to the log, and then returns the answer.
+        """Makes the decision, appends its change to the log, and then returns its answer.
 
-        Decides again whenever another registry wrote the log's next entry first. `ahead` runs once,
-        before this write makes other writers wait. Raises refusals.
+        If another registry wrote the log's next entry first, makes the decision again. `ahead` is
+        called once, before this method takes the lock for which other writers wait. Raises
+        refusals.
         """
         self._refuse_if_away()
         if ahead is not None:
@@ -203,14 +205,15 @@ class Store:
             raise store_away("ZooKeeper is away")
 
     def _refresh(self) -> None:
-        """Reads all entries that ZooKeeper's leader knows. Raises a 503 if they cannot be read."""
+        """Reads all entries that ZooKeeper's leader has. Raises a 503 if they cannot be read."""
         with self._asking_the_log():
             self._entries.sync()
             self._catch_up()
 
     @contextlib.contextmanager
     def _asking_the_log(self) -> Iterator[None]:
-        """Holds `_log_lock`, after a bounded wait. Raises a 503 if the log does not answer."""
+        """Waits a limited time for `_log_lock`, and holds the lock during the `with` block. Raises
+        a 503 if the log does not answer."""
         self._refuse_if_away()
         if not self._log_lock.acquire(timeout=LOG_WITHIN_S):
             raise store_away("others wait for ZooKeeper")
@@ -240,8 +243,9 @@ class Store:
         return created
 
     def _refuse_if_cut(self) -> None:
-        """Refuses a log that was set back. Entries must never vanish or change: if entries were
-        lost, later writes would use the ids of the lost entries again."""
+        """Raises `StateRefused` if the log was set back, that is, if the last entry that was read
+        is gone or has changed. After a loss of entries, later writes would use the ids of the lost
+        entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
         self._entries.sync()  # a server that lags behind knows less than we do
@@ -286,7 +290,7 @@ class Store:
     def _follow(self) -> None:
         while True:
             self._wake.clear()
-            if self._closed:  # read after `clear`, so that no wake from `close` is lost
+            if self._closed:  # read after `clear`, so the wake-up by `close` is not lost
                 return
             try:
                 if self.connected:  # otherwise the follower waits until the session is back

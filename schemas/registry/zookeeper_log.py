@@ -1,6 +1,6 @@
 """The registry's log as nodes of ZooKeeper: `/skidway/schemas/log/<ten digits>`, from 1 on.
 
-Each write of a registry creates the node of the next number. Nodes are never altered, so if two
+Each write of a registry creates the node with the next number. Nodes are never altered, so if two
 registries write at the same time, ZooKeeper lets only one of them create the node. Every wait is
 bounded. If ZooKeeper does not answer a request in time, `Unreachable` is raised; even then, the
 request may have taken effect.
@@ -22,7 +22,8 @@ ANSWER_WITHIN_S: Final = 10.0
 
 
 class ZookeeperLog:
-    """Safe to use from several threads. The coordinator belongs to the caller."""
+    """May be used from several threads. The coordinator belongs to the caller, who has to close
+    it."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -79,7 +80,8 @@ class ZookeeperLog:
         self._coordinator.on_state(lambda _state: wake())
 
     def _on_event(self, _event: Any) -> None:
-        # kazoo keeps a set of watchers for each node, and the set holds this method only once.
+        # kazoo keeps a set of watchers for each node. So this method is called once for each event,
+        # however often `watch` was called for the node.
         self._wake()
 
 

@@ -1,9 +1,9 @@
 """The command line: `skidway <noun> <verb>`.
 
 Each noun is an entry point of the group "skidway.commands": a function `register(subparsers)` that
-adds its parser and sets `run=callable(args) -> int`. Only the module of the given noun is imported,
-so that an agent host needs no Spark and a broker's memory holds no loader. In the kernel, only
-three modules read environment variables: `skidway.java` (SKIDWAY_JAVA and JAVA_HOME),
+adds its parser and sets `run=callable(args) -> int`. Only the module of the given noun is imported.
+So an agent host needs no Spark, and a broker does not have the loader's modules in memory. In the
+kernel, only three modules read environment variables: `skidway.java` (SKIDWAY_JAVA and JAVA_HOME),
 `skidway.systemd` (NOTIFY_SOCKET), and `profile` (used by the commands that send requests to a
 cluster).
 

@@ -22,7 +22,7 @@ GROUP = "skidway.commands"
 OUR_PACKAGE = "skidway"
 
 NOUNS: dict[str, tuple[str, str]] = {
-    # noun: (extra that it needs, help text)
+    # maps each noun to the extra that it needs, and to its help text
     "agent": ("agent", "tail log files of this host and publish them"),
     "audit": ("audit", "count, compare and report completeness"),
     "broker": ("broker", "take, keep and hand out record batches"),
@@ -66,7 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # so the error follows the output in a shared file
+        _flush_output()  # so that the error comes last in a shared file
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:
@@ -92,8 +92,8 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _open_closed_outputs() -> None:
-    """Replaces an output that the caller has closed (`>&-`) by /dev/null, because a closed output
-    is no error."""
+    """Replaces an output that the caller has closed (`>&-`) with /dev/null, so that writing to it
+    does not fail."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, open(os.devnull, "w"))  # noqa: SIM115 - open until the end

@@ -1,4 +1,5 @@
-"""`skidway groups list|describe|reset`: consumer groups, as they stand in ZooKeeper."""
+"""`skidway groups list|describe|reset`: shows and resets consumer groups whose state is in
+ZooKeeper."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""Parses what people write: times (2026-01-31T10:00:00Z, or how long ago: 90m, 24h, 7d) and
-durations (30s, 2h)."""
+"""Parses the times and durations that people write. A time is a date with a time of day
+(2026-01-31T10:00:00Z), or says how long ago it was (90m, 24h, 7d). A duration is 30s or 2h, for
+example."""
 
 from __future__ import annotations
 

@@ -59,8 +59,8 @@ def render_table(rows: Sequence[Row], columns: Sequence[str]) -> str:
 
 
 class Progress:
-    """Shows progress on standard error: a bar on a terminal. Elsewhere, prints a plain line from
-    time to time, but only if the line differs from the previous line.
+    """Shows progress on standard error. On a terminal, draws a bar. Elsewhere, prints a plain line
+    from time to time if the line differs from the previous line.
     """
 
     def __init__(self, what: str, total: int, *, plain_every_s: float = 10.0) -> None:
@@ -84,7 +84,7 @@ class Progress:
             sys.stderr.write("\n")
 
     def show(self, done: int, note: str = "") -> None:
-        """Shows the progress; cheap enough to be called often."""
+        """Shows the progress. The method is cheap enough to be called often."""
         now = time.monotonic()
         shown_lately = self._last is not None and now - self._last < self._every_s
         if shown_lately and done < self._total:
@@ -93,7 +93,7 @@ class Progress:
         line = progress_line(self._what, done, self._total, note)
         if self._is_terminal:
             columns = shutil.get_terminal_size().columns
-            if len(line) >= columns:  # the note says more than the bar
+            if len(line) >= columns:  # too long: drop the bar, because the note says more
                 line = progress_line(self._what, done, self._total, note, has_bar=False)
             sys.stderr.write("\r" + line[: columns - 1].ljust(columns - 1))
         elif line != self._said:

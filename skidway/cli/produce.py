@@ -89,13 +89,14 @@ def _sender(client: Client, args: argparse.Namespace) -> Sender:
 
 
 class Input:
-    """Reads lines from a descriptor. LF, CRLF and the end of the input end a line."""
+    """Reads lines from a file descriptor. A line ends at LF, at CRLF, or at the end of the
+    input."""
 
     def __init__(self, descriptor: int) -> None:
         self.descriptor = descriptor
         self.ended = False
-        # epoll cannot wait for regular files, nor for devices such as /dev/null; both can always be
-        # read.
+        # epoll cannot wait for regular files or for devices such as /dev/null. Reading them never
+        # blocks.
         kind = os.fstat(descriptor).st_mode
         is_awaited = stat.S_ISFIFO(kind) or stat.S_ISSOCK(kind) or os.isatty(descriptor)
         self.wake = (descriptor,) if is_awaited else ()

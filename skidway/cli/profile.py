@@ -1,4 +1,4 @@
-"""The addresses of the user's cluster: a profile for interactive commands, not for services.
+"""A profile: the addresses of the user's cluster, for interactive commands.
 
     option                 environment                   profile, ~/.config/skidway/profile.yml
     --bootstrap-server     SKIDWAY_BOOTSTRAP_SERVER      bootstrap.servers
@@ -63,7 +63,8 @@ class Profile:
 
 
 def read(environment: Mapping[str, str] = os.environ) -> Profile:
-    """The profile, overridden by the environment. Raises ConfigurationRefused."""
+    """The profile, in which variables of the environment override settings. Raises
+    ConfigurationRefused."""
     path = _path(environment)
     found = Profile() if path is None else settings.load(Profile, path)
     named = {name: environment[key] for key, name in ENVIRONMENT.items() if environment.get(key)}

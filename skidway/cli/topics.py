@@ -141,8 +141,8 @@ def _delete(args: argparse.Namespace) -> int:
 
 
 def _doomed(client: Client, names: list[str]) -> list[dict[str, Any]]:
-    """One row for each topic that would be deleted. offsets: log end minus log start, summed over
-    the partitions; None if unknown."""
+    """One row for each topic that would be deleted. The column `offsets` has the sum of log end
+    minus log start over all partitions; None if unknown."""
     found = client.metadata(names).topics
     rows = []
     for name in names:

@@ -12,7 +12,7 @@ Reading order:
     lease           until when the session with ZooKeeper is known to be alive
     reading         how far a partition's records were handed out, finished and committed
     registry        changes nodes in ZooKeeper: each claim, commit or release is one transaction
-    registration    the session, shared by all streams of a consumer; its watches
+    registration    the session and its watches, shared by all streams of a consumer
     settings        the consumer's settings, with Kafka's names
     chunk           a record batch as records and as Arrow columns
     positions       where to begin in a partition
@@ -26,8 +26,8 @@ There is no master. Every member registers (`ids`), reads who else is registered
 same assignment. A member reads a partition only while the partition's owner node (`owners`) names
 that member. A rebalance does not stop the members: partitions that keep their owner are read
 without a break. A member releases a partition and commits its offset in one transaction. A member
-claims a partition as soon as a watch reports that the old owner node is gone. If members see
-different views for a moment, the owner nodes decide.
+claims a partition as soon as a watch reports that the old owner node is gone. If members compute
+different assignments for a moment, the owner nodes decide who reads a partition.
 
 Three rules keep a partition from having two readers:
 
@@ -46,7 +46,8 @@ the uncommitted records are delivered again. An orderly change of owners deliver
 
 A stream does all its work on the thread that iterates it. So a partition changes its owner only
 between two records: an application that works on one record for an hour keeps its partitions for
-that hour. Only kazoo has threads of its own; its threads leave a note and wake the stream (`Bell`).
+that hour. Only kazoo has threads of its own. A thread of kazoo only notes an event and wakes the
+stream (`Bell`).
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
-"""Consumer groups seen from outside: lists them, shows their progress, resets their offsets.
+"""Administers consumer groups from outside: lists them, shows their progress, and resets their
+offsets.
 
-Works on every group in Kafka 0.8's ZooKeeper layout, whichever program wrote it.
+Works on every group in Kafka 0.8's ZooKeeper layout, whichever program created the group.
 """
 
 from __future__ import annotations
@@ -22,11 +23,11 @@ during the reset must wait."""
 
 @dataclass(frozen=True, slots=True)
 class GroupSummary:
-    """A group. members: how many members are active now. topics: the topics that the group has read
-    or subscribes to.
+    """A group. `members` is the number of members that are active now. `topics` are the topics that
+    the group has read or subscribes to.
 
-    Members are the consumers that are registered in ZooKeeper, and the members that brokers know
-    from Kafka's group protocol.
+    The consumers that are registered in ZooKeeper are members, and so are the members that joined
+    the group through Kafka's group protocol.
     """
 
     group: str
@@ -36,9 +37,9 @@ class GroupSummary:
 
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
-    """The progress of a group in a partition. owner: None if no member owns the partition.
-    committed_offset: None if the group has committed nothing. The two offsets of the log are None
-    if the partition is not in the cluster.
+    """The progress of a group in a partition. `owner` is None if no member owns the partition.
+    `committed_offset` is None if the group has committed nothing there. The offsets of the log's
+    start and end are None if the partition is not in the cluster.
     """
 
     topic: str
@@ -58,7 +59,7 @@ class PartitionStatus:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An offset that was set, or would be set. before: the offset that was committed before the
+    """An offset that was set, or would be set. `before` is the offset that was committed before the
     change; None if no offset was committed.
     """
 
@@ -94,7 +95,7 @@ class Groups:
         return self._coordinator.children(group_nodes.ids_path(group))
 
     def topics(self, group: str) -> Sequence[str]:
-        """The topics that a group has offsets or owner nodes for, or subscribes to."""
+        """The topics to which a group subscribes, or for which it has offsets or owner nodes."""
         topics = set(self._coordinator.children(group_nodes.offsets_path(group)))
         topics.update(self._coordinator.children(group_nodes.owners_path(group)))
         for member in self.members(group):
@@ -180,7 +181,7 @@ class Groups:
     def _partitions(
         self, group: str, topics: Sequence[str], partitions: Sequence[int]
     ) -> list[TopicPartition]:
-        """The chosen partitions. If `topics` is empty, all topics of the group are meant."""
+        """The chosen partitions. If `topics` is empty, all topics of the group are chosen."""
         if not topics:
             self._require(group)
         names = list(topics) or list(self.topics(group))

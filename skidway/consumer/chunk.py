@@ -26,7 +26,7 @@ SCHEMA = pa.schema(
 
 
 class Record(NamedTuple):
-    """One record. `timestamp` in ms since 1970; `key` and `value` may be null."""
+    """One record. `timestamp` is in ms since 1970; `key` and `value` may be null."""
 
     topic: str
     partition: int

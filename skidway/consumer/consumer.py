@@ -26,7 +26,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Consumer:
-    """A member of a consumer group. Iterate it on one thread; the iteration does not end by itself.
+    """A member of a consumer group. It must be iterated on one thread; the iteration does not end
+    by itself.
 
         with Consumer("broker:9092", "reports", ["clicks"]) as consumer:
             for record in consumer:
@@ -51,7 +52,8 @@ class Consumer:
         clock: Clock | None = None,
         **settings: Unpack[ConsumerOptions],
     ) -> None:
-        """zookeeper_connect: host:port[,...][/chroot]; by default the ZooKeeper of the brokers."""
+        """`zookeeper_connect` is host:port[,...][/chroot]. By default, the ZooKeeper of the brokers
+        is used."""
         parse_bootstrap(bootstrap_servers)
         check_group(group_id)
         self._bootstrap = bootstrap_servers

@@ -1,12 +1,12 @@
 """Makes each write to ZooKeeper happen at most once, and finds out which writes happened.
 
-If the answer to a write is lost, the write may or may not have happened, and repeating the write
-may do harm: a second release (removal of a partition's owner node) could remove the owner node of
-the partition's next reader. So every transaction first writes a token of its own into the member's
-registration node, and requires that the node still has the version that the member knows. Only one
-transaction can succeed on each version. If the token of a transaction without an answer is in the
-node, the transaction has happened. Otherwise the transaction has not happened yet; after the node's
-version has changed, it cannot happen any more.
+If the answer to a write is lost, the write may or may not have happened. Repeating the write may do
+harm. For example, a second release (removal of a partition's owner node) could remove the owner
+node of the partition's next reader. So every transaction first writes a token of its own into the
+member's registration node, and requires that the node still has the version that the member knows.
+Only one transaction can succeed on each version. If the token of a transaction without an answer is
+in the node, the transaction has happened. Otherwise the transaction has not happened yet; after the
+node's version has changed, it cannot happen any more.
 
 This module does no I/O. The streams of one consumer share the registration. Only the stream
 that holds `lock` may use the registration.
@@ -22,7 +22,8 @@ from skidway.consumer.nodes import read_token, registration_document
 
 
 class Guard:
-    """What one member knows of its registration node, and of its transactions without an answer."""
+    """The version of one member's registration node, and the member's transactions that had no
+    answer."""
 
     def __init__(self, name: str, streams: Mapping[str, int], now_ms: int) -> None:
         self.name = name
@@ -31,7 +32,7 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        # transactions on the known version that had no answer: token -> intended change
+        # maps the token of each transaction that had no answer, on the known version, to its change
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 
@@ -50,14 +51,14 @@ class Guard:
         self._unanswered.clear()
 
     def unanswered(self, token: int, what: Hashable) -> None:
-        """Notes that a transaction had no answer. what: the intended change; None if the change may
-        be repeated.
+        """Notes that a transaction had no answer. `what` is the intended change; None if the change
+        may be repeated.
         """
         self._unanswered[token] = what
 
     def found(self, data: bytes, version: int) -> None:
-        """Takes the node's content and version, which were read after the known version turned out
-        to be out of date."""
+        """Processes the node's content and version, which were read again because the known version
+        was out of date."""
         what = self._unanswered.get(read_token(data))
         if what is not None:
             self._done.add(what)
@@ -65,8 +66,8 @@ class Guard:
         self._unanswered.clear()
 
     def was_done(self, what: Hashable) -> bool:
-        """Whether this change was found to have happened. Returns True only once for each
-        change."""
+        """Whether this change, whose transaction had no answer, was found to have happened. Returns
+        True only once for each change."""
         if what is None or what not in self._done:
             return False
         self._done.remove(what)

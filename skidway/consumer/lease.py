@@ -27,7 +27,7 @@ class Lease:
         self.until = float("-inf")
 
     def proven(self, asked_at: float) -> None:
-        """Notes that a request was answered: the registration existed at `asked_at`."""
+        """Notes that a request was answered, so that the registration existed at `asked_at`."""
         self.until = max(self.until, asked_at + _BELIEVED * self._timeout_s)
 
     def end(self) -> None:

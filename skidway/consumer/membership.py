@@ -1,17 +1,20 @@
-"""Decides what one reader of a group does next: look who is registered, release, claim.
+"""Decides what one reader of a group does next: read who is registered, release a partition, or
+claim a partition.
 
-This module does no I/O: `next_step` says what to do now; the other methods take the outcomes of
-steps and the reports of watches. `share` carries the steps out, and keeps these rules:
+This module does no I/O. `next_step` returns the step to do now; the other methods are told the
+outcomes of steps and the events of watches. The module `share` carries out the steps, and keeps
+these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
-* `Release` means: stop handing out, then commit and remove the owner node in one transaction.
+* In a `Release` step, the reader stops handing out the partition's records. Then one transaction
+  commits the offset and removes the owner node.
 * After `lost`, no record of the lost partitions is handed out, and nothing is committed or
   released.
 
-There is no herd effect. After a change, a reader waits a short time (with jitter) before it looks
-who is registered. A further change begins that wait again, but the reader looks at the latest
-`LOOK_LATEST_S` after the first change. Members write nothing to reach agreement. If another reader
-still holds a partition, only the next owner watches the owner node. The next owner claims the
+There is no herd effect. After a change, a reader waits a short time (with jitter) before it reads
+who is registered. A further change restarts the wait. But `LOOK_LATEST_S` after the first change,
+the reader reads the registrations in any case. Members write nothing to reach agreement. If another
+reader still owns a partition, only the next owner watches the owner node. The next owner claims the
 partition when the node is gone. A step without an answer is repeated, each time after a longer
 wait.
 """
@@ -60,7 +63,8 @@ class Membership:
     """The steps of one reader in its group."""
 
     def __init__(self, random: Callable[[], float], *, look_every_s: float = 300.0) -> None:
-        """random: returns numbers in 0..1. look_every_s: how often to look if no watch fires."""
+        """`random` returns numbers in 0..1. If no watch fires, the reader looks every
+        `look_every_s` seconds."""
         self._random = random
         self._look_every_s = look_every_s
         self._reader: str | None = None
@@ -85,7 +89,7 @@ class Membership:
 
     def lost(self) -> frozenset[TopicPartition]:
         """Notes that the registration is gone, so the reader owns no partition any more. Returns
-        the lost partitions: the caller must stop handing out their records at once.
+        the lost partitions, whose records the caller must stop handing out at once.
         """
         gone = frozenset(self.owned)
         self.owned.clear()
@@ -104,7 +108,8 @@ class Membership:
         self._look_at = min(now + QUIET_S * (1 + self._random()), self._look_until)
 
     def looked(self, readers: Readers, partitions: Mapping[str, int], now: float) -> bool:
-        """Takes the result of a `Look`. Returns False if this reader is no longer registered."""
+        """Processes the result of a `Look`. Returns False if this reader is no longer
+        registered."""
         if self._reader not in readers:
             return False
         everybodys = range_assignment(readers, partitions)
@@ -137,8 +142,8 @@ class Membership:
         self._again_at.pop(tp, None)
 
     def held(self, tp: TopicPartition, now: float) -> None:
-        """Notes that another reader still owns the partition. A watch tells when the owner node is
-        gone."""
+        """Notes that another reader still owns the partition. A watch reports when the owner node
+        is gone."""
         self._uncertain.discard(tp)
         self._again_at[tp] = now + CLAIM_AGAIN_S * (0.9 + 0.2 * self._random())
 

@@ -66,7 +66,7 @@ def partition_of(path: str) -> TopicPartition | None:
 
 
 def offset_document(offset: int) -> bytes:
-    """A committed offset as the content of its node."""
+    """The content of the node in which a committed offset is stored."""
     return b"%d" % offset
 
 
@@ -80,7 +80,7 @@ def registration_document(streams: Mapping[str, int], now_ms: int, token: int = 
     """The content of a consumer's registration: topics, and the number of streams that share each
     topic.
 
-    token: the consumer's newest transaction (see `guard`).
+    `token` identifies the consumer's newest transaction (see `guard`).
     """
     document = {
         "version": 1,
@@ -112,12 +112,13 @@ def read_registration(consumer: str, data: bytes) -> dict[str, frozenset[str]]:
 
 
 def reader_name(consumer: str, number: int) -> str:
-    """The name of a consumer's stream, as owner nodes hold it."""
+    """The name of a consumer's stream, as it is written in owner nodes."""
     return f"{consumer}-{number}"
 
 
 def beginning_document(partitions: int) -> bytes:
-    """What a group records when it first reads a topic: the number of partitions at that time."""
+    """The content that a group stores when it first reads a topic: the number of partitions at that
+    time."""
     return json.dumps({"version": 1, "partitions": partitions}, separators=(",", ":")).encode()
 
 

@@ -1,5 +1,5 @@
-"""Where to begin in a partition: at the committed offset, or else where `auto.offset.reset`
-says."""
+"""Finds the offset at which a reader begins in a partition. A reader begins at the committed
+offset. Without a committed offset, it begins at the offset that `auto.offset.reset` chooses."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class NoOffset(KafkaError):
 def beginning(
     client: Client, registry: GroupRegistry, tp: TopicPartition, partitions: int, reset: OffsetReset
 ) -> tuple[int, int | None]:
-    """(the offset to begin at, the committed offset or None).
+    """Returns the offset to begin at, and the committed offset or None.
 
     Raises NoOffset, KafkaError, and Unreachable if the broker or ZooKeeper does not answer.
     """

@@ -37,7 +37,7 @@ class StreamReader:
         fetcher: Fetcher | None = None,
         random: Callable[[], float] = random.random,
     ) -> None:
-        """The reader owns the client from now on, and closes it in `close`."""
+        """The new reader owns the client, and closes it in `close`."""
         self._registration = registration
         self._settings = settings
         self.clock = registration.clock
@@ -84,12 +84,14 @@ class StreamReader:
 
     @property
     def is_clear(self) -> bool:
-        """Whether no step is due and records may be handed out. Any thread may ask."""
+        """Whether records may be handed out and no step is due. Any thread may read this
+        property."""
         now = self.clock.monotonic()
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Does the steps that are due. Returns whether records may be handed out now."""
+        """Takes the steps that are due in the group. Then returns whether records may be handed out
+        now."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()
         return self.clock.monotonic() < self._registration.until
@@ -115,7 +117,8 @@ class StreamReader:
         return None
 
     def wait_for_lease(self, timeout_s: float) -> bool:
-        """Waits at most `timeout_s` until records may be handed out. Returns whether they may."""
+        """Waits until records may be handed out, but at most `timeout_s`. Returns whether records
+        may be handed out."""
         until = self.clock.monotonic() + timeout_s
         while not self.holds():
             now = self.clock.monotonic()
@@ -133,12 +136,12 @@ class StreamReader:
         self._share.commit()
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on; the partition must be owned by this reader."""
+        """Continues a partition, which this reader must own, at the given offset."""
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases every partition, as long as ZooKeeper answers. The remaining owner nodes
-        disappear when the session ends.
+        """Releases one partition after the other until ZooKeeper stops answering. ZooKeeper removes
+        the remaining owner nodes when the session ends.
         """
         self._share.leave()
 
@@ -163,7 +166,8 @@ class StreamReader:
                 self._buffer.extend((reading, raw) for raw in fetched.batches)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> None:
-        """Handles a position before the log start (retention) or after the log end (data loss)."""
+        """Handles a position that is before the log start (because of retention) or after the log
+        end (because of data loss)."""
         if error.tp not in self.readings:
             return
         to = reset_offset(self._client, error.tp, self._settings.auto_offset_reset, str(error))

@@ -5,7 +5,7 @@
                 finished when the application asks for the next record.
     committed   the offset in ZooKeeper, as far as this member knows
 
-committed <= finished <= handed, until somebody seeks. If a member is killed, the next owner of the
+Until somebody seeks, committed <= finished <= handed. If a member is killed, the next owner of the
 partition begins at `committed`: the records from this offset on are delivered again.
 """
 
@@ -29,7 +29,7 @@ class Reading:
         self.committed = committed
 
     def hand_out(self, end: int) -> None:
-        """Notes that the application has the records before offset `end`."""
+        """Notes that all records before offset `end` were handed to the application."""
         self.handed = end
 
     def finish(self) -> None:

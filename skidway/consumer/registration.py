@@ -1,9 +1,9 @@
 """The session with ZooKeeper, shared by all streams of a consumer, and bells that wake the streams.
 
-kazoo's threads call only this module: they leave a note and ring a bell. Streams on several threads
-ask whether the session can be relied on; a lock lets only one thread at a time ask. Each session
-gets a new registration name. So no node of an old session can be mistaken for a node of the new
-session (see `registry`).
+kazoo's threads call only this module. They add a note for each stream that is concerned, and wake
+the stream through its bell. Streams on several threads ask whether the session can be relied on; a
+lock lets only one thread at a time ask. Each session gets a new registration name. So no node of an
+old session can be mistaken for a node of the new session (see `registry`).
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _log = log.get(__name__)
 
 
 class Notes(NamedTuple):
-    """Why a stream is woken. changed: whether the group or the cluster has changed. vacated: the
-    partitions whose owner node has changed."""
+    """Why a stream is woken. `changed` says whether the group or the cluster has changed. `vacated`
+    are the partitions whose owner node has changed."""
 
     changed: bool
     vacated: frozenset[TopicPartition]
@@ -46,7 +46,7 @@ class Bell:
         self._closed = False
 
     def ring(self, *, changed: bool = False, vacated: TopicPartition | None = None) -> None:
-        """Leaves a note and wakes the stream. Any thread may call this method."""
+        """Adds to the notes and wakes the stream. Any thread may call this method."""
         with self._lock:
             self._changed |= changed
             if vacated is not None:
@@ -56,7 +56,7 @@ class Bell:
                 os.eventfd_write(self.fd, 1)
 
     def take(self) -> Notes:
-        """Takes the notes that were left since the last call."""
+        """Returns the notes that were added since the last call."""
         with self._lock:
             if self.rings:
                 os.eventfd_read(self.fd)
@@ -94,14 +94,14 @@ class Registration:
         session_timeout_s: float,
         clock: Clock,
     ) -> None:
-        """The registration owns the coordinator from now on, and closes it in `close`."""
+        """The new registration owns the coordinator, and closes it in `close`."""
         self.clock = clock
         self.group = group
         self.guard: Guard | None = None
         self._streams: Mapping[str, int] = {}
         self._bells: tuple[Bell, ...] = ()
         self._lease = Lease(session_timeout_s)
-        self._lock = threading.Lock()  # guards name and lease; never held during I/O
+        self._lock = threading.Lock()  # protects name and lease; no thread holds it during I/O
         self._registering = threading.Lock()
         self._asked = False
         self._attempted: list[str] = []  # names whose registration had no clear answer
@@ -197,8 +197,8 @@ class Registration:
         return True
 
     def renew(self) -> None:
-        """Asks ZooKeeper whether the registration exists, without waiting for the answer. Does not
-        ask again before the answer has come.
+        """Asks ZooKeeper whether the registration exists, without waiting for the answer. Does
+        nothing if an earlier question has no answer yet.
         """
         name, asked_at = self.name, self.clock.monotonic()
         if name is None or self._asked or not self.is_connected:

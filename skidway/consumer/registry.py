@@ -1,8 +1,8 @@
 """A group's nodes in ZooKeeper. Every write is a transaction that also writes the registration.
 
-No method decides anything. Each method may be called again if ZooKeeper did not answer. All methods
-raise Unreachable when ZooKeeper does not answer, and `Fenced` when the member's registration is
-gone.
+The methods do what they are told, and decide nothing. If ZooKeeper did not answer, a method may be
+called again. All methods raise Unreachable when ZooKeeper does not answer, and `Fenced` when the
+member's registration is gone.
 """
 
 from __future__ import annotations
@@ -156,7 +156,8 @@ class GroupRegistry:
     def disclaim(self, guard: Guard, reader: str, tp: TopicPartition) -> None:
         """Removes the owner node if it names this reader, because a claim without an answer may
         have created the node."""
-        # ZooKeeper keeps the order of requests: no earlier claim takes effect after this request.
+        # ZooKeeper processes the requests of a session in order. So after this empty transaction,
+        # no earlier claim can take effect.
         self._transact(guard, [])
         found = self._coordinator.get(nodes.owner_path(self._group, tp))
         if found is not None and found.data == reader.encode():
@@ -165,8 +166,8 @@ class GroupRegistry:
     def release(self, guard: Guard, tp: TopicPartition, offset: int | None) -> None:
         """Commits an offset (None: commits nothing) and removes the owner node.
 
-        Call this again until there is an answer; the release happens only once. If others have
-        removed the owner node, nothing is written.
+        Call this method again until there is an answer; the release happens only once. If others
+        have removed the owner node, nothing is written.
         """
         path = nodes.owner_path(self._group, tp)
         offsets = {} if offset is None else {tp: offset}
@@ -206,8 +207,8 @@ class GroupRegistry:
         more: list[_Write],
         what: Hashable,
     ) -> bool:
-        """Writes offsets of owned partitions, and `more`, in one transaction. Returns False if an
-        owner node is gone."""
+        """Writes offsets of owned partitions, and `more`, in one transaction. If an owner node is
+        gone, writes nothing and returns False."""
         paths = {group_nodes.offset_path(self._group, tp): tp for tp in offsets}
         for _ in range(_ATTEMPTS_MAX + len(offsets)):
             writes = []
@@ -226,8 +227,8 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Learns from a refusal whether an offset node exists. Creates the parent node if it is
-        missing.
+        """Notes whether an offset node exists, as the refused write has shown. Creates the parent
+        node if it is missing.
         """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)
@@ -247,7 +248,8 @@ class GroupRegistry:
         """Does all writes in one transaction. If ZooKeeper refuses one of them, writes nothing and
         returns the refusal. Raises Fenced if the registration is gone.
 
-        If it turns out that an earlier attempt at `what` succeeded, nothing is written again.
+        `what` is the intended change. If an earlier transaction for this change turns out to have
+        succeeded, nothing is written again.
         """
         path = f"{self._ids}/{guard.name}"
         with guard.lock:
@@ -266,7 +268,8 @@ class GroupRegistry:
     def _attempt(
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
-        # The streams of a consumer come here one after the other, so a wait would stop all of them.
+        # The streams of a consumer execute this method one after the other. So if it waited for a
+        # connection, all streams would have to wait.
         if self._coordinator.state is not SessionState.CONNECTED:
             raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()

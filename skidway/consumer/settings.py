@@ -33,18 +33,18 @@ class ConsumerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConsumerSettings:
-    """What a `Consumer` takes beside addresses, group and topics. Times are in ms.
+    """The settings of a `Consumer`, in addition to addresses, group and topics. Times are in ms.
 
-    auto_offset_reset: where to begin if there is no committed offset, or if the log no longer holds
-      it. The values are "earliest" (the first record), "latest" (after the last record) and "none"
-      (raise `NoOffset`). Partitions that are added to a topic later are always read from their
-      beginning.
-    enable_auto_commit, auto_commit_interval_ms: commit finished records at this interval, and
-      whenever a partition is released.
-    session_timeout_ms: if ZooKeeper has not heard from a member for this long, the member counts
-      as dead. ZooKeeper allows 2 to 20 of its ticks.
-    metadata_max_age_ms: look for members and partitions this often even if no watch fires.
-    consumer_timeout_ms: end the iteration after this long without a record; None means never.
+    - `auto_offset_reset`: where to begin if there is no committed offset, or if the committed
+      offset is no longer in the log. The values are "earliest" (at the first record), "latest"
+      (after the last record) and "none" (raise `NoOffset`). Partitions that are added to a topic
+      later are always read from their beginning.
+    - `enable_auto_commit`: whether finished records are committed every `auto_commit_interval_ms`,
+      and whenever a partition is released.
+    - `session_timeout_ms`: a member counts as dead if ZooKeeper has not heard from it for this
+      long. ZooKeeper allows a timeout of 2 to 20 of its ticks.
+    - `metadata_max_age_ms`: how often to look for members and partitions if no watch fires.
+    - `consumer_timeout_ms`: the iteration ends after this long without a record. None means never.
     """
 
     client_id: str = "skidway"

@@ -1,4 +1,5 @@
-"""One reader's part in its group: its steps, claims and releases, its positions and commits.
+"""One reader's part in its group: takes steps, claims and releases partitions, finds start
+positions, and commits.
 
 `membership` decides the next step. This module carries out each step on the thread that calls
 `turn`. `reader` fetches records and hands them out; it must not hand out records of a `Reading`
@@ -32,7 +33,7 @@ _log = log.get(__name__)
 
 
 class Subscription(NamedTuple):
-    """The topics of a reader. number: the index of this reader among the readers of its
+    """The topics of a reader. `number` is the index of this reader among the readers of its
     consumer."""
 
     topics: tuple[str, ...]
@@ -54,7 +55,8 @@ class Share:
         self.bell = Bell()
         self.readings: dict[TopicPartition, Reading] = {}
         self.due_at = 0.0
-        """When to call `turn` next (monotonic seconds), unless the bell rings before."""
+        """When to call `turn` next, in monotonic seconds. If the bell rings earlier, `turn` is due
+        at once."""
         self.clock = registration.clock
         self._client = client
         self._fetcher = fetcher
@@ -65,7 +67,7 @@ class Share:
         self._membership = Membership(random, look_every_s=settings.metadata_max_age_ms / 1000)
         self._guard: Guard | None = None
         self._counts: dict[str, int] = {}
-        # owned partition -> when to look for its start position
+        # maps an owned partition to the time at which to look for its start position
         self._unplaced: dict[TopicPartition, float] = {}
         self._commit_at = 0.0
 
@@ -75,7 +77,8 @@ class Share:
         return self._membership.is_settled and not self._unplaced
 
     def turn(self) -> None:
-        """Does what is due in the group: steps, start positions, commits."""
+        """Does everything that is due in the group: takes steps, finds start positions, and
+        commits."""
         now = self.clock.monotonic()
         self.due_at = now + LOOK_AGAIN_S
         self._hear(now)
@@ -109,15 +112,15 @@ class Share:
                 each.committed = offsets[each.tp]
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on; the partition must be owned by this reader."""
+        """Continues a partition, which this reader must own, at the given offset."""
         before = self.readings[tp]
         before.is_live = False
         self.readings[tp] = Reading(tp, offset, before.committed)
         self._fetcher.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases every partition, as long as ZooKeeper answers. The remaining owner nodes
-        disappear when the session ends.
+        """Releases one partition after the other until ZooKeeper stops answering. ZooKeeper removes
+        the remaining owner nodes when the session ends.
 
         If one request gets no answer, this method sends no further requests, because the consumer's
         next stream must wait until this stream has left.
@@ -183,7 +186,8 @@ class Share:
             raise Fenced(f"we are not registered in {self._registration.group} any more")
 
     def _count_partitions(self) -> None:
-        """Counts each topic's partitions. Keeps the known count if no broker can tell the count."""
+        """Counts each topic's partitions. If no broker returns the count of a topic, keeps the last
+        known count."""
         for name, topic in self._client.metadata(self._topics).topics.items():
             if topic.error is ErrorCode.NONE:
                 self._counts[name] = len(topic.partitions)
@@ -227,7 +231,7 @@ class Share:
             if tp not in self._membership.owned:
                 del self._unplaced[tp]
                 continue
-            self._unplaced[tp] = now + 1.0  # when to ask again, if there is no answer now
+            self._unplaced[tp] = now + 1.0  # the time to ask again if no answer comes now
             reset = self._settings.auto_offset_reset
             count = self._counts.get(tp.topic, 0)
             start, committed = beginning(self._client, self._registry, tp, count, reset)
@@ -235,7 +239,7 @@ class Share:
             self.readings[tp] = Reading(tp, start, committed)
             self._fetcher.seek(tp, start)
             if committed is None:
-                self._commit_at = now  # commit soon: after a restart, "latest" could skip records
+                self._commit_at = now  # commit soon, or "latest" could skip records after a restart
             _log.info("consumer_claimed", group=self._registration.group, tp=str(tp), offset=start)
             _tell(self._settings.on_partitions_assigned, tp)
 
@@ -249,7 +253,8 @@ class Share:
         self._stop_all()
 
     def _stop_all(self) -> None:
-        """Stops all reading after the registration is gone: hands out and commits nothing more."""
+        """Stops reading all partitions, because the registration is gone. Hands out and commits
+        nothing more."""
         for tp, reading in self.readings.items():
             reading.is_live = False
             self._fetcher.remove(tp)

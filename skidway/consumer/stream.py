@@ -29,14 +29,15 @@ class NotOwned(SkidwayError):
 
 
 class Stream:
-    """Iterate a stream on one thread. A record counts as done when the next one is requested.
+    """A stream must be iterated on one thread. A record counts as done when the next record is
+    requested.
 
     Records of a partition come in offset order. `for record in stream`, `batches` and `poll` may be
     mixed; each continues after the last record that was handed out.
     """
 
     def __init__(self, reader: StreamReader, *, timeout_ms: int | None) -> None:
-        """Called by `Consumer`. timeout_ms: the setting consumer_timeout_ms."""
+        """Called by `Consumer`. `timeout_ms` is the setting consumer_timeout_ms."""
         self._reader = reader
         self._timeout_s = None if timeout_ms is None else timeout_ms / 1000
         self._lock = threading.RLock()
@@ -79,7 +80,8 @@ class Stream:
                 yield table
 
     def poll(self, timeout_ms: int = 0, *, max_records: int = 500) -> list[Record]:
-        """At most `max_records` records of one partition; an empty list if none came in time."""
+        """At most `max_records` records of one partition; an empty list if no record came in
+        time."""
         self._finish()
         found: list[Record] = []
         while len(found) < max_records:
@@ -94,8 +96,8 @@ class Stream:
     def commit(self) -> None:
         """Commits all records that were handed out, including the last one.
 
-        Raises NotOwned if a partition has another owner or the session has ended, Unreachable if
-        ZooKeeper does not answer.
+        Raises NotOwned if a partition has another owner or the session has ended. Raises
+        Unreachable if ZooKeeper does not answer.
         """
         with self._lock:
             gone = [each.tp for each in self._in_hand if each.tp not in self._reader.readings]
@@ -126,8 +128,8 @@ class Stream:
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads on from an offset, forward or back; the next commit stores that offset. Raises
-        NotOwned."""
+        """Continues a partition at an offset before or after the present position. The next commit
+        stores that offset. Raises NotOwned."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:
@@ -153,8 +155,8 @@ class Stream:
     def close(self, *, done: bool = False) -> None:
         """Commits finished records (with auto commit), and releases all partitions.
 
-        done: whether the last record that was handed out counts as finished. Any thread may call
-        this method; the iteration then ends.
+        `done` says whether the last record that was handed out counts as finished. Any thread may
+        call this method; the iteration then ends.
         """
         self._closing = True
         self._reader.interrupt()
@@ -173,8 +175,8 @@ class Stream:
     # handing out
 
     def _finish(self) -> None:
-        """Notes that the application has finished the records that it has, because it asks for
-        more."""
+        """Notes that the application has finished the records that it was given, because it asks
+        for more."""
         for reading in self._in_hand:
             reading.finish()
         self._in_hand.clear()
@@ -199,7 +201,7 @@ class Stream:
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
         """The batch that is being handed out, if it still may be handed out.
 
-        Without `may_turn`, takes no step in the group: if a step is due, the result is None.
+        If `may_turn` is False, takes no step in the group, and returns None if a step is due.
         """
         chunk = self._chunk
         if chunk is None or self._closing:

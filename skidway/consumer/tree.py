@@ -1,4 +1,5 @@
-"""Finds the ZooKeeper with the consumer groups: the one that the brokers themselves use.
+"""Finds the ZooKeeper in which the consumer groups are stored, which is the ZooKeeper of the
+brokers.
 
 A broker lists its settings (DescribeConfigs, KIP-133). Skidway's brokers list `zookeeper.connect`
 with its chroot. Brokers of Apache Kafka before 4.0 also list this setting, if they run on
@@ -16,8 +17,8 @@ ZOOKEEPER_CONNECT: Final = "zookeeper.connect"
 
 
 def zookeeper_of(client: Client) -> str:
-    """host:port[,...][/chroot] from the brokers' settings. Raises UsageError if the brokers use no
-    ZooKeeper."""
+    """The address of ZooKeeper, as host:port[,...][/chroot], from the brokers' settings. Raises
+    UsageError if the brokers use no ZooKeeper."""
     found = client.broker_configs().get(ZOOKEEPER_CONNECT)
     if not found:
         raise UsageError(

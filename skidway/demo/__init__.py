@@ -3,10 +3,10 @@
     site          folders, ports and the configuration file of every program
     writer        an application that writes and rotates logs of three formats, as a child process
     sources       the files to tail: the writer's or the programs' own logs, and --logs
-    supervisor    starts the programs as child processes, awaits, kills and at last stops them
+    supervisor    starts the programs as child processes, waits for them, kills and stops them
     states        what agent and counter have stored durably, read from their files
     kills         a sentence for each kill -9: what the program was doing, and what was lost
-    tiers         how many lines each tier (stage of the pipeline) holds, as a table
+    tiers         how many lines each tier (stage of the pipeline) has, as a table
     display       shows the progress: updated in place on a terminal, else line by line
     flow          the steps of both kinds of demo (`--quick` and the default), from start to verdict
     trial         the default kind: a million lines, and kills
@@ -16,5 +16,5 @@
 The demo starts the programs as an operator would, each with a configuration file, and imports none
 of the programs. At one moment, the cut-off, the demo writes down the path and the size of every
 tailed file. The verdict covers exactly the bytes of each file up to that size. A second run in the
-same folder goes on where the first one stopped.
+same folder continues where the first run stopped.
 """

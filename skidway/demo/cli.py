@@ -71,12 +71,12 @@ def _folder(*, is_quick: bool) -> Path:
 
 
 def keep_kind(folder: Path, kind: str) -> None:
-    """Allows only one kind of demo in a folder. Raises UsageError if the folder holds the other
-    kind.
+    """Allows only one kind of demo in a folder. Raises UsageError if a demo of the other kind ran
+    in the folder.
 
-    If a quick demo ran in the folder of a full demo, or a full demo in that of a quick demo, the
-    agent would no longer tail the earlier demo's files. Bytes that were appended to those files
-    after the earlier demo would rightly be declared lost.
+    The two kinds tail different files. If both ran in one folder, the agent would no longer tail
+    the files of the first demo. It would have to report as lost all bytes that were appended to
+    these files after the first demo.
     """
     note = folder / "kind"
     if not note.exists():

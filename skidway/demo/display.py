@@ -1,8 +1,8 @@
 """What the demo prints while it runs: events, one below the other, and the current state.
 
-On a terminal the state stands below the newest event and is redrawn in its place. In a file or a
-pipe, the state is one plain line, without carriage returns and escape codes. This line is printed
-from time to time, if it has changed.
+On a terminal the state is shown below the newest event, and each new state overwrites the old one.
+In a file or a pipe, the state is one plain line, without carriage returns and escape codes. This
+line is printed from time to time, if it has changed.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Display:
                 self._said = each
 
     def end_state(self) -> None:
-        """Leaves the last state on the screen; later events are printed below it."""
+        """Keeps the last state on the screen, so that later events are printed below it."""
         self._drawn = []
 
     def _draw(self, lines: Sequence[str]) -> None:

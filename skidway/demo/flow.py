@@ -1,12 +1,14 @@
 """The steps that both kinds of the demo have in common, and the steps of the quick kind.
 
-start    starts ZooKeeper, both brokers, registry, audit, counters, agent
-fill     moves the first records; in the quick kind a first load also starts Spark, whose log is
-         then tailed (the module `trial` has the default kind)
-cut-off  writes down the size up to which each file counts; the agent reads no further
-drain    waits until every byte has a fate (see `DONE` and `UNDONE`) and is mirrored
-load     loads everything that is left
-verdict  waits until the audit has judged its newest time bucket, then recounts the rows
+The steps are:
+
+    start    starts ZooKeeper, both brokers, registry, audit, counters, agent
+    fill     moves the first records; in the quick kind a first load also starts Spark, whose log is
+             then tailed (the module `trial` has the default kind)
+    cut-off  writes down the size up to which each file counts; the agent reads no further
+    drain    waits until every byte has a fate (see `DONE` and `UNDONE`) and is mirrored
+    load     loads everything that is left
+    verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ Offsets = dict[TopicPartition, int]
 
 @dataclass(slots=True)
 class DemoOutcome:
-    """The results that the summary prints. written: the writer's lines, by topic."""
+    """The results that the summary prints. `written` has the number of the writer's lines, by
+    topic."""
 
     sizes: dict[Path, int] = field(default_factory=dict)
     ledger: list[dict[str, Any]] = field(default_factory=list)
@@ -68,8 +71,9 @@ class DemoOutcome:
 
     @property
     def tally(self) -> dict[str, int]:
-        """Bytes by fate (`DONE` and `UNDONE`). Lost and uncertain bytes of all files are counted.
-        Bytes with other fates are counted only for the files that were tailed in this run."""
+        """The number of bytes by fate (`DONE` and `UNDONE`). Lost and uncertain bytes are counted
+        in all files. Bytes with other fates are counted only in the files that were tailed in this
+        run."""
         tailed = {sources.file_of(path) for path in self.sizes}
         done = dict.fromkeys((*DONE, *UNDONE), 0)
         for row in self.ledger:
@@ -90,7 +94,7 @@ class DemoOutcome:
 
     @property
     def rows(self) -> dict[str, int]:
-        """Recounted rows, by the topic's name in the datacenter."""
+        """The numbers of recounted rows, by the topic's name in the datacenter."""
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
             for each in self.recount.get("topics", ())
@@ -98,8 +102,8 @@ class DemoOutcome:
 
     @property
     def miscounted(self) -> dict[str, int]:
-        """Rows minus lines, for each topic whose rows do not match the lines that the writer
-        wrote."""
+        """The number of rows minus the number of lines that the writer wrote, for each topic in
+        which these numbers do not match."""
         rows = self.rows
         found = {}
         for topic, tally in self.written.items():
@@ -124,9 +128,9 @@ class DemoOutcome:
 def settled(
     ledger: Sequence[Mapping[str, Any]], fates: Sequence[str]
 ) -> dict[sources.FileKey, int]:
-    """Bytes with these fates, by file. The ledger may have several ids of a file; each id begins at
-    its own position. The bytes of a file before the lowest of its positions also count: they were
-    settled under ids that are no longer in the ledger.
+    """The number of bytes with these fates, by file. The ledger may have several ids for one file,
+    and each id begins at its own position in the file. The bytes before the lowest of these
+    positions also count, because they got their fates under ids that are no longer in the ledger.
     """
     done: dict[sources.FileKey, int] = {}
     begins: dict[sources.FileKey, int] = {}
@@ -139,8 +143,8 @@ def settled(
 
 # This class has more than 25 methods: one for each step of the demo, in order.
 class Demo:
-    """The quick demo, and base class of the default demo. Leaving its `with` block ends all
-    processes."""
+    """The quick demo, and the base class of the default demo. At the end of its `with` block, all
+    processes are stopped."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str]) -> None:
         self.site, self.display = site, display
@@ -183,7 +187,8 @@ class Demo:
         self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
 
     def fill(self) -> None:
-        """Fills the pipeline. In the quick demo the programs' own logs and a first load fill it."""
+        """Moves the first records through the pipeline. In the quick demo these are the programs'
+        own logs, to which a first load adds the log of Spark."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()
@@ -276,8 +281,8 @@ class Demo:
     def watermarks(self, cluster: str, topics: Sequence[str]) -> Offsets:
         """High watermarks of the existing partitions of these topics.
 
-        Raises Unreachable or KafkaError when the broker does not answer, ProgramFailed when a
-        program has ended.
+        Raises Unreachable or KafkaError when the broker does not answer. Raises ProgramFailed when
+        a program has ended.
         """
         try:
             return self._watermarks(cluster, topics)
@@ -294,8 +299,8 @@ class Demo:
     def command(
         self, *arguments: str, good: Sequence[int] = (0,)
     ) -> subprocess.CompletedProcess[str]:
-        """Runs a `skidway` command and returns its output. good: the exit statuses that
-        do not count as failure."""
+        """Runs a `skidway` command and returns its output. An exit status that is not in `good`
+        counts as a failure."""
         done = self.supervisor.ask(*arguments)
         if done.returncode not in good:
             said = done.stderr.strip() or done.stdout.strip()
@@ -320,8 +325,8 @@ class Demo:
             return {tp: listed.offset for tp, listed in client.list_offsets(partitions).items()}
 
     def is_settled(self) -> bool:
-        """Whether every byte up to the cut-off has a fate: is it acknowledged, rejected, filtered,
-        lost or uncertain?"""
+        """Whether every byte up to the cut-off has a fate: acknowledged, rejected, filtered, lost
+        or uncertain."""
         done = settled(self.ledger(), (*DONE, *UNDONE))
         wanted = self.outcome.sizes.items()
         return all(done.get(sources.file_of(path), 0) >= size for path, size in wanted)

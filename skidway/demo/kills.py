@@ -18,8 +18,8 @@ Offsets = Mapping[TopicPartition, int]
 
 @dataclass(frozen=True, slots=True)
 class Kill:
-    """One kill and its result. met: what the program was doing. cost: what became of that work.
-    seconds: from the kill until the interrupted work was done.
+    """One kill and its result. `met` says what the program was doing, and `cost` says what became
+    of this work. `seconds` is the time from the kill until the interrupted work was done.
     """
 
     program: str
@@ -35,7 +35,8 @@ class Kill:
 
 
 def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
-    """killed: the agent's state on disk after the kill. now: its state when it has caught up."""
+    """`killed` is the agent's state on disk after the kill. `now` is its state when it has caught
+    up."""
     flying = killed.in_flight
     met = (
         f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "
@@ -50,8 +51,8 @@ def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
 
 
 def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: float) -> Kill:
-    """killed: the agent's state when the broker was killed. log_ends: the broker's log ends after
-    its restart."""
+    """`killed` is the agent's state when the broker was killed. `log_ends` are the broker's log
+    ends after its restart."""
     acknowledged = killed.acknowledged_offsets
     flying = sum(killed.in_flight.values())
     missing = sum(max(last + 1 - log_ends.get(tp, 0), 0) for tp, last in acknowledged.items())
@@ -67,8 +68,8 @@ def of_broker(killed: AgentState, log_ends: Offsets, now: AgentState, seconds: f
 
 
 def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: float) -> Kill:
-    """ends: the broker's log ends at the kill. now: the counter's state once the counter has
-    reached these log ends."""
+    """`ends` are the broker's log ends at the time of the kill. `now` is the counter's state once
+    the counter has reached these log ends."""
     waiting = sum(max(end - killed.next_offsets.get(tp, 0), 0) for tp, end in ends.items())
     done = sum(killed.next_offsets.values())
     met = f"{done:,} records were counted for good, {waiting:,} were not"
@@ -81,9 +82,9 @@ def of_counter(killed: CounterState, ends: Offsets, now: CounterState, seconds: 
 def of_loader(
     staged: Mapping[str, int], committed: Offsets, began: Offsets, rows: int, seconds: float
 ) -> Kill:
-    """staged: number of records, by topic, that the killed loader was loading. committed: the
-    offsets at which the manifests ended after the kill. began: the offsets at which the next load
-    began."""
+    """`staged` is the number of records, by topic, that the killed loader was loading. `committed`
+    are the offsets at which the manifests ended after the kill. `began` are the offsets at which
+    the next load began."""
     met = f"it was loading {sum(staged.values()):,} records of {len(staged)} topics"
     wrong = sum(abs(first - committed.get(tp, 0)) for tp, first in began.items())
     where = "at the very offsets where the last manifest ends" if not wrong else "ELSEWHERE"

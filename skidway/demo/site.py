@@ -1,9 +1,12 @@
 """One pipeline on one machine: folders, ports and a configuration file for every program.
 
-<folder>/etc/*.yml      configuration files      <folder>/log/     what the programs log
-<folder>/data/...       ZooKeeper, brokers,      <folder>/hdfs/    rows and manifests, unless an
-                        agent, counters, audit                     HDFS URL is given
-<folder>/written/...    log files of the demo's writer
+The folder of a pipeline contains:
+
+    etc/*.yml      configuration files of the programs
+    data/...       data of ZooKeeper, brokers, agent, counters and audit
+    log/           what the programs log
+    hdfs/          rows and manifests, unless an HDFS URL is given
+    written/...    log files of the demo's writer
 """
 
 from __future__ import annotations
@@ -69,7 +72,8 @@ class Site:
 
     @property
     def cutoff(self) -> Path:
-        """JSON object of path -> size: the agent reads each file up to that size and no further."""
+        """The path of a JSON object that maps each file to a size. The agent reads the file up to
+        that size and no further."""
         return self.folder / "cutoff.json"
 
     def data(self, program: str) -> Path:
@@ -90,8 +94,8 @@ class Site:
     def write(self, sources: Sequence[Mapping[str, Any]], cut_off: bool = False) -> None:
         """Writes every program's configuration file.
 
-        sources: the agent's `sources`. cut_off: whether the agent reads only up to the sizes in
-        `cutoff`.
+        `sources` becomes the agent's setting `sources`. `cut_off` says whether the agent reads only
+        up to the sizes in the file `cutoff`.
         """
         for program, settings in {
             "zookeeper": self._zookeeper(),
@@ -183,7 +187,7 @@ class Site:
             "topics": [f"{DATACENTER}.*"],
             "output": self.output,
             "bucket.ms": self.timing.bucket_ms,
-            "spark.above.offsets": 0,  # the demo has few records, and shows loads on Spark
+            "spark.above.offsets": 0,  # so that even the demo's few records are loaded on Spark
             "spark.master": "local[2]",
             "spark.log.file": str(self.logs / "spark.log"),
             "metrics.listener": self.address("loader.metrics"),

@@ -114,7 +114,7 @@ def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
 
 
 def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
-    """The source of the files named with --logs, if any."""
+    """The agent's `sources` for the files named with --logs; empty without this option."""
     paths = [str(Path(pattern).absolute()) for pattern in patterns]
     return [{"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}}] if paths else []
 
@@ -150,8 +150,8 @@ def path_of(text: str) -> Path:
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
-    """The size up to which the agent is to read a file: its full size if nobody writes to it, else
-    the end of its last whole line."""
+    """The size up to which the agent is to read a file. If nobody writes to the file, this is its
+    full size. Otherwise it is the end of the file's last whole line."""
     stamp = path.stat()
     if time.time() - stamp.st_mtime > at_rest_s:
         return stamp.st_size

@@ -1,8 +1,8 @@
 """The states that agent and counter have stored durably, read from their SQLite files.
 
 The files can be read even while the program is dead. After a kill -9 the files show which work the
-kill interrupted, because the program will go on from the files' content. This module writes
-nothing. A state that does not exist yet reads as empty.
+kill interrupted, because a restarted program continues with what is in the files. This module
+writes nothing. If a program has not stored a state yet, the state is empty.
 """
 
 from __future__ import annotations
@@ -33,12 +33,14 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """Bytes of some topics by fate, and the bytes in intents that are not acknowledged yet. An
-    intent is the agent's note, stored before it sends, of the bytes that it is about to send.
+    """The bytes of some topics by fate, and the bytes in intents that are not acknowledged yet. An
+    intent is a note of the bytes that the agent is about to send. The agent stores the intent
+    before it sends the bytes.
 
-    set_apart: the bytes that were rejected or filtered. positions: by file id, the byte up to which
-    the file is done. promised: by file id, the byte at which the file's last intent ends.
-    acknowledged_offsets: the last acknowledged offset of each partition.
+    `set_apart` is the number of bytes that were rejected or filtered. `positions` maps each file id
+    to the byte up to which the file is done. `promised` maps each file id to the byte at which the
+    file's last intent ends. `acknowledged_offsets` has the last acknowledged offset of each
+    partition.
     """
 
     acknowledged: int = 0
@@ -71,7 +73,8 @@ class CounterState:
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """The agent's state, read from its state.dir. topics: the topics whose bytes are added up."""
+    """The agent's state, read from its state.dir. `topics` are the topics whose bytes are added
+    up."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()

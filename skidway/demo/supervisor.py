@@ -39,7 +39,7 @@ class ProgramFailed(SkidwayError):
 
 
 class Stopped(Exception):
-    """A signal asked the demo to end. number: the number of the signal."""
+    """A signal asked the demo to end. `number` is the number of the signal."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by signal {number}")
@@ -47,8 +47,8 @@ class Stopped(Exception):
 
 
 class Supervisor:
-    """Starts programs, notices when one ends, stops them in reverse order. Only the main thread may
-    use a `Supervisor`."""
+    """Starts programs, notices when a program ends, and stops the programs in reverse order. Only
+    the main thread may use a `Supervisor`."""
 
     def __init__(self, logs: Path) -> None:
         self._logs = logs
@@ -72,7 +72,8 @@ class Supervisor:
         self._spawn(name, module, arguments, self.log(name))
 
     def begin_once(self, name: str, *arguments: str) -> None:
-        """Runs `skidway <arguments>`, which ends by itself; `ended` tells whether it has ended."""
+        """Starts `skidway <arguments>`, a command that ends by itself. The method `ended` returns
+        its exit status once it has ended."""
         self.errors(name).unlink(missing_ok=True)
         self.output(name).unlink(missing_ok=True)
         self._may_end.add(name)
@@ -113,7 +114,8 @@ class Supervisor:
             time.sleep(LOOK_EVERY_S)
 
     def check(self, but: str = "") -> None:
-        """Raises ProgramFailed when a program ended before its time, Stopped after a signal."""
+        """Raises ProgramFailed when a program ended before its time. Raises Stopped after a
+        signal."""
         if self._signals:
             raise Stopped(self._signals[0])
         for name, process in self._running.items():
@@ -153,8 +155,8 @@ class Supervisor:
         self.kill(name)
 
     def close(self) -> None:
-        """Stops every program, in the reverse of the order in which they were first started. In
-        another order, an agent could wait for a broker that is gone."""
+        """Stops the programs in reverse order of their first starts. In another order, an agent
+        could wait for a broker that has been stopped."""
         for name in sorted(self._running, key=lambda name: self._ranks[name], reverse=True):
             self.stop(name)
         for number, before in self._before.items():

@@ -2,10 +2,10 @@
 
 This module does no I/O.
 
-Writer and agent count bytes, brokers and counter count records, the loader counts rows. This module
-converts bytes to lines and back with the mean length of the lines written so far. A tier may hold
-more lines than were written: after a kill, lines may be sent twice. The loader drops such
-duplicates.
+The writer and the agent count bytes, the brokers and the counter count records, and the loader
+counts rows. This module converts bytes to lines and back with the mean length of the lines written
+so far. A tier may have more lines than were written, because lines may be sent twice after a kill.
+The loader drops these duplicates.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ MB: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """One tier at one moment. lines: the lines that the tier holds. behind: written lines that the
-    tier does not hold yet.
+    """One tier at one moment. `lines` is the number of lines that have reached the tier. `behind`
+    is the number of written lines that have not reached it yet.
     """
 
     tier: str
@@ -36,7 +36,8 @@ class Filled:
 
 @dataclass(slots=True)
 class Tiers:
-    """Takes samples, and keeps the samples that the rates need."""
+    """Takes samples of the fill levels, and keeps those samples that are needed to compute the
+    rates."""
 
     _samples: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
     _fastest: dict[str, float] = field(default_factory=dict)
@@ -49,8 +50,7 @@ class Tiers:
         settled_bytes: int,
         records: Mapping[str, int],
     ) -> list[Filled]:
-        """Takes a sample. records: for each tier after the agent, the number of records that it
-        holds."""
+        """Takes a sample. `records` has the number of records in each tier after the agent."""
         mean = written_bytes / written_lines if written_lines else 0.0
         lines = {
             WRITTEN: written_lines,
@@ -81,7 +81,8 @@ class Tiers:
 
 
 def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
-    """The live table as lines. away: for each tier whose program is down, a word ("killed")."""
+    """The lines of the live table. `away` has a word (such as "killed") for each tier whose program
+    is down."""
     lines = [f"  {'tier':<10}{'lines':>12}{'MB':>9}{'MB/s':>8}{'lines behind':>15}"]
     for each in filled:
         behind = f"{each.behind:,}" if each.tier != WRITTEN else ""
@@ -93,6 +94,6 @@ def table(filled: list[Filled], away: Mapping[str, str]) -> list[str]:
 
 
 def line(filled: list[Filled]) -> str:
-    """What `table` shows, shortened to one line, for a file."""
+    """The content of `table` in one line, for output to a file."""
     counts = ", ".join(f"{each.tier} {each.lines:,}" for each in filled)
     return f"{counts}; {filled[0].bytes_per_s / MB:.1f} MB/s"

@@ -33,7 +33,8 @@ MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
 """How often to ask for the fill level of the tiers."""
 TRIES = 3
-"""The most kills of one program. If a kill interrupts no work, the program is killed again."""
+"""The highest number of kills of one program. If a kill interrupts no work, the program is killed
+again."""
 TOPICS = tuple(writer.FORMATS)
 TIER_OF = {"agent": tiers.AGENT, "broker-dc1": tiers.BROKER, "count-dc1": tiers.COUNTED}
 TIER_OF["loader"] = tiers.ROWS
@@ -45,7 +46,7 @@ class Trial(Demo):
     """The demo with a writer, a table and kills."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str], lines: int) -> None:
-        """lines: the least number of lines to write."""
+        """The writer writes at least `lines` lines."""
         super().__init__(site, display, given)
         self._lines = lines
         self._away: dict[str, str] = {}
@@ -103,7 +104,7 @@ class Trial(Demo):
 
     def load(self) -> None:
         super().load()
-        if self.display.is_terminal:  # in a file, the summary shows these numbers
+        if self.display.is_terminal:  # without a terminal, only the summary has these numbers
             self.idle(now=True)
         self.display.end_state()
 
@@ -125,7 +126,7 @@ class Trial(Demo):
     # --- kills ------------------------------------------------------------------------------------
 
     def _kill_all(self) -> None:
-        """Does every kill; kills the loader as soon as it loads."""
+        """Kills each of the four programs. Kills the loader as soon as it loads."""
         waiting = [self._kill_agent, self._kill_broker, self._kill_counter]
         loader_killed = False
         self._begin_load_to_kill()
@@ -146,7 +147,8 @@ class Trial(Demo):
             self.idle()
 
     def _begin_load_to_kill(self) -> None:
-        """Begins a load, and notes where its log begins: the file has those of earlier loads."""
+        """Begins a load. Notes where the log of this load begins in the file, which also has the
+        logs of earlier loads."""
         config = str(self.site.config("loader"))
         self._log_begins = len(self._loader_log())
         self.supervisor.begin_once("loader", "load", "run", "--config", config)
@@ -261,7 +263,8 @@ class Trial(Demo):
     # --- waiting ----------------------------------------------------------------------------------
 
     def _until(self, ready: Callable[[], bool], what: str) -> None:
-        """Shows the state until `ready` is true. Raises the errors of `Supervisor.wait_for`."""
+        """Shows the state until `ready` returns True. Raises the errors of
+        `Supervisor.wait_for`."""
 
         def is_ready() -> bool:
             if ready():
@@ -272,8 +275,8 @@ class Trial(Demo):
         self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def _moment(self, ready: Callable[[], bool]) -> None:
-        """Waits for the moment when `ready` is true, which may be short. Raises SkidwayError if the
-        moment does not come in time.
+        """Waits until `ready` returns True, and looks often, because it may be true only for a
+        short time. Raises SkidwayError if it does not become true in time.
         """
         deadline = time.monotonic() + WITHIN_S
         while not ready():

@@ -5,8 +5,8 @@
 The writer appends to FOLDER/<stream>/<stream>.log. When that file is large enough, it becomes
 <stream>.log.1. The earlier <stream>.log.1 becomes .2, and so on, as with logrotate. The writer
 spreads LINES evenly over SECONDS, then writes AFTERWARDS_PER_S lines per second until SIGTERM. It
-writes only whole lines. If a killed writer left part of a line, the next writer ends that line. The
-line then counts as torn, not as a line.
+writes only whole lines. If a killed writer left part of a line, the next writer ends that line.
+Such a line is counted as a torn line, not as a line.
 
 FOLDER/written.json has the number of lines, torn lines and bytes of each stream, over all runs. At
 every start the writer counts lines and bytes again from the files, and takes over the number of
@@ -45,7 +45,7 @@ PATHS = ("cart", "search", "item", "checkout", "help")
 
 
 def raw_line(number: int, now: datetime) -> str:
-    """A line of free text, as a worker process logs it."""
+    """A line of free text, like a line in the log of a worker process."""
     return (
         f"{now:%Y-%m-%d %H:%M:%S} worker-{number % 7} INFO task {number} is done: "
         f"{number % 913} rows in {number % 97} ms, queue {PATHS[number % 5]}"
@@ -89,7 +89,7 @@ class Stream:
     """Writes one log file and its older generations. No other object may write to them."""
 
     def __init__(self, folder: Path, name: str, torn: int, rotated_bytes: int) -> None:
-        """torn: number of torn lines that earlier writers left."""
+        """`torn` is the number of torn lines that earlier writers left."""
         make_directory(folder / name)
         self._folder, self._name, self._rotated_bytes = folder / name, name, rotated_bytes
         self._path = self._folder / f"{name}.log"
@@ -193,7 +193,8 @@ def due(elapsed_s: float, lines: int, seconds: float) -> int:
 
 
 def share(made: int, count: int, stream: int) -> int:
-    """How many of the next `count` lines belong to a stream. made: the number of earlier lines."""
+    """How many of the next `count` lines belong to a stream. `made` is the number of earlier
+    lines."""
     kinds = len(FORMATS)
     return (made + count - stream + kinds - 1) // kinds - (made - stream + kinds - 1) // kinds
 

@@ -9,16 +9,16 @@ Reading order, low to high:
     columns         turns a batch's records into Arrow and NumPy columns, and back; uses the modules
                     record_layout, record_encoding, batch_unpacking, record_bounds, record_headers,
                     record_decoding
-    protocol/       requests and responses as data; their frames
+    protocol/       requests and responses as data, and their frames
     client/         producer, fetcher, metadata: a core without I/O, and two drivers that do the I/O
     source          which cluster and topic a record was first written to, across mirrors
-    partitioning    the partition of a key, for columns of keys
+    partitioning    computes the partition of each key in a column of keys
     gaps            offsets that a mirror could not copy: the topic config `mirror.gaps`
-    group_nodes     where groups and their offsets lie in ZooKeeper, for broker and consumers
+    group_nodes     where groups and their offsets are in ZooKeeper, for brokers and consumers
 
-Brokers and mirrors carry batches without looking at the records. They use only one of the modules
-that handle batches, `batch`. So they need neither NumPy nor Arrow. Programs that make or read
-records (agent, loader, audit) have whole batches as columns; no program has an object for each
+Brokers and mirrors carry batches without looking at the records. Of the modules that handle
+batches, they use only `batch`. So they need neither NumPy nor Arrow. Programs that make or read
+records (agent, loader, audit) handle whole batches as columns. No program makes an object for each
 record. The client moves batches without looking inside, so it does not import `columns` either.
 
 This package trusts no bytes from outside: damaged bytes raise `CorruptBatch` or a protocol error.

@@ -81,11 +81,12 @@ class Codec(IntEnum):
 
 
 class CorruptBatch(SkidwayError):
-    """A record batch whose bytes contradict themselves: CRC, lengths, counts or framing."""
+    """A record batch whose bytes are inconsistent: the CRC, a length, a count or the framing is
+    wrong."""
 
 
 class BatchHeader(NamedTuple):
-    """The 61 bytes before a batch's records; fields in their order on the wire."""
+    """The 61 bytes before a batch's records, with the fields in their order on the wire."""
 
     base_offset: int
     length: int
@@ -134,7 +135,7 @@ class BatchHeader(NamedTuple):
 
     @property
     def is_control(self) -> bool:
-        """Whether the batch holds transaction markers instead of an application's records."""
+        """Whether the batch contains transaction markers instead of an application's records."""
         return bool(self.attributes & CONTROL)
 
     @property
@@ -183,7 +184,7 @@ def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def check(view: Readable, at: int, header: BatchHeader) -> None:
-    """Raises CorruptBatch unless the batch at a position is whole, plausible, and has the right
+    """Raises CorruptBatch if the batch at a position is not whole, is implausible, or has a wrong
     CRC.
 
     A batch may have fewer records than last offset delta + 1, because of compaction. For batches
@@ -226,7 +227,8 @@ def stamp_append_time(
 
 
 def next_sequence(sequence: int, count: int) -> int:
-    """The sequence `count` records later. Sequences wrap from 2^31-1 to 0, as in Kafka."""
+    """The sequence number that is `count` records after `sequence`. Sequence numbers wrap from
+    2^31-1 to 0, as in Kafka."""
     return (sequence + count) % SEQUENCE_END
 
 
@@ -234,8 +236,8 @@ def next_sequence(sequence: int, count: int) -> int:
 class EncodedBatch:
     """Encoded and compressed records that have no producer id and sequence yet.
 
-    body: everything after the header. Timestamps are in ms. count: the number of records, at least
-    one.
+    `body` is everything after the header. `count` is the number of records, at least one.
+    Timestamps are in ms.
     """
 
     body: bytes

@@ -49,10 +49,10 @@ of larger batches would not fit into the processor's cache."""
 class DecodedRecords:
     """The records of one batch or of several batches, in offset order. Timestamps are in ms.
 
-    origins: which bytes of which file each record came from; None if no record has an origin. A row
-    without an origin has zeros in the columns of `origins`, and False in `has_origin`. A control
-    batch (transaction markers) has no rows. headers: all headers of each record, as a column of the
-    type `record_headers.COLUMN`; None if `decode` was not asked for them.
+    `origins` says which bytes of which file each record came from; None if no record has an origin.
+    A row without an origin has zeros in the columns of `origins`, and False in `has_origin`. A
+    control batch (transaction markers) has no rows. `headers` contains all headers of each record,
+    as a column of the type `record_headers.COLUMN`; None if `decode` was not asked for them.
     """
 
     offsets: Int64s
@@ -102,7 +102,8 @@ def decode(
 ) -> DecodedRecords:
     """Decodes all records of one whole batch, from any producer. Keeps no reference to `raw`.
 
-    with_headers: whether to decode all headers, too; that makes Python objects for each record.
+    `with_headers` says whether to decode all headers, too. Decoding headers makes Python objects
+    for each record.
 
     Raises CorruptBatch when the batch is damaged, or larger than `limit_bytes` after decompression.
     """

@@ -20,12 +20,12 @@ from skidway.kafka.batch import Codec, CorruptBatch, Readable
 
 __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 
-# Batches are far smaller: uncompressed, a batch of Skidway has 0.9 MB, a batch of another producer
-# has a few MB.
+# Usual batches are far smaller. Uncompressed, a batch of Skidway has 0.9 MB, and a batch of another
+# producer has a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
-_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long, for a few percent fewer bytes
-_LZ4_LEVEL = 1  # levels above 2 take five times as long, for a tenth fewer bytes
+_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long to save a few percent of bytes
+_LZ4_LEVEL = 1  # levels above 2 take five times as long, and save a tenth of the bytes
 _GZIP_LEVEL = 6
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"
 _XERIAL_HEADER = _XERIAL_MAGIC + struct.pack(">ii", 1, 1)  # version, lowest compatible version
@@ -86,7 +86,7 @@ def _decompress_zstd(data: Readable, limit_bytes: int) -> Readable:
             if cramjam.zstd.decompress_into(data, buffer) == size:
                 return buffer
         except cramjam.DecompressionError:
-            pass  # several frames, or damaged data: the call below tells which
+            pass  # several frames, or damaged data; the call below finds out
     return _decompress_reserved(cramjam.zstd, data, limit_bytes, limit_bytes)
 
 

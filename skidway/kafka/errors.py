@@ -1,7 +1,8 @@
 """Kafka's error codes, and the exceptions that broker and client raise for them.
 
-Names and numbers are Kafka's (its protocol guide, "Error Codes"); numbers never change. A code that
-is not in `ErrorCode` is read as UNKNOWN_SERVER_ERROR; the exception's text has the code's number.
+Names and numbers come from Kafka's protocol guide ("Error Codes"). Numbers never change. A code
+that is not in `ErrorCode` is read as UNKNOWN_SERVER_ERROR; the exception's text has the code's
+number.
 
 The exceptions form two families:
 
@@ -177,7 +178,7 @@ class KafkaError(SkidwayError):
 
 
 class OffsetOutOfRange(KafkaError):
-    """A fetch asked for an offset that the log does not hold.
+    """A fetch asked for an offset that is not in the log.
 
     `log_start_offset` or `high_watermark` is -1 if the peer did not send it.
     """
@@ -213,7 +214,8 @@ class TrailingBytes(ProtocolError):
 
 
 class BadValue(ProtocolError):
-    """A value that its type does not allow: a negative length, null, text that is not UTF-8."""
+    """A value that its type does not allow, such as a negative length, null, or text that is not
+    UTF-8."""
 
 
 class FrameTooLarge(ProtocolError):

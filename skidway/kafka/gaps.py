@@ -2,7 +2,9 @@
 
 A mirror is a topic into which a broker copies a topic of another cluster, its source.
 
-0:120-300:expired,2:0-17:expired        partition:first-end:reason; end is one past the last offset
+    0:120-300:expired,2:0-17:expired
+
+Each gap is partition:first-end:reason, and its end is one past its last offset.
 
 In ZooKeeper the config is one value. Clients read no string longer than 32,767 bytes, so brokers
 show a long value as several configs: `mirror.gaps`, `mirror.gaps.2`, `mirror.gaps.3`. No gap is
@@ -102,7 +104,7 @@ def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
 
 
 def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | None:
-    """Why offsets [first, end) of a partition are missing; None if `gaps` lack one of them."""
+    """Why offsets [first, end) of a partition are missing; None if one of them is not in `gaps`."""
     here = sorted(each for each in gaps if each.partition == partition)
     if first >= end or not covers(here, partition, first, end):
         return None
@@ -126,7 +128,7 @@ def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)
-    if wrong is not None:  # a value that cannot be read names no gap
+    if wrong is not None:  # an unreadable value contains no gap
         _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
         return []
     return decode(text)

@@ -109,7 +109,8 @@ def _long_record_end(payload: bytes | bytearray, at: int) -> int:
 def varints(data: Bytes, at: Int64s, bytes_max: int) -> tuple[Int64s, Int64s]:
     """Zigzag varints at many positions, and the positions after them.
 
-    Raises IndexError if a varint lies outside of the data, CorruptBatch if a varint is too long.
+    Raises IndexError if a varint lies outside of the data, and CorruptBatch if a varint is too
+    long.
     """
     byte = data[at]
     number, at = (byte & 127).astype(np.int64), at + 1

@@ -40,8 +40,8 @@ from skidway.kafka.record_layout import (
 
 @dataclass(frozen=True, slots=True)
 class Parsed:
-    """Positions and sizes of all fields in the uncompressed records; size -1 is null. A record's
-    headers lie between `headers_at` and `ends`."""
+    """The positions and sizes of all fields in the uncompressed records. A size of -1 means null. A
+    record's headers are between `headers_at` and `ends`."""
 
     payload: bytes | bytearray
     offsets: Int64s
@@ -161,8 +161,8 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)
     if ours.any():
-        # Item i of the window is the 37 bytes from byte i of the payload on (items overlap). So
-        # one indexing operation copies all these rows.
+        # Item i of the window consists of the 37 bytes that begin at byte i of the payload, so
+        # items overlap. So one indexing operation copies all these rows.
         window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
         rows[ours] = window[at[ours]]
         ours &= rows["head"] == ORIGIN_HEAD

@@ -28,7 +28,8 @@ class Header(NamedTuple):
 
 
 def headers_in(payload: bytes | bytearray, at: int, end: int) -> Iterator[Header]:
-    """The headers of one record, which fill payload[at:end]. Raises CorruptBatch if they do not."""
+    """The headers of one record. Raises CorruptBatch if they do not fill payload[at:end]
+    exactly."""
     count, at = _varint(payload, at, end)
     if count < 0:
         raise CorruptBatch("a record has a negative number of headers")

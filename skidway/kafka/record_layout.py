@@ -27,7 +27,8 @@ Bools = npt.NDArray[np.bool_]
 
 ARROW_BYTES_MAX = (1 << 31) - 1  # NumPy and Arrow bounds are int32
 RECORD_BYTES_MIN = 7  # seven varints of one byte
-# length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, header 37
+
+# sum of: length 5, attributes 1, timestamp 10, offset 5, key length 1, value length 5, header 37
 RECORD_OVERHEAD_MAX = 64
 VARINT_BYTES_MAX = 5
 VARLONG_BYTES_MAX = 10

@@ -2,9 +2,9 @@
 
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
-source. Three things contain the source with the ids of cluster and topic: the marks by which loader
-and counters recognize repeated records, the audit's counts, and the loader's manifests. So a topic
-that was deleted and a new topic of the same name are different sources.
+source. The source, with the ids of cluster and topic, is part of three things: the marks by which
+loader and counters recognize repeated records, the audit's counts, and the loader's manifests. So a
+topic that was deleted and a new topic of the same name are different sources.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ CLUSTER_NAME: Final = "cluster.name"
 """The broker config with the cluster's name. Apache Kafka's brokers do not have this config."""
 
 DEFAULT_CLUSTER: Final = "main"
-"""The cluster's name if neither the brokers nor the settings name it."""
+"""The cluster's name if neither the brokers nor the settings give it a name."""
 
 CLUSTER_CONFIG = "mirror.source.cluster"
 """The topic config that marks a mirror topic. Related configs have the ids and the topic's name."""
@@ -49,8 +49,9 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
     """The name of the cluster whose brokers have the configs `broker_configs` (delivery.md, 1).
 
     All programs must use the same name; otherwise their counts and announcements do not match. So
-    the brokers' name is preferred. `configured` is for Apache Kafka, whose brokers have no
-    name for their cluster. Raises ConfigurationRefused if both names are given and they differ.
+    the name that the brokers give is preferred. `configured` is for Apache Kafka, whose brokers
+    have no name for their cluster. Raises ConfigurationRefused if both names are given and they
+    differ.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:
@@ -62,7 +63,8 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
 
 
 def sources_of(client: Client, topics: Sequence[str], cluster_name: str) -> dict[str, Source]:
-    """The sources of those `topics` that exist. cluster_name: the name of the client's cluster."""
+    """The sources of those `topics` that exist. `cluster_name` is the name of the client's
+    cluster."""
     cluster = client.metadata(sorted(topics))
     existing = {name: topic for name, topic in cluster.topics.items() if topic.partitions}
     configs = client.topic_configs(sorted(existing))

@@ -1,6 +1,7 @@
-"""Gathers messages into batches. A batch is ready when full, after `linger.ms`, or in a flush.
+"""Gathers messages into batches. A batch is ready when it is full, after `linger.ms`, or during a
+flush.
 
-Pure: no I/O, no clock, no lock; the producer's lock guards it.
+This module does no I/O, reads no clock, and has no lock. The producer's lock protects its objects.
 """
 
 from __future__ import annotations
@@ -22,7 +23,8 @@ AHEAD = 1_000
 
 
 class Messages(NamedTuple):
-    """Messages to send: each has a key, or none has one; all have one timestamp (ms)."""
+    """Messages to send. Either every message has a key, or no message has a key. All have the same
+    timestamp (ms)."""
 
     keys: Sequence[bytes | None] | None
     values: Sequence[bytes | None]
@@ -38,8 +40,9 @@ class Messages(NamedTuple):
 
 
 class _Run(NamedTuple):
-    """Consecutive messages of one sending (the messages of one `send`) in a batch. first: the index
-    of the first message in the sending. start: the index of that message in the batch."""
+    """Consecutive messages in a batch that come from one sending (the messages of one `send`).
+    `first` is the index of the first of these messages in the sending, and `start` is its index in
+    the batch."""
 
     sending: Sending
     first: int
@@ -67,7 +70,7 @@ class PendingBatch:
     def extend(
         self, messages: Messages, start: int, end: int, size_bytes: int, sending: Sending
     ) -> None:
-        """Adds messages `start` to `end` of a sending, `size_bytes` in all."""
+        """Adds messages `start` to `end` of a sending, which have `size_bytes` in all."""
         keys, count = messages.keys, end - start
         self._runs.append(_Run(sending, start, len(self.values), count))
         self.keys += [None] * count if keys is None else keys[start:end]
@@ -148,7 +151,8 @@ class Accumulator:
         size_bytes: int,
         sending: Sending,
     ) -> None:
-        """Adds messages `start` to `end` of a sending, `size_bytes` in all, to the open batch."""
+        """Adds messages `start` to `end` of a sending, which have `size_bytes` in all, to the open
+        batch."""
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
@@ -163,8 +167,8 @@ class Accumulator:
             yield batch
 
     def next_deadline(self) -> float:
-        """When the next batch is ready. If a batch is full, this is -inf; else it is the time at
-        which `linger.ms` ends for the oldest batch; inf if there is no batch."""
+        """The time at which the next batch is ready. If a batch is full, the time is -inf. If there
+        is no batch, it is inf. Otherwise it is the end of `linger.ms` for the oldest batch."""
         if self._full:
             return float("-inf")
         first = next(iter(self._open.values()), None)
@@ -176,7 +180,7 @@ class Accumulator:
 
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """Finds how many messages from `start` on fit into the room; the first one always counts as
+    """Finds how many messages from `start` on fit into the room. The first message always counts as
     fitting. Returns the end index and the bytes of the messages that fit. Looks at no more than
     `AHEAD` messages after the end index."""
     stop, used = start, 0

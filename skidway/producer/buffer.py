@@ -1,7 +1,8 @@
-"""Accepted messages that are not delivered yet: bounded, in batches, with a future for each send.
+"""A buffer of limited size for accepted messages that are not delivered yet. The messages are in
+batches, and each send has a future.
 
-One lock guards the buffer. The threads that send take the lock, and the sender's own thread takes
-the lock to take batches out of the buffer (`sender.Batches`).
+One lock protects the buffer. Threads that send take this lock. The sender's own thread takes it to
+remove batches from the buffer (`sender.Batches`).
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ from skidway.producer.settings import ProducerSettings
 
 
 class Buffer:
-    """Any thread may fill the buffer; the sender's thread empties it. wake: wakes the sender's
-    thread."""
+    """Any thread may fill the buffer; the sender's thread empties it. The function `wake` wakes the
+    sender's thread."""
 
     def __init__(self, settings: ProducerSettings, clock: Clock, wake: Callable[[], None]) -> None:
         self.end: BaseException | None = None
@@ -45,7 +46,8 @@ class Buffer:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of undelivered messages, including keys and an allowance per message."""
+        """The bytes of all undelivered messages, including their keys and an allowance for each
+        message."""
         return self._buffered_bytes
 
     def queue(
@@ -106,7 +108,7 @@ class Buffer:
             self._changed.notify_all()
 
     def abandon(self, why: str) -> None:
-        """Fails all sends that are left, so that no thread waits for them forever."""
+        """Lets all remaining sends fail, so that no thread waits for them forever."""
         with self._changed:
             left, self._sendings = list(self._sendings.values()), {}
             self._abandoned += len(left)
@@ -172,7 +174,7 @@ class Buffer:
 
     def _wait_for_room(self, size_bytes: int) -> None:
         """Waits until the buffer has room for a message. A message that is larger than the whole
-        buffer has room when the buffer is empty."""
+        buffer is accepted when the buffer is empty."""
         most = self._settings.buffer_memory
 
         def has_room() -> bool:
@@ -188,7 +190,7 @@ class Buffer:
 
     def _wait_for(self, has_room: Callable[[], bool]) -> bool:
         """Waits at most `max.block.ms` for room. Returns whether there is room. Meanwhile all
-        batches are sent in spite of `linger.ms`, to make room."""
+        batches are sent without waiting for `linger.ms`, to make room."""
         self._flushing += 1
         self._wake()
         try:

@@ -20,7 +20,8 @@ LOOK_AGAIN_S = 0.1
 
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
-    """A topic. available: partitions that have a leader; all partitions if there is no leader."""
+    """A topic. `available` contains the partitions that have a leader. If no partition has a
+    leader, it contains all partitions."""
 
     partitions: int
     available: tuple[int, ...]
@@ -32,7 +33,7 @@ class Directory:
     """The known topics. Several threads may use the directory."""
 
     def __init__(self, client: Client, *, batch_size: int, age_max_s: float, clock: Clock) -> None:
-        """Owns the client from now on, and closes it."""
+        """The directory owns the client, and closes it."""
         self._client = client
         self._batch_size = batch_size
         self._age_max_s = age_max_s
@@ -42,14 +43,14 @@ class Directory:
         self._closed = False
 
     def topic(self, name: str, timeout_s: float, partition: int = 0) -> KnownTopic:
-        """A topic. Raises KafkaError if the topic does not exist after `timeout_s`, Unreachable if
-        no broker answers.
+        """A topic. Raises KafkaError if the topic does not exist after `timeout_s`. Raises
+        Unreachable if no broker answers.
 
         If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
         the topic again. If the known topic has the partition, but was asked for more than
         `age_max_s` ago, one thread asks once, without a retry. If no broker answers, the old
-        knowledge is used. So an unreachable broker does not delay a thread that knows where to
-        send.
+        metadata is used. So an unreachable broker does not delay a thread for whose messages the
+        old metadata is sufficient.
         """
         known = self._topics.get(name)
         now = self._clock.monotonic()
@@ -110,8 +111,8 @@ class Directory:
         return found
 
     def _look(self, name: str) -> TopicMetadata:
-        """The topic as it is now. Raises KafkaError if the topic does not exist, BrokerUnreachable
-        if no broker answers."""
+        """The topic as it is now. Raises KafkaError if the topic does not exist. Raises
+        BrokerUnreachable if no broker answers."""
         topic = self._client.metadata([name]).topics.get(name)
         code = ErrorCode.UNKNOWN_TOPIC_OR_PARTITION if topic is None else topic.error
         if topic is None or code is not ErrorCode.NONE or not topic.partitions:
@@ -119,8 +120,8 @@ class Directory:
         return topic
 
     def _max_message_bytes(self, name: str) -> int:
-        """The topic's limit for a batch. If the broker does not tell the limit, the producer later
-        halves a batch that is too large."""
+        """The topic's limit for the size of a batch. If the broker does not return this limit, the
+        producer later halves a batch that is too large."""
         try:
             text = self._client.topic_configs([name])[name].get("max.message.bytes", "")
         except (KafkaError, Unreachable):

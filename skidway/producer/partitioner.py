@@ -4,8 +4,8 @@
     own           by a function of key, value and the number of partitions
     neither       sticky: for each batch a random partition, among those that have a leader
 
-Sources: for sticky, KIP-480 and KIP-794; for random and own, section 3.2 of the paper on Kafka
-(Kreps, Narkhede, Rao: "Kafka", NetDB 2011).
+KIP-480 and KIP-794 describe the sticky choice. Section 3.2 of the paper on Kafka (Kreps, Narkhede,
+Rao: "Kafka", NetDB 2011) describes the random choice and the choice by a function.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ Partitioner = Callable[[bytes | None, bytes | None, int], int]
 """A function from key, value and number of partitions to a partition."""
 
 Segment = tuple[int | None, int, int]
-"""A partition (None: any), and the first and end index of the messages that go there."""
+"""A partition (None: any partition), and the first index and the end index of the messages that go
+to it."""
 
 
 def segments(
@@ -66,7 +67,8 @@ def own_choice(partitioner: Partitioner, key: bytes | None, value: bytes | None,
 
 
 def by_key(keys: Sequence[bytes | None], count: int) -> list[int | None]:
-    """The partition of each key, out of `count`; None for a message without key."""
+    """The partition of each key if the topic has `count` partitions; None for a message without
+    key."""
     if len(keys) < COLUMN_LEAST:
         return [None if key is None else of_key(key, count) for key in keys]
     present = [key for key in keys if key is not None]
@@ -79,7 +81,7 @@ class StickyPartitions:
     new batch begins."""
 
     def __init__(self, choose: Callable[[Sequence[int]], int]) -> None:
-        """choose: picks one of the available partitions at random; it is a parameter so that tests
+        """`choose` picks one of the available partitions at random. It is a parameter so that tests
         can repeat a run."""
         self._choose = choose
         self._present: dict[str, int] = {}

@@ -40,7 +40,8 @@ class Producer:
         clock: Clock | None = None,
         **settings: Unpack[ProducerOptions],
     ) -> None:
-        """Connects at first use. Raises UsageError for settings that make no sense."""
+        """The producer connects at its first use. Raises UsageError for settings that make no
+        sense."""
         parse_bootstrap(bootstrap_servers)
         self._bootstrap = bootstrap_servers
         self._settings = _settings(settings)
@@ -90,12 +91,13 @@ class Producer:
         partitioner: Partitioner | None = None,
         timestamp_ms: int | None = None,
     ) -> Future[Any]:
-        """Queues one message, or a set of messages. The future returns where the messages are in
-        the log, or raises the error.
+        """Queues one message, or a set of messages. The result of the future says where the
+        messages are in the log. If a message was not delivered, the future raises the error.
 
-        A message goes to `partition` if that is given; else to the choice of `partitioner` if that
-        is given; else by its key, as in Kafka. A message without key goes to any partition. key:
-        one key for all messages, or one for each. timestamp_ms: by default the present time.
+        If `partition` is given, the messages go there. Otherwise the function `partitioner`, if
+        given, chooses the partition of each message. Without both, the key decides, as in Kafka,
+        and a message without a key goes to any partition. `key` is one key for all messages, or a
+        list with one key for each message. `timestamp_ms` is by default the present time.
 
         Waits while the buffer is full. After max_block_ms it raises BufferFull if the buffer is
         still full, KafkaError if the topic or partition does not exist, or Unreachable if no broker
@@ -128,8 +130,8 @@ class Producer:
             raise Unreachable(f"{left} sends not acknowledged after {timeout_ms} ms: {trouble}")
 
     def close(self, timeout_ms: int | None = None) -> None:
-        """Flushes, then ends. If the flush does not deliver all sends, the undelivered sends fail,
-        and `close` raises the same errors as `flush`."""
+        """Flushes all sends, then stops the producer. If the flush does not deliver all sends, the
+        undelivered sends fail, and `close` raises the same errors as `flush`."""
         try:
             if not self._closed:
                 self.flush(timeout_ms)
@@ -184,7 +186,8 @@ _UNBOUNDED = 1 << 62
 ASKED_LEAST_MS = 100
 """A broker has at least this time to answer about a topic, even if `max.block.ms` is shorter."""
 TIMESTAMP_MAX_MS = (1 << 62) - 1
-"""A limit, because a batch stores differences of timestamps as 64-bit numbers."""
+"""The highest timestamp. It is limited because a batch stores differences of timestamps as 64-bit
+numbers."""
 
 
 def _settings(options: ProducerOptions) -> ProducerSettings:

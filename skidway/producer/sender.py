@@ -1,4 +1,5 @@
-"""The thread that owns the connections: takes ready batches, sends them, reports the outcome."""
+"""The thread that owns the connections. It takes ready batches, sends them, and reports the
+outcome."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ _log = log.get(__name__)
 
 
 class Batches(Protocol):
-    """Gives batches to the sender's thread and is told their outcome. Only the sender's thread
-    calls it."""
+    """Gives batches to the sender's thread, and is told their outcome. Only the sender's thread
+    calls the methods."""
 
     def ready(self) -> Iterable[PendingBatch]:
         """Takes out the batches that are ready."""
@@ -57,7 +58,7 @@ class Outgoing:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """For each partition whose batches are sent again, the last refusal."""
+        """The last refusal of each partition whose batches are sent again."""
         return self._producer.troubles
 
     def turn(self, timeout_s: float, wake: int) -> None:
@@ -110,13 +111,14 @@ class Sender:
         self._thread.start()
 
     def wake(self) -> None:
-        """Wakes the thread, because a batch is ready. Any thread may call it, also after `stop`."""
+        """Wakes the thread, because a batch is ready. Any thread may call this method, even after
+        `stop`."""
         with self._wake_lock:
             if self._wake >= 0:
                 os.eventfd_write(self._wake, 1)
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """For each partition whose batches are sent again, the last refusal."""
+        """The last refusal of each partition whose batches are sent again."""
         return self._troubles
 
     def stop(self) -> None:

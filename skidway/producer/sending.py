@@ -13,8 +13,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class RecordMetadata(NamedTuple):
-    """The place of a message in the log. offset: -1 if the broker does not return the offset (with
-    acks 0, or for a repeat of a batch that the broker already had). timestamp: in ms.
+    """The place of a message in the log. `offset` is -1 if the broker does not return the offset
+    (with acks 0, or for a repeat of a batch that the broker already had). `timestamp` is in ms.
     """
 
     topic: str
@@ -24,7 +24,8 @@ class RecordMetadata(NamedTuple):
 
 
 class _Piece(NamedTuple):
-    """Consecutive messages in one batch. first: index of the first message within the sending."""
+    """Consecutive messages in one batch. `first` is the index of the first message within the
+    sending."""
 
     first: int
     tp: TopicPartition
@@ -38,7 +39,8 @@ class _Piece(NamedTuple):
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The place of each message of a set, in order; computed on demand, because few callers ask."""
+    """The place of each message of a set, in order. It is computed only on demand, because few
+    callers ask for it."""
 
     __slots__ = ("_ends", "_pieces")
 
@@ -84,7 +86,7 @@ class Sending:
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
 
     def __init__(self, number: int, count: int, *, single: bool) -> None:
-        """number: the number of this sending among the sendings of one producer."""
+        """`number` is the number of this sending among the sendings of one producer."""
         self.number = number
         self.future: Future[Any] = Future()
         self._found: list[_Piece] = []
@@ -99,17 +101,18 @@ class Sending:
         self, first: int, tp: TopicPartition, base_offset: int, timestamps: list[int]
     ) -> bool:
         """Notes that the messages from index `first` on got the offsets from `base_offset` on.
-        Returns whether this was the last report: every message is delivered or failed."""
+        Returns whether this was the last report, so that now every message is delivered or
+        failed."""
         self._found.append(_Piece(first, tp, base_offset, timestamps))
         return self._less(len(timestamps))
 
     def failed(self, count: int, error: Exception) -> bool:
         """Notes that `count` messages will not be delivered. Returns whether this was the last
-        report: every message is delivered or failed."""
+        report, so that now every message is delivered or failed."""
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Fails the messages that are left, because nobody will report on them."""
+        """Lets the remaining messages fail, because nobody will report on them."""
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:

@@ -32,15 +32,18 @@ class ProducerOptions(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProducerSettings:
-    """What a `Producer` takes beside the brokers' addresses. Times are in ms, sizes in bytes.
+    """The settings of a `Producer`, in addition to the brokers' addresses. Times are in ms, sizes
+    in bytes.
 
-    acks: "all" (the message survives any crash), 1 (the leader has written it), 0 (it was sent;
-      order and arrival are not guaranteed, and enable_idempotence must be False).
-    batch_size: largest batch before compression; never above the topic's max.message.bytes.
-    linger_ms: how long a message waits until other messages fill its batch.
-    buffer_memory, max_block_ms: while more than `buffer_memory` bytes of messages are not
-      delivered, `send` waits, at most `max_block_ms`.
-    delivery_timeout_ms: how long `flush` and `close` wait. Batches themselves never expire.
+    - `acks`: when a message counts as delivered. With "all" it then survives any crash, and with 1
+      the leader has written it. With 0 it was sent, but neither order nor arrival is guaranteed;
+      `enable_idempotence` must then be False.
+    - `batch_size`: the largest size of a batch before compression. A batch is never larger than the
+      topic's max.message.bytes.
+    - `linger_ms`: how long a message waits until other messages fill its batch.
+    - `buffer_memory`: while more than this many bytes of messages are not delivered, `send` waits,
+      but at most `max_block_ms`.
+    - `delivery_timeout_ms`: how long `flush` and `close` wait. Batches themselves never expire.
     """
 
     client_id: str = "skidway"

@@ -1,4 +1,5 @@
-"""Settings of a program: one frozen class with every key, its default, its bounds and its help.
+"""The settings of a program are one frozen class, which has every key with its default, its bounds
+and its help text.
 
     @dataclass(frozen=True, slots=True, kw_only=True)
     class BrokerSettings:
@@ -9,19 +10,19 @@
 
     settings = load(BrokerSettings, args.config, args.set, program="broker")
 
-Settings come from these sources, in rising precedence: the defaults of the class, one YAML file,
-`--set KEY=VALUE`. Keys may be flat or nested at any depth (`log.dirs: x` is `log: {dirs: x}`,
-`parser.type: raw` is `parser: {type: raw}`). Any mistake raises ConfigurationRefused with one
+Settings come from three sources: the defaults of the class, one YAML file, and `--set KEY=VALUE`.
+Later sources override earlier ones. Keys may be flat or nested at any depth. For example,
+`log.dirs: x` means the same as `log: {dirs: x}`. Any mistake raises ConfigurationRefused with one
 sentence that names file, line and key; for an unknown key the sentence also names the nearest known
 key. This package reads no environment variable.
 
 The YAML is read as a tree of scalars with their lines, not as Python objects. The type of the
 setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it was
-written. Types: bool, int, float, str, Path and Literal; lists of these types (a list may also be
-one comma-separated scalar, as in Kafka); settings classes, and lists of settings classes;
-dict[str, str]. Each type may also be `| None`. When all values of a settings class are known, its
-method `check(self)` is called, if it has one; `check` may raise ConfigurationRefused for
-combinations of settings.
+written. The type of a setting may be bool, int, float, str, Path or Literal. It may also be a list
+of these, which may be written as one comma-separated scalar, as in Kafka. Further types are
+settings classes, lists of settings classes, and dict[str, str]. Each type may also be `| None`.
+When all values of a settings class are known, its method `check(self)` is called, if it has one;
+`check` may raise ConfigurationRefused for combinations of settings.
 
 Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
 conversion (keys to an instance), document (tables and example files for people).

@@ -1,4 +1,5 @@
-"""Keys to an instance: converts scalars to the types of the settings, and checks their bounds."""
+"""Makes an instance of a settings class from a table of keys: converts scalars to the types of the
+settings, and checks their bounds."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ T = TypeVar("T")
 
 
 def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
-    """Makes an instance. where: the name of the file, for the message about a missing key.
+    """Makes an instance. `where` is the name of the file, for the message about a missing key.
     Raises ConfigurationRefused."""
     values: dict[str, Any] = {}
     for key, spec in specs(cls).items():

@@ -82,7 +82,8 @@ def _body(spec: Spec, active: bool) -> Iterator[str]:
 
 
 def _written_out(spec: Spec) -> bool:
-    """Whether the default can be written. For a list of sections, only a sample can be written."""
+    """Whether the default can be written into a file. For a list of sections, only a sample can be
+    written."""
     return _writable(spec.default) and _section_of(spec.shape) is None
 
 

@@ -1,5 +1,5 @@
-"""Tree to keys: brings flat and nested spellings into one table, with the keys of the settings
-class."""
+"""Makes a table of keys from the tree of a file. Flat and nested spellings end up under the same
+keys, which are those of the settings class."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from skidway.settings.source import Node, Scalar, Section
 from skidway.settings.spec import Kind, Spec, specs
 
 Tree = dict[str, Any]
-"""key -> a Node as written, or a Tree for a section or a dict[str, str]."""
+"""Maps each key to the Node that was written. The value of a section or of a dict[str, str] is
+another Tree."""
 
 
 def gather(cls: type[Any], section: Section, path: str = "") -> Tree:
     """Assigns the entries of a section to the keys of a class. Raises ConfigurationRefused for
     unknown keys.
 
-    path: the section's place in the whole file ("sources[0]."), for the error.
+    `path` is the section's place in the whole file (for example "sources[0]."), for the error
+    message.
     """
     tree: Tree = {}
     for key, node in section.entries:

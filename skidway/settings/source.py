@@ -1,7 +1,7 @@
-"""Text to tree: reads YAML files and `--set KEY=VALUE` into scalars, lists and sections.
+"""Reads YAML files and `--set KEY=VALUE` into a tree of scalars, lists and sections.
 
-This module does not guess types. Every node knows its place ("agent.yml, line 3"), so that a later
-error can name the place.
+This module does not guess types. Every node contains its place ("agent.yml, line 3"), so that a
+later error can name the place.
 """
 
 from __future__ import annotations
@@ -86,8 +86,8 @@ def text_of(section: Section, key: str) -> str | None:
 
 
 def read_override(override: str) -> Section:
-    """Reads one KEY=VALUE. The value is taken as it stands; but if it is [..], {..} or quoted, it
-    is read as YAML."""
+    """Reads one KEY=VALUE. A value that is [..], {..} or quoted is read as YAML. Any other value is
+    taken literally."""
     key, equals, value = override.partition("=")
     key, value = key.strip(), value.strip()
     at = f"--set {override}"

@@ -1,4 +1,4 @@
-"""Class to table: the keys of a settings class, with their types and bounds."""
+"""Makes a table of the keys of a settings class, with their types and bounds."""
 
 from __future__ import annotations
 
@@ -39,7 +39,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """A type in parts. type: class of a scalar or section. item: shape of a list's items."""
+    """The parts of a type. `type` is the class of a scalar or section. `item` is the shape of a
+    list's items."""
 
     kind: Kind
     type: Any = str
@@ -73,11 +74,11 @@ def setting(
     choices: Sequence[Any] | None = None,
     example: Any = None,
 ) -> Any:
-    """A field of a settings class. key: the setting's name in the file. A setting that Kafka,
-    ZooKeeper or Confluent has, too, keeps its name from there.
+    """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
+    ZooKeeper or Confluent has the same setting, `key` is the name that it has there.
 
-    Bounds are inclusive; for a list they limit its length. example: what the example file shows for
-    a setting without default.
+    Bounds are inclusive. The bounds of a list limit its length. `example` is the value that the
+    example file shows for a setting without default.
     """
     metadata = {
         _METADATA: {
@@ -125,7 +126,8 @@ def _table(cls: type[Any]) -> dict[str, Spec]:
 
 
 def shape_of(hint: Any, choices: tuple[Any, ...] = ()) -> Shape:
-    """Takes a type hint apart. Raises TypeError for a type that a file cannot hold."""
+    """Splits a type hint into its parts. Raises TypeError for a type whose values cannot be written
+    in a file."""
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin in (types.UnionType, typing.Union):
         inner = [argument for argument in arguments if argument is not type(None)]

@@ -1,4 +1,5 @@
-"""The systemd units of Skidway's programs, as files beside this module. They exist only here.
+"""The systemd units of Skidway's programs, as files in the folder of this module. The repository
+has no other copy of them.
 
 `skidway unit show` prints them. The Ansible roles, the Debian package and the install snippet take
 the units from the installed version, so a unit always belongs to its program's version. The units
@@ -10,23 +11,24 @@ What the units have in common:
   version.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
 - `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
-  configuration): both need a person. The unit then stays failed, so that a person sees the failure,
-  and does not fail again and again. There is no ExecStartPre, because systemd restarts a unit after
-  any failure of ExecStartPre. Instead, `run` itself begins with the checks of `validate`.
-  The loader that stays takes a time from a drop-in, so it does not restart after status 2 either.
+  configuration), because only a person can repair these. The unit then stays failed, so that a
+  person sees the failure, and the unit does not fail again and again. There is no ExecStartPre,
+  because systemd restarts a unit after any failure of ExecStartPre. Instead, `run` itself begins
+  with the checks of `validate`. The unit skidway-loader-resident.service does not restart after
+  status 2 (usage error) either, because a drop-in may set an invalid time between its runs.
 - Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
-  status but 0 the unit stays failed until a later run succeeds.
-- The loader has two units for two ways to run it: skidway-loader.service makes one run, which the
-  timer or a person starts; skidway-loader-resident.service stays, and begins run after run. Both
-  have the same user, state and protection.
+  status other than 0, the unit stays failed until a later run succeeds.
+- The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
+  which the timer or a person starts. The unit skidway-loader-resident.service stays, and begins run
+  after run. Both units have the same user, state and protection.
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
-- Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is
-  also the program's working directory, where a JVM puts its crash files; everything else is
-  read-only or hidden. Exposure by `systemd-analyze security` is at most 1.5. Units with a JVM lack
+- Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is also
+  the program's working directory, where a JVM puts its crash files; everything else is read-only or
+  hidden. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit; the
-  system call filter (@resources) would refuse that.
+- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit, which
+  the system call filter (@resources) would not allow.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ def names() -> list[str]:
 
 
 def text(unit: str) -> str:
-    """The text of a unit's file. unit: the file's name, or a short form of it, such as
-    agent, audit-count@ or loader.timer.
+    """The text of a unit's file. `unit` is the file's name, or a short form of it, such as agent,
+    audit-count@ or loader.timer.
 
     Raises UsageError for an unknown unit.
     """

@@ -1,9 +1,9 @@
-"""Stock Kafka clients as small programs that do one step at a time and say what they saw.
+"""Stock Kafka clients as small programs that do one step at a time and report its result.
 
 Each of these programs (a driver) is started with the broker's address and reads commands from
 standard input, one JSON object a line: `{"do": "produce", "topic": ..., ...}`. It answers each
-command with one line, `{"ok": {...}}` or `{"error": "..."}`. A driver only translates; the
-assertions are in tests/conformance/stock_clients.
+command with one line, `{"ok": {...}}` or `{"error": "..."}`. A driver only translates commands into
+calls of its client; the assertions are in tests/conformance/stock_clients.
 
 The commands (records are objects with partition, offset, timestamp, key, value and headers):
 

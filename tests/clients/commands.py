@@ -1,4 +1,4 @@
-"""The loop of every driver in Python: commands in, answers out."""
+"""The loop of every driver in Python, which reads commands and writes answers."""
 
 from __future__ import annotations
 
@@ -9,8 +9,9 @@ from typing import Any
 
 
 def serve(driver: object) -> None:
-    """Call the method named by each command until standard input ends."""
-    # Whatever a library prints must not get between the answers.
+    """Calls the method that each command names, until standard input ends."""
+    # What a library prints to standard output must not get between the answers, so it goes to
+    # standard error.
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
     for line in sys.stdin:

@@ -132,10 +132,11 @@ class Confluent:
 
     def members(self, group: str) -> dict[str, Any]:
         """The partitions of each member, as the coordinator describes the group. The list is empty
-        if the coordinator did not answer soon; then the caller asks again.
+        if the coordinator did not answer soon. The caller then has to ask again.
 
-        Each call makes a new client. By a bug of librdkafka 2.16 (docs/clients.md), a client whose
-        broker died may wait forever on a connection that it has given up, and send nothing.
+        Each call makes a new client. Because of a bug in librdkafka 2.16 (docs/clients.md), a
+        client whose broker died may send nothing, and wait forever on a connection that it has
+        given up.
         """
         admin = AdminClient(self._common)
         described = admin.describe_consumer_groups([group], request_timeout=SOON_S)

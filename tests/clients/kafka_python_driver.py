@@ -15,7 +15,7 @@ from clients.commands import serve, text
 WITHIN_S = 300.0
 POLL_AT_LEAST_MS = 3_000
 """kafka-python 3.0.12 loses an assignment that arrives just after a poll has timed out, and never
-asks for it again. So each poll may last long enough for a rebalance; it still ends as soon as
+asks for it again. So each poll may last long enough for a rebalance. A poll still ends as soon as
 records arrive."""
 
 

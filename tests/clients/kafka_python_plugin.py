@@ -2,7 +2,7 @@
 
 The distribution lacks `test/__init__.py` and `test/service.py`. If the tests use a broker that runs
 already (KAFKA_URI), they need only one thing from `test/service.py`: an object for the broker that
-can be stopped. This module is a pytest plugin: it assumes that pytest's root directory is the
+can be stopped. This module is a pytest plugin. It assumes that pytest's root directory is the
 unpacked distribution.
 """
 

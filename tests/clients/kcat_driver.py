@@ -31,7 +31,8 @@ class Kcat:
         )  # fmt: skip
         if done.returncode:
             raise RuntimeError(f"{arguments}: {done.stderr}")
-        # kcat goes on uncompressed when it believes that the broker lacks a codec.
+        # When kcat believes that the broker does not support a codec, it sends uncompressed
+        # batches.
         if "ERROR" in done.stderr or "not support" in done.stderr:
             raise RuntimeError(f"{arguments}: {done.stderr}")
         return done.stdout

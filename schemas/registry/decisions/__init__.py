@@ -1,18 +1,19 @@
-"""Decides whether a request is allowed, and which change it makes. Pure: takes a state and a
-request, returns a decision.
+"""Decides whether a request to the registry is allowed, and which change it makes. All functions
+are pure: they take a state and a request, and return a decision.
 
-Each function returns the answer for the client, and the change to the log that makes the answer
-true; the change is None if the answer is true already. A refusal is raised. If another registry
-writes an entry first, the store runs the decision again on the newer state. The rules are those of
-Confluent's `KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject, setMode).
+A decision contains the answer for the client, and the change that must be in the log before the
+client gets the answer. The change is None if nothing has to change. If the request is not allowed,
+the function raises a `Refusal`. If another registry writes the next log entry first, the store
+makes the decision again with the newer state. The rules are those of Confluent's
+`KafkaSchemaRegistry` (register, deleteSchemaVersion, deleteSubject, setMode).
 
-- `decision` the result of all decisions, and the checks of a subject's name and mode that all
+- `decision`: the result of all decisions, and the checks of a subject's name and mode that all
   decisions share
-- `submission` the schema that a client sent, with the schemas that it references
-- `comparison` whether a schema is compatible with the subject's earlier schemas
-- `registration`  new versions, imported ones, and lookups
-- `deletion`    soft and permanent, of versions and subjects
-- `configuration`  levels and modes
+- `submission`: the schema that a client sent, with the schemas that it references
+- `comparison`: whether a schema is compatible with the subject's earlier schemas
+- `registration`: new versions, imported versions, and lookups
+- `deletion`: soft and permanent deletion of versions and subjects
+- `configuration`: compatibility levels and modes
 """
 
 from skidway.schemas.registry.decisions.decision import Decision

@@ -16,8 +16,8 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """The earlier versions with which a schema is compared, newest first, and the level. Making a
-    `Comparison` needs the state; its methods do not."""
+    """The earlier versions with which a schema is compared, newest first, and the compatibility
+    level. Only making a `Comparison` needs the registry's state; its methods do not."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
@@ -35,8 +35,9 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Compares before other writers have to wait, and keeps the result for `messages`."""
-        with contextlib.suppress(Refusal):  # if the refusal matters, the decision raises it
+        """Makes the slow comparison before the caller takes the log's lock, for which other writers
+        wait. A later call of `messages` uses the result."""
+        with contextlib.suppress(Refusal):  # the decision raises the refusal again
             self.messages(schema)
 
     def _found(
@@ -69,8 +70,8 @@ def with_latest(state: RegistryState, subject: str) -> Comparison:
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """The comparison with that version. Raises the `NotFound` for an unknown version, even if the
-    subject is unknown, too."""
+    """The comparison with the given version. If the version or the whole subject is unknown, raises
+    the `NotFound` of an unknown version."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

@@ -1,5 +1,5 @@
-"""Levels and modes: those of one subject, or (subject None) the global ones, which apply to all
-subjects without a level or mode of their own."""
+"""Decisions about compatibility levels and modes. With subject None, the functions read or change
+the global level or mode, which applies to all subjects without one of their own."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""Keys that Confluent's registry takes beside the level. Our registry refuses these keys, because
-ignoring them silently would be worse."""
+"""Keys that Confluent's registry accepts in addition to the compatibility level. Our registry
+refuses these keys, because ignoring them silently would be worse."""
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:
@@ -87,9 +87,9 @@ def set_mode(
 ) -> Decision:
     """Sets a mode; the answer repeats the mode.
 
-    Without `force`, IMPORT and FORWARD are allowed only if the subject has no live version, that
-    is, at most deleted ones; with subject None, only if no subject has a live version. Imported
-    schemas bring their ids, and the schemas of live versions could already have these ids.
+    Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
+    is deleted. With subject None, every version of every subject must be deleted. Imported schemas
+    keep their ids, and the schema of a live version could already have such an id.
     """
     asked = body.get("mode")
     try:

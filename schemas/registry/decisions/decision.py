@@ -18,8 +18,8 @@ context."""
 
 @dataclass(frozen=True, slots=True)
 class Decision:
-    """The answer, and the change that must be in the log before the client gets the answer (None:
-    no change)."""
+    """The answer, and the change that must be in the log before the client gets the answer. The
+    change is None if nothing has to change."""
 
     answer: Any
     change: Change | None
@@ -33,7 +33,7 @@ def check_subject(subject: str) -> None:
 
 
 def check_writable(state: RegistryState, subject: str | None) -> None:
-    """Refuses to change anything while the mode is read-only."""
+    """Raises a refusal if the subject's mode (for None, the global mode) is read-only."""
     if state.mode(subject).is_read_only:
         which = "The registry" if subject is None else f"Subject {subject}"
         raise not_permitted(f"{which} is in read-only mode")

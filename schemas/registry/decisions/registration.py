@@ -1,8 +1,8 @@
 """Decisions about new versions, imported versions and lookups.
 
-The order of checks is Confluent's: if the subject already has the schema, the answer comes before
-any check, also in mode READONLY. Otherwise mode, id and compatibility are checked. An import is not
-compared with earlier versions.
+The checks come in the same order as in Confluent's registry. If the subject already has the schema,
+the request is answered without any check, even in mode READONLY. Otherwise mode, id and
+compatibility are checked. An import is not compared with earlier versions.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
     """Answers with the subject's `Version` that has the schema. If no version has the schema, the
-    decision makes a new one."""
+    decision adds a new version."""
     check_subject(subject)
     known = already_there(state, subject, schema)
     if known is not None:
@@ -46,18 +46,19 @@ def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
-    """The comparison that `register` will make. Only making it needs the state; its slow method,
-    `messages`, does not."""
+    """The comparison that `register` will make. This function needs the state; the comparison's
+    slow method, `messages`, does not."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
 
 
 def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
-    """The live version that has what the request asks for; None if no live version has it.
+    """The subject's live version that already has the request's schema, or None. If the request
+    gives a version or an id, the version must have these numbers, too.
 
-    The request's schema may declare all of its types itself, while the version takes the same types
-    from references. The two schemas still count as the same.
+    Two schemas also count as the same if the request's schema declares all of its types itself, and
+    the version's schema takes some of these types from references.
     """
     wanted = [
         each

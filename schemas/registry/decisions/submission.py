@@ -1,8 +1,8 @@
 """Reads the schema that a client sent, with the schemas that it references.
 
-There are three steps, because the second needs the state and the third takes time: `asked` reads
-the request, `resolved` finds the schemas that the sent schema references, `submitted` parses the
-sent schema.
+There are three steps: `asked` reads the request, `resolved` finds the schemas that the sent schema
+references, and `submitted` parses the sent schema. The steps are separate because only `resolved`
+needs the registry's state, and only `submitted` is slow.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ from skidway.schemas.registry.state import RegistryState
 
 VERSION_MAX: Final = 2**31 - 1
 LATEST: Final = -1
-"""A request that gives this number references the latest version; the registry stores the number
-that the latest version has."""
+"""If a reference in a request has this number as its version, the reference means the latest
+version. The registry stores the latest version's own number instead."""
 
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A reference as the client wrote it; version None means the latest."""
+    """A reference as the client wrote it. If `version` is None, the reference means the latest
+    version."""
 
     name: str
     subject: str
@@ -62,13 +63,13 @@ class Submitted:
 
     @property
     def identity(self) -> Identity:
-        """The value that tells this schema from all others."""
+        """The value that only this schema has: its canonical text and its references."""
         return self.canonical, self.references
 
 
 def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
-    """Reads the schema of a request body. Raises a refusal for parts that this registry does not
-    store."""
+    """Reads the schema of a request body. Raises a refusal if the body contains something that this
+    registry does not store, for example metadata."""
     kind = body.get("schemaType") or "AVRO"
     if kind != "AVRO":
         raise invalid_schema(f"schema type {kind} is not supported; this registry takes AVRO")
@@ -96,8 +97,8 @@ def is_empty(body: Mapping[str, Any]) -> bool:
 
 
 def resolved(state: RegistryState, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
-    """The references of the schema, and the schemas that they mean. Raises `NotFound`. An import
-    may reference deleted versions."""
+    """The schema's references, and the schemas that these references mean. Raises `NotFound`. An
+    import may reference deleted versions."""
     references = tuple(
         state.reference(each.name, each.subject, each.version, deleted=asked.id is not None)
         for each in asked.references
@@ -111,9 +112,9 @@ def submitted(
     references: tuple[Reference, ...],
     needs: Iterable[Kept],
 ) -> Submitted:
-    """Parses the schema. Raises the refusal with code 42201."""
+    """Parses the schema. If the schema is invalid, raises the refusal with code 42201."""
     try:
-        # An imported schema may have bad defaults, because its readers already live with them.
+        # An imported schema may have invalid defaults, because programs already use this schema.
         parsed = schemas.new(asked.text, needs, check_defaults=asked.id is None)
         text = parsed.canonical(normalize=asked.normalize)
     except SchemaInvalid as error:
@@ -149,7 +150,8 @@ def _reference(given: Any) -> Named:
 
 
 def _is_writable(text: str) -> bool:
-    """Whether UTF-8 can encode the text; JSON can hold half of a surrogate pair."""
+    """Whether UTF-8 can encode the text. It cannot if the JSON text contained half of a surrogate
+    pair."""
     try:
         text.encode()
     except UnicodeEncodeError:

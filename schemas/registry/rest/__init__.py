@@ -1,26 +1,28 @@
 """Confluent's REST API over the store, as an ASGI application.
 
-Stock clients need the following things. The documentation lacks them, or they are easily forgotten:
+Confluent's clients depend on the following details, which Confluent's documentation leaves out, or
+which are easily forgotten:
 
-- every answer, whatever the route, is JSON with the registry's content type; if the client accepts
-  only another type for JSON, the answer has that type; every error is an object with `error_code`
-  and `message` (serializers probe routes and read these two keys)
+- every answer of every route is JSON with the registry's content type. If the client accepts only
+  another content type for JSON, the answer has that type. Every error is an object with the keys
+  `error_code` and `message`, because serializers probe routes and read these two keys
 - subjects come percent-encoded and may contain `/`: routes match the path as it was sent
-- booleans in queries come as `true`, `True` or `1`; unknown query parameters are ignored; a limit
-  below 1 means no limit; `-1` is also a name for the latest version
+- booleans in queries come as `true`, `True` or `1`. Unknown query parameters are ignored. A limit
+  below 1 means no limit. The version `-1` means the latest version, as does `latest`
 - answers have only the documented keys, because strict clients fail on other keys. A client that
   sends `Confluent-Accept-Unknown-Properties: true` gets guids as well
-- the answer to GET of a level has the key `compatibilityLevel`, the answer to PUT `compatibility`
+- the answer to GET of a level has the key `compatibilityLevel`; the answer to PUT has the key
+  `compatibility`
 
 A request is answered from memory if possible. Only a request that needs the log goes to the threads
-that may wait for ZooKeeper, so a ZooKeeper that hangs delays no reads from memory.
+that may wait for ZooKeeper. So reads from memory are not delayed while ZooKeeper hangs.
 
-- `headers` media types of body and answer; refuses web pages of other sites
-- `call` one request: names in its path, query and body, with their limits
-- `answers`      JSON, errors and their content type
-- `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata` the answers of each route
-- `routes` the table of all routes
-- `application`  the ASGI application
+- `headers`: checks the media types of body and answer, and refuses web pages of other sites
+- `call`: one request, with the names in its path, its query, its body, and their limits
+- `answers`: JSON documents and errors, with their content type
+- `subjects`, `schemas`, `compatibility`, `config`, `mode`, `metadata`: the answers of each route
+- `routes`: the table of all routes
+- `application`: the ASGI application
 """
 
 from skidway.schemas.registry.rest.application import application

@@ -40,8 +40,8 @@ def refused(refusal: Refusal) -> Response:
 
 def error(status: int, error_code: int, message: str) -> Response:
     """An error in the form that every client reads."""
-    # Messages quote refused texts; half of a surrogate pair in such a text must not break the
-    # answer.
+    # A message quotes the refused text, which may contain half of a surrogate pair. UTF-8 cannot
+    # encode such a half, so it is replaced.
     sound = message.encode("utf-8", "replace").decode()
     return _response(status, {"error_code": error_code, "message": sound})
 
@@ -52,14 +52,14 @@ def of_status(status: int) -> Response:
 
 
 async def on_http_error(request: Request, raised: Exception) -> Response:
-    """Starlette calls this for a request whose path or method has no route."""
+    """Starlette calls this function for a request whose path or method has no route."""
     status = raised.status_code if isinstance(raised, HTTPException) else 500
     return _as_accepted(of_status(status), request)
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Starlette calls this for our own errors. A refusal is sent as the answer. Any other error is
-    logged and answered with 500."""
+    """Starlette calls this function for our own errors. A refusal is sent as the answer. Any other
+    error is logged and answered with 500."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
@@ -67,8 +67,8 @@ async def on_skidway_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_unexpected(request: Request, raised: Exception) -> Response:
-    """Starlette calls this for an exception that nobody expected. It is a bug of ours, so the
-    status is 500."""
+    """Starlette calls this function for an exception that nobody expected. Such an exception is a
+    bug in Skidway, so the status is 500."""
     _log.error("registry_request_failed", exc=raised)
     return _as_accepted(of_status(500), request)
 

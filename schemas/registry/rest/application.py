@@ -35,15 +35,15 @@ REQUESTS_MAX: Final = 500
 again."""
 MEMORY_THREADS: Final = 8
 LOG_THREADS: Final = 32
-"""Threads for requests that write to the log or read new entries from it. One of them at a time
-talks with ZooKeeper, and the others wait for that one."""
+"""Threads for requests that write to the log or read new entries from it. Only one of these threads
+talks to ZooKeeper at a time, and the others wait for their turn."""
 
 _requests = Counter("skidway_schemas_requests", "Requests answered.", ["method", "route", "status"])
 _seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["method", "route"])
 
 
 def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
-    """The registry's ASGI application. `mode_mutability`: whether requests may change modes."""
+    """The registry's ASGI application. `mode_mutability` says whether requests may change modes."""
     threads = _Threads(store)
     routes = ROUTES if mode_mutability else tuple(map(with_fixed_mode, ROUTES))
     app = Starlette(
@@ -94,8 +94,8 @@ class _RawPath:
 
 
 class _Threads:
-    """A few threads answer from memory. Other threads answer the requests that need the log; these
-    threads may have to wait."""
+    """A few threads answer from memory. Requests that need the log have threads of their own, which
+    may have to wait for ZooKeeper."""
 
     def __init__(self, store: Store) -> None:
         self._store, self._remembered = store, store.memory

@@ -22,11 +22,11 @@ from skidway.schemas.registry.refusals import (
 from skidway.schemas.registry.rest.headers import check_headers
 
 BODY_BYTES_MAX: Final = 4 << 20
-"""A request body has at most this many bytes, which is enough for the largest schema that the store
-takes, with every quote escaped."""
+"""A request body has at most this many bytes. The limit is high enough for the largest schema that
+the store accepts, even if every quote in the schema is escaped."""
 BODY_WITHIN_S: Final = 30.0
 """Longest time in seconds for a body to arrive. Without this limit, a client that never ends its
-body would hold one of the program's few connections for ever."""
+body would occupy one of the program's few connections for ever."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
 ACCEPTS_UNKNOWN: Final = (
@@ -39,7 +39,7 @@ ACCEPTS_UNKNOWN: Final = (
 class Call:
     """One request. The names in its path are decoded. `body` is {} if the request has no body.
 
-    `accepts_unknown`: whether the client accepts keys that would break older clients.
+    `accepts_unknown` says whether the client accepts keys that would break older clients.
     """
 
     names: Mapping[str, str]
@@ -84,7 +84,7 @@ class Call:
 
     @property
     def prefix(self) -> str:
-        """The prefix of the subjects that the client asks for."""
+        """The prefix from the query: the client asks for the subjects whose names begin with it."""
         prefix = self.query.get("subjectPrefix", "")
         return "" if prefix == EVERY_PREFIX else prefix
 

@@ -47,9 +47,9 @@ def produced(accept: str | None) -> str:
 
 
 def _check_origin(headers: Mapping[str, str]) -> None:
-    """Refuses changes that web pages of other sites request. An operator's browser reaches
-    registries that the author of such a page cannot reach. The browser names the page's site in the
-    header Origin."""
+    """Refuses changes that web pages of other sites request. Without this check, such a page in an
+    operator's browser could change a registry that the page's author cannot reach. The browser
+    sends the page's site in the header Origin."""
     origin = headers.get("origin")
     if origin is not None and urlsplit(origin).netloc.lower() != headers.get("host", "").lower():
         raise foreign_origin(origin)
@@ -65,7 +65,8 @@ def _media_range(text: str) -> tuple[str, float]:
 
 
 def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
-    """The quality of the range that matches the type most closely; 0 if none matches."""
+    """The quality (`q`) of the media range that matches the type most closely; 0 if no range
+    matches."""
     for wanted in (kind, "application/*", "*/*"):
         for named, quality in ranges:
             if named == wanted:

@@ -11,7 +11,7 @@ from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):
-    """A route. `waits`: whether the route always needs the log, so that trying memory first is
+    """A route. `waits` says whether the route always needs the log, so that trying memory first is
     useless."""
 
     method: str

@@ -1,5 +1,5 @@
-"""The routes of /schemas: schemas by id, by guid, and all of them. Also makes the description of a
-schema for all routes."""
+"""The routes of /schemas: schemas by id, by guid, and all of them. The module also describes
+versions and their schemas for the answers of other routes."""
 
 from __future__ import annotations
 

@@ -62,8 +62,8 @@ def versions(registry: Registry, call: Call) -> Any:
 def register(registry: Registry, call: Call) -> Any:
     """POST /subjects/{subject}/versions
 
-    If the subject already has the schema, the answer comes from memory, even while ZooKeeper is
-    unreachable, because every producer sends this request when it starts.
+    If the subject already has the schema, the request is answered from memory. Every producer sends
+    this request when it starts, so producers can start even while ZooKeeper is unreachable.
     """
     wanted = submitted(registry, call)
     version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))

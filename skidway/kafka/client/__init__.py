@@ -1,4 +1,5 @@
-"""The client: producer, fetcher, metadata and administration, in whole batches.
+"""The client: producer, fetcher, metadata and administration. It handles records only as whole
+batches.
 
     values      cluster, delivery                 the values that callers see
     decisions   outbox, dispatch, fetching        order, retries, positions
@@ -9,18 +10,18 @@
                 pump                              the fetcher's requests and answers
                 following                             inside another loop, such as the broker's loop
 
-The modules with decisions use no socket and no clock: bytes and times come in as values; requests,
-deliveries and deadlines go out as values. There are no threads, no asyncio and no callbacks:
-answers are put into inboxes, and the owner of the state takes them out. Neither NumPy nor Arrow is
-imported; `skidway.kafka.columns` makes and reads records.
+The modules with decisions use no socket and no clock. Bytes and times are passed in as values, and
+requests, deliveries and deadlines are returned as values. There are no threads, no asyncio and no
+callbacks. Answers are put into inboxes, and the code that owns the state takes them out. Neither
+NumPy nor Arrow is imported; `skidway.kafka.columns` makes and reads records.
 
 The producer in this package takes finished batches, for Skidway's own programs. Applications use
 `skidway.producer`, which takes messages.
 
-Limits exist for bytes buffered by a producer, open requests per leader, bytes of a response, calls
-per connection, known topics, waits between attempts. Retriable errors are retried, after waits of
-50 ms to 1 s. A producer retries a batch without limit. Every other call gives up after the request
-timeout.
+There are limits for the bytes that a producer buffers, the open requests to a leader, and the bytes
+of a response. The calls on a connection, the known topics, and the waits between attempts are
+limited, too. Retriable errors are retried, after waits of 50 ms to 1 s. A producer retries a batch
+without limit. Every other call gives up after the request timeout.
 """
 
 from skidway.kafka.client.client import Client

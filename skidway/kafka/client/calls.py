@@ -38,7 +38,7 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MessageCall:
-    """A request of any kind, written and read by the tables of `skidway.kafka.protocol`."""
+    """A request of any kind. `skidway.kafka.protocol` encodes it, and decodes its response."""
 
     api: ApiKey
     build: Callable[[int], Request]
@@ -58,8 +58,8 @@ class MessageCall:
 
 @dataclass(frozen=True, slots=True)
 class ProduceCall:
-    """Batches for partitions of one leader, at most one per partition. data: the batches, sorted
-    by topic."""
+    """Batches for partitions of one leader, at most one per partition. `data` contains the batches,
+    sorted by topic."""
 
     acks: int
     timeout_ms: int
@@ -72,7 +72,7 @@ class ProduceCall:
 
     @property
     def is_answered(self) -> bool:
-        """Whether there is a response: with acks 0 there is none."""
+        """Whether the broker sends a response; with acks 0 it sends none."""
         return self.acks != 0
 
     def frame(self, version: int, correlation_id: int, client_id: str) -> Sequence[Buffer]:

@@ -43,8 +43,8 @@ class Client:
 
     A request that no broker answers within the request timeout raises `BrokerUnreachable`. An
     answer that is an error raises `KafkaError`, unless the method returns the errors per topic.
-    Producers and fetchers that are made with a client share the loop of the client's connections:
-    while one producer or fetcher waits, the bytes of all the others are sent and received, too.
+    Producers and fetchers that are made with a client share the loop of the client's connections.
+    While one producer or fetcher waits, the bytes of all the others are sent and received, too.
     """
 
     def __init__(
@@ -56,12 +56,12 @@ class Client:
         refused_timeout_ms: int | None = None,
         clock: Clock | None = None,
     ) -> None:
-        """bootstrap: host:port, several separated by commas. Raises UsageError for a malformed
-        text.
+        """`bootstrap` is host:port, or several of these separated by commas. Raises UsageError for
+        a malformed text.
 
-        refused_timeout_ms: a request gives up after this time if connections are refused and no
-        broker has answered any request yet. The time is short if a person waits. None means that
-        the request gives up after the request timeout, as after any other failure.
+        If connections are refused and no broker has answered any request yet, a request gives up
+        after `refused_timeout_ms`. Commands for which a person waits set a short time. None means
+        that such a request also gives up after the request timeout.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -106,8 +106,8 @@ class Client:
     def list_offsets(
         self, times: Mapping[TopicPartition, int]
     ) -> dict[TopicPartition, ListedOffset]:
-        """For each partition the first offset at or after a time in ms. Instead of a time, LATEST
-        asks for the high watermark, EARLIEST for the log start.
+        """Finds for each partition the first offset at or after a time in ms. Instead of a time,
+        LATEST means the high watermark, and EARLIEST means the log start.
 
         Asks for leaders and offsets again until each partition has an answer. Raises KafkaError for
         a partition that does not exist, or whose leader refuses.
@@ -130,8 +130,8 @@ class Client:
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        """Like `list_offsets`, without retries: the offsets that leaders give at once, and the
-        errors of the other partitions."""
+        """Like `list_offsets`, but without retries. Returns the offsets that the leaders give at
+        once, and the errors of the other partitions."""
         found: dict[TopicPartition, ListedOffset] = {}
         return found, self._list_offsets_once(times, found)
 
@@ -148,8 +148,8 @@ class Client:
             self.pause(backoff.next_s())
 
     def create_topics(self, topics: Sequence[NewTopic]) -> requests.Results:
-        """Creates topics. Returns for each topic an error or None. The controller knows the topics
-        at once, other brokers later."""
+        """Creates topics. Returns for each topic an error or None. The controller knows the new
+        topics at once; the other brokers learn of them later."""
         call = requests.create_topics_call(topics, self.request_timeout_ms)
         return self._ask_controller(call, requests.created_topics)
 
@@ -195,12 +195,13 @@ class Client:
 
     def log_dirs(self, broker: Broker) -> list[LogDir]:
         """The log directories of a broker, and their contents. Raises UnsupportedVersion if the
-        broker cannot tell."""
+        broker cannot describe them."""
         response = self._ask(requests.describe_log_dirs_call(), _always(broker.address))
         return requests.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
-        """The settings of one broker: the broker with the lowest id of all brokers that answer."""
+        """The settings of one broker, namely the one with the lowest id of all brokers that
+        answer."""
         brokers = self.metadata(()).brokers
         for number in sorted(brokers):
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
@@ -239,7 +240,7 @@ class Client:
         self._network.turn(self.clock.monotonic())
 
     def pause(self, seconds: float) -> None:
-        """Waits for a while; meanwhile bytes of other requests are sent and received."""
+        """Waits for the given time; meanwhile bytes of other requests are sent and received."""
         until = self.clock.monotonic() + seconds
         while (left_s := until - self.clock.monotonic()) > 0:
             self.wait(left_s)

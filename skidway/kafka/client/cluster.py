@@ -61,7 +61,8 @@ class Broker:
 
 @dataclass(frozen=True, slots=True)
 class Partition:
-    """One partition. leader: -1 if there is none. leader_epoch: -1 if it is unknown."""
+    """One partition. `leader` is -1 if the partition has no leader. `leader_epoch` is -1 if it is
+    unknown."""
 
     index: int
     leader: int
@@ -72,7 +73,8 @@ class Partition:
 
 @dataclass(frozen=True, slots=True)
 class TopicMetadata:
-    """A topic, with partitions in the order of their indexes. topic_id: None if it is unknown."""
+    """A topic, with its partitions in the order of their indexes. `topic_id` is None if it is
+    unknown."""
 
     name: str
     topic_id: uuid.UUID | None
@@ -82,7 +84,7 @@ class TopicMetadata:
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
-    """One answer to a Metadata request. controller_id: -1 if there is no controller."""
+    """One answer to a Metadata request. `controller_id` is -1 if there is no controller."""
 
     cluster_id: str | None
     controller_id: int
@@ -131,8 +133,8 @@ class ConfigChanges:
 
 @dataclass(frozen=True, slots=True)
 class LogDir:
-    """A broker's log directory. Bytes are -1 if unknown. error: NONE if the broker can use the
-    directory."""
+    """A broker's log directory. An unknown number of bytes is -1. `error` is NONE if the broker can
+    use the directory."""
 
     path: str
     error: ErrorCode
@@ -192,7 +194,8 @@ def code_of(number: int) -> ErrorCode:
 
 
 def parse_bootstrap(servers: str) -> tuple[Address, ...]:
-    """Addresses of `host:port,host:port`. The port may be left out; IPv6 addresses need brackets.
+    """The addresses in a list like `host:port,host:port`. The port may be left out; IPv6 addresses
+    need brackets.
 
     Raises UsageError, which quotes the part that is not an address.
     """

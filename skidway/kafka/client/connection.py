@@ -2,7 +2,7 @@
 
     opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
 
-Rules: responses come in the order of the requests. If a response does not belong to the oldest open
+Responses come in the order of the requests. If a response does not belong to the oldest open
 request, the connection ends. Every request has a deadline. If a deadline passes, the connection
 also ends, because later requests cannot be answered before the overdue request. The session ends a
 connection by dropping this object with all its contents, so a caller never gets an answer from an
@@ -23,6 +23,7 @@ from skidway.kafka.protocol.frames import FrameReader, peek_correlation_id, resp
 
 SOFTWARE = "skidway"
 SOFTWARE_VERSION = "1"  # says how this client uses the protocol; it is no release number
+
 # The memory for a response up to this length is allocated at once. The memory for a longer response
 # grows as bytes arrive.
 EAGER_BYTES = 16 * 1024 * 1024
@@ -33,7 +34,7 @@ _SEND_PIECES_MAX = 64
 
 class Answer(NamedTuple):
     """The outcome of a call: a response or an error, never both. A call without a response (acks 0)
-    has neither. ticket: the number that identifies the call."""
+    has neither. `ticket` is the number that identifies the call."""
 
     ticket: int
     response: Any
@@ -73,7 +74,7 @@ class Connection:
     )
 
     def __init__(self, client_id: str, response_bytes_max: int, deadline: float) -> None:
-        """deadline: until when the versions must be agreed on (monotonic seconds)."""
+        """Client and broker must have agreed on versions by `deadline` (monotonic seconds)."""
         self._client_id = client_id
         self._reader = FrameReader(
             response_bytes_max, eager_bytes=min(EAGER_BYTES, response_bytes_max)
@@ -83,8 +84,8 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        # requests that get no response: (value of _written_bytes at which the request is sent,
-        # ticket)
+        # the requests that get no response, as pairs of the value of `_written_bytes` at which the
+        # request is sent, and the ticket
         self._silent: deque[tuple[int, int]] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0
@@ -93,7 +94,7 @@ class Connection:
 
     @property
     def is_ready(self) -> bool:
-        """Whether the versions are agreed on."""
+        """Whether client and broker have agreed on versions."""
         return self._ranges is not None
 
     @property
@@ -109,7 +110,7 @@ class Connection:
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Sends a call. Before the versions are agreed on, the call waits."""
+        """Sends a call. The call waits until client and broker have agreed on versions."""
         if self._ranges is None:
             self._waiting.append(_Pending(ticket, call, deadline))
         else:
@@ -148,8 +149,8 @@ class Connection:
         return self._reader.space()
 
     def received(self, count: int) -> None:
-        """Takes `count` bytes received into `space`. After a ProtocolError the caller must end the
-        connection."""
+        """Processes the `count` bytes that were received into `space`. After a ProtocolError the
+        caller must end the connection."""
         for frame in self._reader.received(count):
             self._take(frame)
 
@@ -207,9 +208,9 @@ class Connection:
         self._put(_Pending(self._negotiation, call, deadline), version)
 
     def _agree(self, body: memoryview, sent: _Sent) -> None:
-        """Takes the broker's versions. A broker that does not know the version of our ApiVersions
-        request answers in version 0, with error 35 (KIP-511). Then this method asks again in
-        version 0."""
+        """Processes the answer that lists the broker's versions. A broker that does not know the
+        version of our ApiVersions request answers in version 0, with error 35 (KIP-511). In that
+        case, this method sends the request again in version 0."""
         refused = len(body) >= 2 and int.from_bytes(body[:2], "big") == 35
         if refused and sent.version > 0:
             self._ask_versions(0, sent.deadline)

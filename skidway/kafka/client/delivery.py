@@ -12,11 +12,11 @@ from skidway.kafka.types import TopicPartition
 class Delivery(NamedTuple):
     """The outcome of one batch.
 
-    base_offset: -1 if there is an error, or if the broker did not send an offset (acks 0,
-    DUPLICATE_SEQUENCE_NUMBER). error: None if the batch was acknowledged; else the error with which
-    the broker refused the batch for good, or `Drained`.
-    attempts: how often the batch was sent. If the broker refused the batch, any attempt except the
-    last may have stored the batch. If `error` is `Drained`, any attempt may have stored the batch.
+    `base_offset` is -1 if there is an error, or if the broker did not send an offset (acks 0,
+    DUPLICATE_SEQUENCE_NUMBER). `error` is None if the batch was acknowledged. Otherwise it is the
+    error with which the broker refused the batch for good, or `Drained`. `attempts` says how often
+    the batch was sent. If the broker refused the batch, any attempt except the last may have stored
+    the batch. If `error` is `Drained`, any attempt may have stored the batch.
     """
 
     token: object
@@ -39,4 +39,5 @@ class Drained(KafkaError):
 
 
 class BufferFull(SkidwayError):
-    """The producer holds as many bytes as it may. Poll the producer until `has_room` is True."""
+    """The producer buffers as many bytes as its limit allows. The caller has to poll the producer
+    until `has_room` is True."""

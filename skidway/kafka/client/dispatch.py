@@ -1,10 +1,10 @@
 """The producer's decisions: which batches go into which requests to which leaders.
 
-This module does no I/O: `plan` says which requests to send now; `answered` and `lost` take the
-requests' outcomes; `deliveries` reports to the owner, the code that uses the producer. The driver
-(`producer`) does the I/O and fetches producer ids.
+This module does no I/O. `plan` returns the requests to send now. The driver (`producer`) does the
+I/O, fetches producer ids, and passes the outcomes of requests to `answered` and `lost`.
+`deliveries` reports to the owner, that is, to the code that uses the producer.
 
-A request holds at most one batch of each partition. At most `max_in_flight` requests are open to
+A request contains at most one batch of each partition. At most `max_in_flight` requests are open to
 one leader. Partitions take turns.
 """
 
@@ -24,7 +24,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
 from skidway.kafka.types import TopicPartition
 
-REQUEST_BYTES_MAX = 4 * 1024 * 1024  # a single batch may be larger
+REQUEST_BYTES_MAX = 4 * 1024 * 1024  # but a batch that is larger is sent alone
 
 Leaders = Callable[[TopicPartition], Address | None]
 
@@ -118,7 +118,7 @@ class Dispatch:
     def answered(
         self, request_id: int, results: Iterable[ProduceResult], now: float, wall_ms: int
     ) -> None:
-        """Takes a response. A batch without a result in the response is sent again."""
+        """Processes a response. A batch without a result in the response is sent again."""
         opened = self._closed(request_id)
         for result in results:
             tp = TopicPartition(result.topic, result.partition)
@@ -144,7 +144,7 @@ class Dispatch:
             self._changed.add(tp)
 
     def deliveries(self) -> list[Delivery]:
-        """The outcomes of batches since the last call; for each partition in send order."""
+        """The outcomes of batches since the last call. Those of one partition are in send order."""
         self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()
@@ -156,7 +156,7 @@ class Dispatch:
         return any(self._outboxes[tp].wants_identity for tp in self._active)
 
     def identified(self, producer_id: int, epoch: int) -> None:
-        """Takes a producer id that was never used before."""
+        """Receives a new producer id, which nobody has used before."""
         generation = 1 if self._identity is None else self._identity.generation + 1
         self._identity = Identity(producer_id, epoch, generation)
 
@@ -179,7 +179,7 @@ class Dispatch:
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """Active partitions by the address of their leader, if the leader can be reached."""
+        """The active partitions whose leader can be reached, by the address of the leader."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:
@@ -220,7 +220,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # moved to the end: the others come first next time
+            self._active[outbox.tp] = None  # moved to the end, so that others come first next time
         if not data:
             return None
         request_id = next(self._ids)

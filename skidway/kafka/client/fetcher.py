@@ -23,7 +23,8 @@ class Fetcher:
         max_wait_ms: int = 500,
         min_bytes: int = 1,
     ) -> None:
-        """max_bytes: limit for one response, unless a single batch is larger."""
+        """`max_bytes` limits the size of a response. Only a response with a single larger batch may
+        exceed the limit."""
         self._client = client
         self._fetching = Fetching(
             max_bytes=max_bytes,
@@ -37,7 +38,7 @@ class Fetcher:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """For every partition, the offset after the last batch that `poll` returned."""
+        """The offset after the last batch that `poll` returned, for every partition."""
         return self._fetching.positions
 
     @property
@@ -46,12 +47,12 @@ class Fetcher:
         return self._fetching.high_watermarks
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on, whether it was read before or not."""
+        """Reads a partition from an offset on, even if the partition was not read before."""
         self._fetching.seek(tp, offset)
         self._client.picture.want(tp.topic)
 
     def remove(self, tp: TopicPartition) -> None:
-        """Ends the reading of a partition."""
+        """Stops reading a partition."""
         self._fetching.remove(tp)
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Fetched]:

@@ -1,9 +1,9 @@
 """The fetcher's decisions: each partition's position, and what to fetch from which leader.
 
-This module does no I/O: `plan` says which fetches to send now; `answered` and `lost` take the
-outcomes of these fetches; `take` gives the batches to the owner, the code that reads the
-partitions. At most one fetch is open to a leader at a time. While batches from a leader wait to be
-taken, no fetch is sent to that leader. So at most one response per leader is held in memory.
+This module does no I/O. `plan` returns the fetches to send now. The outcomes of these fetches are
+passed to `answered` and `lost`. `take` gives the batches to the owner, that is, to the code that
+reads the partitions. At most one fetch is open to a leader at a time. While batches from a leader
+wait to be taken, no fetch is sent to that leader. So at most one response per leader is in memory.
 Partitions take turns at the front of the requests, because a broker fills a response from the
 front.
 
@@ -33,9 +33,9 @@ from skidway.kafka.types import TopicPartition
 PARTITIONS_AT_ONCE = 100
 REST_S_A_PARTITION = 25e-6
 REST_S_MAX = 0.1
-"""A fetch names all partitions of a leader. If a leader has many partitions and its last response
-had few bytes, the next fetch waits a little. Otherwise client and broker would look at all
-partitions for each small batch.
+"""A fetch lists all partitions of a leader. If a leader has many partitions and its last response
+had few bytes, the next fetch is sent after a short wait of at most this many seconds. Otherwise
+client and broker would look at all partitions for each small batch.
 """
 RESPONSE_BYTES_MAX = 128 * 1024 * 1024  # max_bytes grows up to this limit to fetch a large batch
 
@@ -46,10 +46,10 @@ Place = tuple[Address, int]
 
 @dataclass(frozen=True, slots=True)
 class Fetched:
-    """Whole batches of one partition, in offset order; views of one response's memory.
+    """Whole batches of one partition, in offset order. They are views of one response's memory.
 
-    The first batch may begin before the requested position: then the records before that position
-    were read earlier. unbroken: these batches came on the same connection as the partition's
+    The first batch may begin before the requested position. Its records before that position were
+    read earlier. `unbroken` is True if these batches came on the same connection as the partition's
     previous batches, with no refusal and no long silence in between. `unbroken` is False for the
     first batches after a seek.
     """
@@ -82,8 +82,8 @@ class _Reading:
     )
 
     def __init__(self, offset: int, generation: int, max_bytes: int, backoff: Backoff) -> None:
-        self.position = offset  # after the last batch that the owner has taken
-        self.next_offset = offset  # after the last batch that was fetched
+        self.position = offset  # the offset after the last batch that the owner has taken
+        self.next_offset = offset  # the offset after the last batch that was fetched
         self.generation = generation
         self.max_bytes = max_bytes
         self.retry_at = 0.0
@@ -105,7 +105,7 @@ class _Open(NamedTuple):
 
 
 class Fetching:
-    """The partitions that are read; they take turns."""
+    """The partitions that are read. They take turns at the front of the requests."""
 
     def __init__(
         self, *, max_bytes: int, max_wait_ms: int, min_bytes: int, random: Callable[[], float]
@@ -128,7 +128,7 @@ class Fetching:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """For every partition, the offset after the last batch that the owner has taken."""
+        """The offset after the last batch that the owner has taken, for every partition."""
         return {tp: reading.position for tp, reading in self._readings.items()}
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
@@ -141,7 +141,7 @@ class Fetching:
         self._readings[tp] = _Reading(offset, generation, self._max_bytes, backoff)
 
     def remove(self, tp: TopicPartition) -> None:
-        """Ends the reading of a partition."""
+        """Stops reading a partition."""
         self._readings.pop(tp, None)
         self._interruptions.pop(tp, None)
         self.high_watermarks.pop(tp, None)
@@ -169,7 +169,7 @@ class Fetching:
     def answered(
         self, request_id: int, answer: FetchAnswer, now: float, place: Place | None = None
     ) -> None:
-        """Takes a response, and the connection on which it came. Skips partitions for which `seek`
+        """Processes a response that came on the given connection. Skips partitions for which `seek`
         or `remove` was called since the request.
         """
         opened = self._open.pop(request_id)
@@ -204,8 +204,8 @@ class Fetching:
         """The error that stopped a partition; each error is returned once. Call this method after
         `take`, because the batches that were fetched before an error come first.
 
-        The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that waiting does not
-        cure. The partition is not read again until the caller calls `seek` for it.
+        The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that does not go away
+        with time. The partition is not read again until the caller calls `seek` for it.
         """
         while self._errors:
             tp, generation, error = self._errors.popleft()
@@ -303,7 +303,7 @@ class Fetching:
         fetched = Fetched(tp, watermark, part.log_start_offset, batches, unbroken)
         reading.place = place
         self._ready.append(_Ready(place[0], reading.generation, end, fetched))
-        self._readings[tp] = self._readings.pop(tp)  # the next fetch names `tp` last
+        self._readings[tp] = self._readings.pop(tp)  # so that the next fetch lists `tp` last
 
     def _refused(
         self, tp: TopicPartition, reading: _Reading, part: FetchedPartition, now: float

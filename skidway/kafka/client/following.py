@@ -1,8 +1,9 @@
-"""A client that runs inside another loop. Mirrors use it, because they run in a broker's loop.
+"""A client that runs inside another event loop. Mirrors use it, because they run in a broker's
+loop.
 
-Nothing here waits, if the resolver (`look_up`) finds brokers' addresses without waiting. The loop
-supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. It calls `turn`
-after the events, and at `next_deadline`::
+The client never waits if the resolver (`look_up`) finds brokers' addresses without waiting. The
+loop supplies a `Watcher` on its own epoll, and passes that epoll's events to the client. The loop
+calls `turn` after the events, and at `next_deadline`::
 
     source = LoopClient("dc1:9092", watcher, clock=clock)       # opens nothing yet
     ticket = source.ask(metadata_call(None))                    # any request, to any broker
@@ -18,7 +19,8 @@ after the events, and at `next_deadline`::
     for answer in turn.answers: ...                             # .ticket, .response or .error
     wait_at_most_until(source.next_deadline)
 
-Batches are views of one response's memory; a mirror that keeps a batch keeps the whole response.
+Batches are views of one response's memory, so a mirror that keeps a batch keeps the whole response
+in memory.
 
 To check whether the source has diverged (docs/delivery.md), a mirror compares the last batch in its
 own log with the source. The mirror first seeks to its log end offset - 1. The first batch that the
@@ -84,7 +86,8 @@ class LoopClient:
         jitter: Callable[[], float] = random.random,
         look_up: Resolve = resolve,
     ) -> None:
-        """look_up: a resolver that does not wait; when it has found an address, call `looked_up`.
+        """`look_up` is a resolver that does not wait. When it has found an address, the loop must
+        call `looked_up`.
 
         Raises UsageError when `bootstrap` is not a list of host:port.
         """
@@ -102,15 +105,15 @@ class LoopClient:
         )
         self._pump = FetchPump(self._fetching, self._session, self._picture)
         self._inbox: Inbox = deque()
-        self._read: dict[str, set[int]] = {}  # topic -> the partitions that are read
+        self._read: dict[str, set[int]] = {}  # maps each topic to its partitions that are read
         self._refused = -1
         self._called_at = self._clock.monotonic()
-        # how many answers the session had delivered at the last turn; -1 makes a turn due
+        # the number of answers that the session had delivered at the last turn; -1 makes a turn due
         self._seen_count = -1
 
     @property
     def cluster(self) -> Cluster:
-        """What the client knows of the cluster and of the topics that are read."""
+        """The client's latest metadata of the cluster and of the topics that are read."""
         return self._picture.cluster
 
     @property
@@ -135,18 +138,18 @@ class LoopClient:
 
     @property
     def positions(self) -> dict[TopicPartition, int]:
-        """For every partition, the offset after the last batch that a turn returned."""
+        """The offset after the last batch that a turn returned, for every partition."""
         return self._fetching.positions
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Reads a partition from an offset on, whether it was read before or not."""
+        """Reads a partition from an offset on, even if the partition was not read before."""
         self._picture.want(tp.topic)
         self._fetching.seek(tp, offset)
         self._read.setdefault(tp.topic, set()).add(tp.partition)
         self._seen_count = -1
 
     def remove(self, tp: TopicPartition) -> None:
-        """Ends the reading of a partition."""
+        """Stops reading a partition."""
         self._fetching.remove(tp)
         read = self._read.get(tp.topic, set())
         read.discard(tp.partition)
@@ -164,7 +167,7 @@ class LoopClient:
         if address is None:
             address = self._picture.next_address(self._session, Channel.CONTROL, now)
         if address is None or not self._session.usable(address, Channel.CONTROL, now):
-            self._refused -= 1  # the session gives out no negative tickets
+            self._refused -= 1  # the session uses no negative tickets
             why = Disconnected(self._session.last_failure or "no broker can be asked now")
             self._inbox.append(Answer(self._refused, None, why))
             return self._refused
@@ -172,7 +175,7 @@ class LoopClient:
         return self._session.submit(address, Channel.CONTROL, call, self._inbox, now)
 
     def looked_up(self) -> None:
-        """Notes that the resolver has an address: the next turn connects."""
+        """Notes that the resolver has found an address, so that the next turn connects."""
         self._seen_count = -1
 
     def ready(self, fd: int, readable: bool, writable: bool) -> bool:
@@ -181,7 +184,7 @@ class LoopClient:
         return self._network.ready(fd, readable, writable, self._now())
 
     def turn(self) -> Turn:
-        """Takes what has arrived, and sends what is due."""
+        """Processes the bytes that have arrived, and sends the requests that are due."""
         now = self._now()
         self._seen_count = self._session.delivered_count
         self._pump.advance(now)

@@ -53,7 +53,7 @@ class Metadata:
         self.cluster = _NOTHING
 
     def want(self, topic: str) -> None:
-        """Includes a topic from now on: asks for the leaders of its partitions."""
+        """Includes a topic in all requests from now on, to learn the leaders of its partitions."""
         if topic not in self._topics:
             if len(self._topics) >= TOPICS_MAX:
                 raise ValueError(f"more than {TOPICS_MAX} topics in one client")
@@ -61,7 +61,7 @@ class Metadata:
             self._stale, self._due_at = True, None
 
     def unwant(self, topic: str) -> None:
-        """Excludes a topic that nobody uses any more: later requests do not name it."""
+        """Leaves a topic out of later requests, because nobody uses the topic any more."""
         self._topics.discard(topic)
 
     def leader(self, tp: TopicPartition) -> Address | None:
@@ -74,13 +74,13 @@ class Metadata:
         return address
 
     def topic_id(self, topic: str) -> str:
-        """A topic's id in the last answer, 32 hexadecimal digits; "" if unknown."""
+        """A topic's id in the last answer, as 32 hexadecimal digits; "" if it is unknown."""
         found = self.cluster.topics.get(topic)
         return "" if found is None or found.topic_id is None else found.topic_id.hex
 
     def mark_stale(self) -> None:
-        """Notes that a leader has changed, as an answer has shown: metadata must be requested
-        again."""
+        """Notes that metadata must be requested again, because an answer has shown that a leader
+        has changed."""
         self._stale = True
 
     def addresses(self) -> list[Address]:
@@ -100,7 +100,8 @@ class Metadata:
         return usable[self._turn % len(usable)] if usable else None
 
     def advance(self, session: ClientSession, now: float) -> None:
-        """Takes an answer if one has come, and asks again if that is due."""
+        """Processes the answer to the last request if it has come, and sends the next request if it
+        is due."""
         while self._inbox:
             self._take(now)
         old = bool(self._topics) and now - self._asked_at >= AGE_MAX_S
@@ -118,12 +119,12 @@ class Metadata:
 
     @property
     def next_deadline(self) -> float | None:
-        """When to call `advance` again (monotonic seconds); None means only after another
-        event."""
+        """When to call `advance` again (monotonic seconds). None means that no call is due before
+        another event."""
         return self._due_at if self._stale and self._ticket is None else None
 
     def learned(self, cluster: Cluster) -> None:
-        """Takes the answer to a metadata request that this object did not send. The answer's
+        """Processes the answer to a metadata request that this object did not send. The answer's
         topics replace the known topics of the same names; other topics stay as they were."""
         topics = {**self.cluster.topics, **cluster.topics}
         self.cluster = Cluster(cluster.cluster_id, cluster.controller_id, cluster.brokers, topics)

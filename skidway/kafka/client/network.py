@@ -4,8 +4,8 @@
     network   opens and closes sockets, moves bytes between sockets and connections
     session   decides what the network does; uses no socket
 
-A link stands for one address on one channel (see `session`). Each call's pieces of memory are sent
-with sendmsg, without copying. Bytes are received straight into the frame to which they belong.
+A link is one address on one channel (see `session`). The pieces of a call are sent with sendmsg,
+without copying. Bytes are received straight into the memory of the frame to which they belong.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Protocol
 
 from skidway.kafka.client.session import ClientSession, Link, LinkKey
 
-_RECEIVES_PER_TURN_MAX = 32  # after 32 receives from a socket, others are served
+_RECEIVES_PER_TURN_MAX = 32  # after 32 receives from a socket, other sockets are served
 _IN_PROGRESS = (errno.EINPROGRESS, errno.EWOULDBLOCK)
 
 
@@ -35,7 +35,7 @@ class Watcher(Protocol):
 
 
 AddressInfo = tuple[int, int, int, str, tuple[object, ...]]
-"""Family, type, protocol, canonical name, address: a result of getaddrinfo."""
+"""One result of getaddrinfo: family, type, protocol, canonical name and address."""
 
 Resolve = Callable[[str, int], Sequence[AddressInfo] | None]
 """A function that returns the addresses of a host, or None while the name is being looked up. It
@@ -58,7 +58,7 @@ class _Socket:
 
 
 class Network:
-    """Owns the sockets. `turn` does what the session asks for, `ready` serves the watcher's
+    """Owns the sockets. `turn` does what the session asks for, and `ready` handles the watcher's
     events."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Network:
         self._attempts: dict[LinkKey, int] = {}
 
     def turn(self, now: float) -> None:
-        """Closes ended links, connects wanted links, sends bytes that are ready."""
+        """Closes ended links, connects wanted links, and sends bytes that are ready."""
         self._session.expire(now)
         self._hang_up()
         waiting, self._unresolved = self._unresolved, []

@@ -1,4 +1,5 @@
-"""The undelivered batches of one partition: which may be sent next, and what answers mean.
+"""The undelivered batches of one partition. Decides which batch may be sent next, and what an
+answer means.
 
     queue    batches without a sequence, in send order
     flight   batches with a sequence: unsent (or to be sent again), sent, acknowledged or refused;
@@ -6,15 +7,15 @@
     doomed   batches that go back to the owner (the code that uses the producer): a refused batch
              and all batches after it
 
-Rules (docs/delivery.md). If one rule were missing, some order of events would leave a hole in the
-log:
+The module keeps the rules below (docs/delivery.md). If one rule were missing, some order of events
+would leave a hole in the log:
 
-* Sequences count records. A retry has the same bytes and the same sequence. A batch never expires.
+* Sequences count records. A retried batch has the same bytes and sequence. A batch never expires.
 * A broker accepts any first sequence from a producer that it does not know. If several batches are
   in flight, such a broker may refuse an earlier batch and accept a later batch. So only one batch
-  is in flight in these cases: until the first acknowledgement under an identity (producer id and
-  epoch), after a lost connection or a change of leader, after an hour without traffic, and while
-  event times are over an hour old (Apache Kafka forgets producers by event time).
+  is in flight until the first acknowledgement under an identity (producer id and epoch), after a
+  lost connection or a change of leader, and after an hour without traffic. The same is true while
+  event times are over an hour old, because Apache Kafka forgets producers by event time.
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition
@@ -54,7 +55,7 @@ IDENTITY_LOST = frozenset(
     }
 )
 # Errors that stay the same if the same bytes are sent again. After any other error the batch is
-# retried: the operator can still grant missing rights, or create a missing topic.
+# retried. For example, an operator can still grant missing rights, or create a missing topic.
 REFUSED_FOR_GOOD = frozenset(
     {
         ErrorCode.MESSAGE_TOO_LARGE,
@@ -68,7 +69,7 @@ REFUSED_FOR_GOOD = frozenset(
 
 
 class Identity(NamedTuple):
-    """A producer id and epoch. generation: counts the identities that a producer has had."""
+    """A producer id and epoch. `generation` counts the identities that a producer has had."""
 
     producer_id: int
     epoch: int
@@ -112,12 +113,14 @@ class OutboxEntry:
         self.attempts = 0
 
     def start_again(self) -> None:
-        """Forgets header, state and offset, which belong to the previous identity."""
+        """Resets the header, the state and the offset, because they belong to the previous
+        identity."""
         self.header, self.state, self.base_offset = None, BatchState.UNSENT, -1
 
 
 class Outbox:
-    """One partition's batches. trouble: the last refusal, until a later batch is acknowledged."""
+    """One partition's batches. `trouble` is the last refusal, until a later batch is
+    acknowledged."""
 
     __slots__ = (
         "_acked_at",
@@ -184,7 +187,7 @@ class Outbox:
         (self._doomed if self._doomed else self._queue).append(entry)
 
     def identify(self, identity: Identity) -> None:
-        """Takes an identity that this partition has not had yet. Sequences begin at 0."""
+        """Sets an identity that this partition has not had yet. Its sequences begin at 0."""
         assert identity.generation >= self.generation_wanted, "an identity is used once"
         self._identity = identity
         self._sequence, self._is_known = 0, False
@@ -228,7 +231,7 @@ class Outbox:
         now: float,
         wall_ms: int,
     ) -> bool:
-        """Takes the answer to a sent batch. Returns False if the leader may have changed."""
+        """Processes the answer to a sent batch. Returns False if the leader may have changed."""
         known_code = code_of(code)
         if known_code in ACKNOWLEDGED:
             self._acknowledge(entry, base_offset if code == 0 else -1, now, wall_ms)
@@ -268,7 +271,8 @@ class Outbox:
         return found
 
     def _end_drain(self) -> None:
-        """Ends the drain and asks for another identity. No batch may wait for an answer then."""
+        """Ends the drain and asks for another identity. Must only be called when no batch waits for
+        an answer."""
         entries = [*self._flight, *self._queue]
         refused = next((i for i, each in enumerate(entries) if each.error), len(entries))
         self._flight.clear()

@@ -1,4 +1,5 @@
-"""The blocking producer: takes whole batches, reports acknowledgements, keeps the order."""
+"""The blocking producer: sends whole batches, reports acknowledgements, and keeps the order of
+batches."""
 
 from __future__ import annotations
 
@@ -23,9 +24,9 @@ from skidway.kafka.types import TopicPartition
 class Producer:
     """Sends batches to their partitions' leaders, in order, until they are acknowledged.
 
-    The module `skidway.kafka.client.outbox` has the rules for order and retries. `send`, `poll` and
-    `flush` do all the work; `send` never waits. If a broker refuses a batch only for now, the batch
-    is sent again without limit; `troubles` names the partition and the error.
+    The module `skidway.kafka.client.outbox` has the rules for order and retries. All work is done
+    in calls of `send`, `poll` and `flush`; `send` never waits. If a broker refuses a batch, but not
+    for good, the batch is retried without limit. `troubles` then has the partition and the error.
     """
 
     def __init__(
@@ -38,9 +39,9 @@ class Producer:
         max_buffered_bytes: int = 64 * 1024 * 1024,
         clock: Clock | None = None,
     ) -> None:
-        """acks: when the broker answers. With -1 it answers after a batch is durable, with 1 after
-        the batch is written, with 0 never (allowed only without idempotence; the order of batches
-        is not kept)."""
+        """`acks` says when the broker answers: with -1 after a batch is durable, with 1 after the
+        batch is written, and with 0 never. The value 0 is allowed only without idempotence, and
+        does not keep the order of batches."""
         if acks not in (-1, 0, 1):
             raise ValueError("acks must be -1, 0 or 1")
         if idempotent and (acks == 0 or not 1 <= max_in_flight <= 5):
@@ -66,8 +67,8 @@ class Producer:
 
     def bind(self, topic_ids: Mapping[str, str]) -> None:
         """Binds topics to their ids, so that batches go to no other topic of the same name. If a
-        topic is deleted and created again, its batches wait, and `made_again` names the topic. ""
-        means an unknown id.
+        topic is deleted and created again, its batches wait, and `made_again` contains the topic.
+        The id "" means that the id is unknown.
 
         The client learns ids together with leaders, from metadata. So if a topic is deleted and
         created again between two batches, the new topic gets batches until the client asks for
@@ -102,18 +103,19 @@ class Producer:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """For each partition whose batches are sent again, the last refusal."""
+        """The last refusal of each partition whose batches are sent again."""
         return self._dispatch.troubles
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
-        """Queues a batch, and sends what can be sent now. Raises BufferFull unless `has_room`."""
+        """Queues a batch, and sends the bytes that can be sent now. Raises BufferFull if `has_room`
+        is False."""
         self._dispatch.add(tp, encoded, token)
         self._client.picture.want(tp.topic)
         self._advance()
         self._client.push()
 
     def poll(self, timeout_ms: int, *wake: int) -> list[Delivery]:
-        """Deliveries since the last call; waits at most `timeout_ms` for the first.
+        """The deliveries since the last call. Waits at most `timeout_ms` for the first delivery.
 
         Returns early when one of the descriptors `wake` is readable. Deliveries of a partition
         come in the order of `send`, without holes.
@@ -145,7 +147,7 @@ class Producer:
             last_look = self._clock.monotonic() >= until
 
     def close(self) -> None:
-        """Forgets undelivered batches: flush first. The client stays open."""
+        """Drops undelivered batches; `flush` waits until there are none. The client stays open."""
         self._closed = True
         for ticket in self._requests:
             self._client.session.forget(ticket)
@@ -162,7 +164,7 @@ class Producer:
         return min([until, *(each for each in times if each is not None)]) - now
 
     def _advance(self) -> None:
-        """Takes answers, decides what to send, and gives new requests to the session."""
+        """Processes answers, decides what to send, and gives new requests to the session."""
         if self._closed:
             raise ValueError("the producer is closed")
         now, wall_ms = self._clock.monotonic(), self._clock.time_ms()

@@ -15,7 +15,8 @@ LOOK_AGAIN_S = 0.05
 
 
 class FetchPump:
-    """Joins a `Fetching` to a session, for `Fetcher` and for `LoopClient`. It decides nothing."""
+    """Connects a `Fetching` to a session, for `Fetcher` and for `LoopClient`. The class decides
+    nothing."""
 
     def __init__(self, fetching: Fetching, session: ClientSession, picture: Metadata) -> None:
         self._fetching = fetching
@@ -25,7 +26,7 @@ class FetchPump:
         self._requests: dict[int, tuple[int, Place]] = {}  # ticket -> (request id, connection)
 
     def advance(self, now: float) -> None:
-        """Takes answers, and submits the fetches that are due."""
+        """Passes answers to the `Fetching`, and submits the fetches that are due."""
         fetching, session, picture = self._fetching, self._session, self._picture
         while self._inbox:
             answer = self._inbox.popleft()
@@ -50,7 +51,7 @@ class FetchPump:
         picture.advance(session, now)
 
     def next_deadline(self, now: float) -> float | None:
-        """When to advance again even if nothing arrives (monotonic seconds)."""
+        """When to call `advance` again even if nothing arrives (monotonic seconds)."""
         times = [self._fetching.next_deadline(now), self._picture.next_deadline]
         if self._fetching.is_stalled:
             times.append(now + LOOK_AGAIN_S)

@@ -1,17 +1,17 @@
-"""All connections of one client: decides when each connects, waits or ends. Uses no sockets.
+"""All connections of one client. Decides when each of them connects, waits or ends. The module uses
+no sockets.
 
-A link stands for one address on one channel: it has a connection, is connecting, or waits. Each
-call has a ticket and an inbox. The outcome of a call is put into its inbox exactly once. The
-outcome is a response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the
-connection ended first. Nothing is retried here, because only the caller knows whether a call may be
-repeated.
+A link is one address on one channel. It has a connection, is connecting, or waits. Each call has a
+ticket and an inbox. The outcome of a call is put into its inbox exactly once. The outcome is a
+response, an error of the call (`UnsupportedVersion`), or `Disconnected` when the connection ended
+first. Nothing is retried here, because only the caller knows whether a call may be repeated.
 
-Channels separate calls that must not wait for each other: a long-polling fetch delays every later
-call on its connection.
+Channels separate calls that must not wait for each other. For example, a long-polling fetch delays
+every later call on its connection.
 
-A driver (`skidway.kafka.client.network`) does the I/O: it asks which links to connect (`dials`) and
-which to close (`hangups`), moves bytes, and calls `expire` at `next_deadline`. Times are parameters
-(monotonic seconds).
+A driver (`skidway.kafka.client.network`) does the I/O. It asks which links it has to connect
+(`dials`) and to close (`hangups`), sends and receives bytes, and calls `expire` at `next_deadline`.
+Times are parameters (monotonic seconds).
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ CALLS_PER_LINK_MAX = 64
 
 
 class Channel(Enum):
-    """The kind of requests that a connection is for."""
+    """The kind of requests that are sent on a connection."""
 
     CONTROL = "control"
     PRODUCE = "produce"
@@ -100,7 +100,7 @@ class Link:
             self.connection.submit(ticket, call, deadline)
 
     def opened(self, connection: Connection) -> None:
-        """Takes the new connection after the socket has connected, and submits waiting calls."""
+        """Sets the new connection after the socket has connected, and submits the waiting calls."""
         self.connection, self.dial_deadline = connection, None
         while self._held:
             connection.submit(*self._held.popleft())
@@ -158,8 +158,8 @@ class ClientSession:
     def submit(
         self, address: Address, channel: Channel, call: Call, inbox: Inbox, now: float
     ) -> int:
-        """Sends a call, and connects first if needed. Returns its ticket. Raises Disconnected
-        unless `usable`."""
+        """Sends a call, and connects first if needed. Returns its ticket. Raises Disconnected if
+        `usable` is False."""
         key = LinkKey(address, channel)
         link = self._links.get(key)
         if link is None:
@@ -186,8 +186,8 @@ class ClientSession:
 
     def ended_count(self, address: Address, channel: Channel) -> int:
         """How many connections to this address on this channel have ended or could not be opened.
-        So the number identifies a connection: a call that is submitted now is answered before
-        the number grows, or not at all.
+        So the number identifies a connection. A call that is submitted now is answered before the
+        number grows, or not at all.
         """
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count
@@ -224,7 +224,8 @@ class ClientSession:
             self._collect(link)
 
     def received(self, link: Link, count: int, now: float) -> None:
-        """Takes `count` bytes that came into the link's space; 0 means the end of the stream."""
+        """Processes `count` bytes that were received into the link's space. A `count` of 0 means
+        the end of the stream."""
         if link.connection is None:
             return
         if count == 0:
@@ -251,7 +252,7 @@ class ClientSession:
             self._deliver(Answer(ticket, None, Disconnected(link.failure)))
 
     def expire(self, now: float) -> None:
-        """Fails the links whose deadline has passed."""
+        """Ends the links whose deadline has passed."""
         for link in list(self._links.values()):
             deadline = link.next_deadline
             if deadline is not None and deadline <= now:

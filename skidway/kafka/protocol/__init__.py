@@ -1,10 +1,10 @@
 """The Kafka wire protocol without I/O, for brokers and clients alike.
 
-Bytes come in as memoryviews, and messages go out; messages come in, and bytes (or lists of buffers)
-go out. No module here uses a socket, a clock or a log. A ``ProtocolError`` is raised for a message
-that is not exactly what its version prescribes: for example, the message is cut short or too long,
-a length points past its end, or a text is not UTF-8. Before a length is used, the length is
-compared with the number of bytes present.
+The modules of this package decode memoryviews into messages, and encode messages into bytes or
+lists of buffers. They use no socket, no clock and no log. A ``ProtocolError`` is raised for a
+message that does not have exactly the form of its version. For example, the message is too short or
+too long, a length points past the end of the message, or a text is not UTF-8. Before a length is
+used, it is compared with the number of bytes that are present.
 
 Reading order::
 
@@ -28,7 +28,7 @@ Messages
 --------
 A message is a frozen, slotted, keyword-only dataclass. Its fields have Kafka's names (in snake
 case) and say in which versions they exist. If a version does not have a field, the field is left
-out on writing and has its default on reading. If leaving it out would change the meaning of a
+out on writing and has its default on reading. If leaving out a field would change the meaning of a
 request, ``encode`` raises an error. Nested structures have the names of Kafka's message
 definitions. ::
 
@@ -57,12 +57,12 @@ A broker
     pieces = fetch_response.write_response(correlation_id, version, results)
     # list of bytes | memoryview | FileSlice: bytes are sent, a FileSlice goes to os.sendfile
 
-``api_versions.answer(version, ranges)`` makes the ApiVersions body, even for an unsupported version
-(v0 body, error 35). The header of that response never has a tag section; ``response_frame`` takes
-care of this. If a request has an unknown key, a version that was not offered, or a body that is
-refused, the broker closes the connection of the request. Produce 0-2 is the exception: the broker
-answers UNSUPPORTED_VERSION. A broker decodes requests with ``may_have_more=True``, because
-librdkafka leaves trailing bytes after one kind of request.
+``api_versions.answer(version, ranges)`` makes the ApiVersions body. For an unsupported version, the
+body is that of version 0 with error 35. The header of an ApiVersions response never has a tag
+section; ``response_frame`` takes care of this. If a request has an unknown key, a version that was
+not offered, or a body that is refused, the broker closes the connection of the request. Produce 0-2
+is the exception: the broker answers UNSUPPORTED_VERSION. A broker decodes requests with
+``may_have_more=True``, because librdkafka leaves trailing bytes after one kind of request.
 
 A client
 --------
@@ -86,10 +86,10 @@ A client
 
 Errors
 ------
-``skidway.kafka.errors``: ``ProtocolError`` (the peer's bytes are wrong: close the connection) with
-``Truncated``, ``TrailingBytes``, ``BadValue``, ``FrameTooLarge``, ``UnknownApi``; and
-``UnsupportedVersion`` (no common version). If the caller writes a value that does not fit its
-field, the mistake is the caller's, and ``ValueError`` is raised.
+The errors are in ``skidway.kafka.errors``. ``ProtocolError`` means that the peer's bytes are wrong,
+so the connection must be closed; its subclasses are ``Truncated``, ``TrailingBytes``, ``BadValue``,
+``FrameTooLarge`` and ``UnknownApi``. ``UnsupportedVersion`` means that client and broker have no
+common version. If the caller writes a value that does not fit its field, ``ValueError`` is raised.
 """
 
 from __future__ import annotations

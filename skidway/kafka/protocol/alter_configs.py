@@ -1,10 +1,12 @@
 """AlterConfigs (key 33), versions 0-2: replaces all settings of a resource.
 
-1    the broker answers first, then throttles (KIP-219)
-2    flexible
+What is new in each version:
 
-A setting that the request does not name returns to its default. So people mostly want
-`incremental_alter_configs`.
+    1    the broker answers first, then throttles (KIP-219)
+    2    flexible
+
+A setting that is missing in the request returns to its default. To change single settings, a client
+uses `incremental_alter_configs`.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class AlterableConfig:
 
 @structure
 class AlterConfigsResource:
-    """A topic or broker and all its new settings. resource_type: a `ResourceType`."""
+    """A topic or broker and all its new settings. `resource_type` is a `ResourceType`."""
 
     resource_type: Int8
     resource_name: str

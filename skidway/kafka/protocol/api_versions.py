@@ -1,15 +1,18 @@
 """ApiVersions (key 18), versions 0-3: the first request on a connection.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    flexible; client software name and version (KIP-511); features (KIP-584)
 
 The client may ask in a version that the broker does not know. The broker then ignores the body of
-the request, and answers with a version 0 body, which has error 35 (UNSUPPORTED_VERSION) and the
+the request. It answers with a body of version 0, which has error 35 (UNSUPPORTED_VERSION) and the
 version ranges that the broker serves (KIP-511). So that the client can read this answer, the
 *response header* has no tag section in any version; ``frames.response_frame`` takes care of this.
 
-Skidway's broker ignores features. Version 4 (a feature's lowest version may be 0) is left out.
+Skidway's broker ignores features. Version 4 (in which a feature's lowest version may be 0) is not
+supported.
 """
 
 from __future__ import annotations
@@ -38,7 +41,8 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 @structure
 class ApiVersionsRequest(Request):
-    """Asks which APIs the broker serves, and names the client's software."""
+    """Asks which APIs the broker serves, and contains the name and version of the client's
+    software."""
 
     API = ApiKey.API_VERSIONS
     VERSIONS = VERSIONS
@@ -114,7 +118,8 @@ def answer(
 
 
 def valid_software(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether a request names the client's software as KIP-511 demands. True before version 3."""
+    """Whether a request names the client's software as KIP-511 demands. Always True for a version
+    before 3."""
     if version < 3:
         return True
     names = (request.client_software_name, request.client_software_version)

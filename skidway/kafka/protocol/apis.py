@@ -13,7 +13,8 @@ ranges contain the versions that today's clients need:
   names topics only by id.
 * ListOffsets, CreateTopics and DeleteTopics begin with the same version as in Apache Kafka 4.
 
-To add an API (transactions, SASL), add an entry here, and a file with the API's name.
+To add an API (for example for transactions or SASL), add an entry here, and a file with the API's
+name.
 """
 
 from __future__ import annotations
@@ -43,8 +44,8 @@ NEVER_FLEXIBLE = 1 << 15
 
 
 class ApiKey(IntEnum):
-    """Kafka's API keys. Each has a number, the first flexible version, the versions that the broker
-    serves, and, if different, the versions that the client can use."""
+    """Kafka's API keys. Each key has a number, the first flexible version, the versions that the
+    broker serves, and, if different, the versions that the client can use."""
 
     PRODUCE = 0, 9, (0, 9), (3, 9)
     FETCH = 1, 12, (4, 12)
@@ -113,10 +114,11 @@ def flexible(key: ApiKey, version: int) -> bool:
 
 
 def choose(key: ApiKey, broker_ranges: Mapping[int, VersionRange]) -> int:
-    """The version that a client uses: the highest one in the client's and in the broker's range.
+    """The version that a client uses, which is the highest version in both the client's and the
+    broker's range.
 
-    broker_ranges: from the broker's ApiVersions answer. Raises UnsupportedVersion, which names both
-    ranges.
+    `broker_ranges` comes from the broker's ApiVersions answer. If no version is in both ranges,
+    raises UnsupportedVersion, which names both ranges.
     """
     wanted = key.client
     offered = broker_ranges.get(key)

@@ -1,8 +1,10 @@
 """CreatePartitions (key 37), versions 0-3 (KIP-195): adds partitions to topics.
 
-1    the broker answers first, then throttles (KIP-219)
-2    flexible
-3    may answer THROTTLING_QUOTA_EXCEEDED
+What is new in each version:
+
+    1    the broker answers first, then throttles (KIP-219)
+    2    flexible
+    3    may answer THROTTLING_QUOTA_EXCEEDED
 """
 
 from __future__ import annotations
@@ -29,8 +31,8 @@ class CreatePartitionsAssignment:
 
 @structure
 class CreatePartitionsTopic:
-    """A topic and its new number of partitions. assignments: the brokers of each new partition;
-    None = the broker that answers chooses them."""
+    """A topic and its new number of partitions. `assignments` has the brokers of each new
+    partition. If it is None, the broker that answers chooses them."""
 
     name: str
     count: Int32

@@ -1,5 +1,7 @@
 """CreateTopics (key 19), versions 2-7.
 
+What is new in each version:
+
     2    throttle time (KIP-896 removed versions 0 and 1)
     4    -1 as the number of partitions or as the replication factor stands for the broker's default
          (KIP-464); kafkajs sends -1 in every version, so a broker should accept -1 in every version

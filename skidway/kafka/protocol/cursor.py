@@ -1,4 +1,5 @@
-"""Reads at a position, for the hand-written parsers of Produce and Fetch.
+"""Functions that read a value at a given position, for the hand-written parsers of Produce and
+Fetch.
 
 These functions read the same types, and refuse the same bytes, as ``primitives.MessageReader``. But
 they need no object per message: the caller keeps the position in a local variable. Reading past the
@@ -20,7 +21,8 @@ T = TypeVar("T")
 
 
 def refusing(parse: Callable[P, T]) -> Callable[P, T]:
-    """Wraps a parser: reads past the end and texts that are not UTF-8 become ProtocolErrors."""
+    """Wraps a parser, so that a read past the end or a text that is not UTF-8 raises a
+    ProtocolError."""
 
     @wraps(parse)
     def refuse(*args: P.args, **kwargs: P.kwargs) -> T:

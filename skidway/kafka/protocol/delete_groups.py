@@ -1,7 +1,9 @@
 """DeleteGroups (key 42), versions 0-2 (KIP-229): deletes groups without members, and their offsets.
 
-1    the broker answers first, then throttles (KIP-219)
-2    flexible
+What is new in each version:
+
+    1    the broker answers first, then throttles (KIP-219)
+    2    flexible
 """
 
 from __future__ import annotations

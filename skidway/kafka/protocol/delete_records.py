@@ -1,7 +1,9 @@
 """DeleteRecords (key 21), versions 0-2 (KIP-107): raises the log start offset of partitions.
 
-1    the broker answers first, then throttles (KIP-219)
-2    flexible
+What is new in each version:
+
+    1    the broker answers first, then throttles (KIP-219)
+    2    flexible
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ HIGH_WATERMARK = -1
 
 @structure
 class DeleteRecordsPartition:
-    """A partition, and the offset before which its records are deleted; -1 = the high watermark."""
+    """A partition, and the offset before which its records are deleted. The offset -1 means the
+    high watermark."""
 
     partition_index: Int32
     offset: Int64

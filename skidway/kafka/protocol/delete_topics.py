@@ -1,10 +1,12 @@
 """DeleteTopics (key 20), versions 1-6.
 
-1    throttle time (KIP-896 removed version 0)
-3    may answer TOPIC_DELETION_DISABLED
-4    flexible
-5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
-6    each topic by name or by id; lower versions: by name only (KIP-516)
+What is new in each version:
+
+    1    throttle time (KIP-896 removed version 0)
+    3    may answer TOPIC_DELETION_DISABLED
+    4    flexible
+    5    error messages; may answer THROTTLING_QUOTA_EXCEEDED
+    6    each topic by name or by id; lower versions: by name only (KIP-516)
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ VERSIONS = VersionRange(1, 6)
 
 @structure
 class DeleteTopicState:
-    """A topic to be deleted: by name, or by id if the name is None."""
+    """A topic to be deleted, given by its name, or by its id if the name is None."""
 
     name: str | None = None
     topic_id: uuid.UUID = NO_ID
@@ -41,7 +43,8 @@ class DeleteTopicState:
 
 @structure
 class DeleteTopicsRequest(Request):
-    """Topics to be deleted: in `topics` since version 6, in `topic_names` before. See `by_name`."""
+    """The topics to be deleted. They are in `topics` since version 6, and in `topic_names` in lower
+    versions (see `by_name`)."""
 
     API = ApiKey.DELETE_TOPICS
     VERSIONS = VERSIONS
@@ -54,7 +57,8 @@ class DeleteTopicsRequest(Request):
     def by_name(
         cls, names: Iterable[str], version: int, timeout_ms: int = 60000
     ) -> DeleteTopicsRequest:
-        """A request to delete topics by name. The names are in the field that the version has."""
+        """A request to delete topics by name. The names are in the field that exists in the given
+        version."""
         if version >= 6:
             topics = tuple(DeleteTopicState(name=name) for name in names)
             return cls(topics=topics, timeout_ms=timeout_ms)

@@ -1,9 +1,11 @@
 """DescribeCluster (key 60), versions 0-1 (KIP-700): cluster id, controller, live brokers.
 
+What is new in each version:
+
     1    asks for brokers or for controllers (KIP-919)
 
-Every version is flexible. Version 2 is left out: it asks for fenced brokers, which exist only with
-KRaft.
+Every version is flexible. Version 2 is not supported, because it asks for fenced brokers, which
+exist only with KRaft.
 """
 
 from __future__ import annotations
@@ -51,7 +53,7 @@ class DescribeClusterBroker:
 
 @structure
 class DescribeClusterResponse(Response):
-    """The cluster as this broker knows it. controller_id: -1 = none."""
+    """The cluster as this broker knows it. `controller_id` is -1 if there is no controller."""
 
     API = ApiKey.DESCRIBE_CLUSTER
     VERSIONS = VERSIONS

@@ -1,5 +1,7 @@
 """DescribeConfigs (key 32), versions 1-4: the settings of topics and brokers.
 
+What is new in each version:
+
     1    source and synonyms in place of "is default" (0 was removed by KIP-896)
     2    the broker answers first, then throttles (KIP-219)
     3    type and documentation (KIP-569)
@@ -66,7 +68,8 @@ class ConfigType(IntEnum):
 
 @structure
 class DescribeConfigsResource:
-    """A topic by its name, or a broker by its id. configuration_keys: None = all settings."""
+    """A topic, given by its name, or a broker, given by its id. If `configuration_keys` is None,
+    all settings are requested."""
 
     resource_type: Int8
     resource_name: str

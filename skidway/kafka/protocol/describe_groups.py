@@ -1,12 +1,14 @@
 """DescribeGroups (key 15), versions 0-5: state, protocol and members of groups.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    authorized operations (KIP-430)
     4    group instance ids (KIP-345)
     5    flexible
 
-Left out: error messages (version 6, KIP-1043).
+Version 6 (error messages, KIP-1043) is not supported.
 """
 
 from __future__ import annotations
@@ -52,7 +54,7 @@ class DescribedGroupMember:
 
 @structure
 class DescribedGroup:
-    """One group. protocol_data: the name of its protocol."""
+    """One group. `protocol_data` is the name of its protocol."""
 
     error_code: Int16 = 0
     group_id: str

@@ -1,9 +1,11 @@
 """DescribeLogDirs (key 35), versions 1-4 (KIP-113): the log directories of one broker.
 
-1    the broker answers first, then throttles (KIP-219); KIP-896 removed version 0
-2    flexible
-3    an error for the whole answer
-4    bytes of the volume (KIP-827)
+What is new in each version:
+
+    1    the broker answers first, then throttles (KIP-219); KIP-896 removed version 0
+    2    flexible
+    3    an error for the whole answer
+    4    bytes of the volume (KIP-827)
 """
 
 from __future__ import annotations
@@ -35,7 +37,8 @@ class DescribableLogDirTopic:
 
 @structure
 class DescribeLogDirsRequest(Request):
-    """Asks for a broker's log directories. topics: the partitions to describe; None: all."""
+    """Asks for a broker's log directories. `topics` has the partitions to describe; None means all
+    partitions."""
 
     API = ApiKey.DESCRIBE_LOG_DIRS
     VERSIONS = VERSIONS
@@ -45,8 +48,8 @@ class DescribeLogDirsRequest(Request):
 
 @structure
 class DescribeLogDirsPartition:
-    """A partition. partition_size: bytes of its segments. offset_lag: records between the high
-    watermark and the log end."""
+    """A partition. `partition_size` is the size of its segments in bytes. `offset_lag` is the
+    number of records between the high watermark and the log end."""
 
     partition_index: Int32
     partition_size: Int64
@@ -64,7 +67,7 @@ class DescribeLogDirsTopic:
 
 @structure
 class DescribeLogDirsResult:
-    """One directory. error_code: KAFKA_STORAGE_ERROR if the directory is offline."""
+    """One directory. `error_code` is KAFKA_STORAGE_ERROR if the directory is offline."""
 
     error_code: Int16 = 0
     log_dir: str

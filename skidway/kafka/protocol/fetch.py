@@ -1,5 +1,7 @@
 """Fetch (key 1), versions 4-12: record batches from partitions.
 
+What is new in each version:
+
     4    isolation level, last stable offset, aborted transactions; record batch v2 (KIP-98)
     5    log start offsets (KIP-107)
     7    fetch sessions (KIP-227); a broker without sessions always answers session 0
@@ -8,10 +10,10 @@
     11   rack and preferred read replica (KIP-392)
     12   flexible; last fetched epoch, diverging epoch, current leader
 
-Version 13 names topics only by id, and is left out. The order of partitions in a request matters to
-the broker (KIP-74). The hot path ignores the tagged fields of version 12 (cluster id, diverging
-epoch, current leader, snapshot id), because only followers of a replicated log need them. The
-dataclasses do have these fields.
+Version 13, in which topics are given only by id, is not supported. The order of partitions in a
+request matters to the broker (KIP-74). The hot path ignores the tagged fields of version 12
+(cluster id, diverging epoch, current leader, snapshot id), because only followers of a replicated
+log need them. The dataclasses do have these fields.
 
 The dataclasses here are the general form of the messages. The hot path, which makes no object per
 field, is in ``fetch_request`` and ``fetch_response``.
@@ -39,7 +41,8 @@ VERSIONS = VersionRange(4, 12)
 FLEXIBLE_SINCE = 12
 TOPIC_BYTES_MIN = 6
 COMPACT_TOPIC_BYTES_MIN = 3
-"""The fewest bytes of a topic in each encoding: an empty name and the count of its partitions."""
+"""The smallest size of a topic in each of the two encodings: an empty name and the count of its
+partitions."""
 
 CONSUMER = -1
 """Replica id of a client that is not a follower."""

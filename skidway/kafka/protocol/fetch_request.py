@@ -1,4 +1,5 @@
-"""Fetch requests on the hot path: read by a broker, written by a client, as tuples.
+"""The hot path of Fetch requests. A broker reads a request as tuples, and a client writes a request
+from tuples.
 
 Both sides keep the order of partitions, because it matters to the broker (KIP-74).
 """
@@ -41,7 +42,7 @@ from skidway.kafka.protocol.primitives import (
 
 
 class FetchTarget(NamedTuple):
-    """A partition to fetch from. Epochs and log start offset: -1 = not given."""
+    """A partition to fetch from. If an epoch or the log start offset is -1, it is not given."""
 
     topic: str
     partition: int
@@ -53,7 +54,7 @@ class FetchTarget(NamedTuple):
 
 
 class Fetch(NamedTuple):
-    """A Fetch request. `wanted` has the order of the partitions in the request."""
+    """A Fetch request. `wanted` contains the partitions in the order of the request."""
 
     wanted: list[FetchTarget]
     max_wait_ms: int
@@ -78,7 +79,7 @@ _TWO = Struct(">ii")
 
 @refusing
 def parse_request(body: memoryview, version: int) -> Fetch:
-    """A Fetch request's body. Raises ProtocolError."""
+    """Parses the body of a Fetch request. Raises ProtocolError."""
     if version not in VERSIONS:
         raise UnsupportedVersion(f"Fetch is known in versions {VERSIONS}, not in {version}")
     return _parse_flexible(body) if version >= FLEXIBLE_SINCE else _parse_plain(body, version)
@@ -170,7 +171,7 @@ def _parse_flexible(body: memoryview) -> Fetch:
 def write_request(
     correlation_id: int, client_id: str | None, version: int, request: Fetch
 ) -> bytes:
-    """A whole frame. Targets of the same topic should be neighbours."""
+    """The whole frame of a request. Targets of the same topic should be neighbours."""
     compact = version >= FLEXIBLE_SINCE
     put_text = put_compact_string if compact else put_string
     put_number = put_compact_count if compact else put_count

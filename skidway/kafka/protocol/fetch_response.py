@@ -1,7 +1,8 @@
-"""Fetch responses on the hot path: written by a broker in pieces, read by a client as views.
+"""The hot path of Fetch responses. A broker writes a response in pieces, and a client reads it as
+views.
 
-``write_response`` copies no records: they are slices of files, or views. ``parse_response`` returns
-records as views of the frame.
+``write_response`` copies no records, because they are passed as slices of files or as views.
+``parse_response`` returns records as views of the frame.
 """
 
 from __future__ import annotations
@@ -42,10 +43,10 @@ from skidway.kafka.protocol.primitives import (
 
 
 class FetchResult(NamedTuple):
-    """The broker's answer for one partition. records: whole batches, in pieces.
+    """The broker's answer for one partition. `records` are whole batches, in pieces.
 
-    aborted: (producer id, first offset) of aborted transactions; None unless the client reads only
-    committed records.
+    `aborted` has a pair (producer id, first offset) for each aborted transaction. It is None if the
+    client also reads uncommitted records.
     """
 
     topic: str
@@ -97,7 +98,7 @@ def write_response(
     error_code: int = 0,
     session_id: int = NO_SESSION,
 ) -> list[Piece]:
-    """A whole frame in pieces, in sending order.
+    """The whole frame of a response, as pieces in sending order.
 
     Results of the same topic should be neighbours.
     """
@@ -163,7 +164,8 @@ def _put_result(out: bytearray, result: FetchResult, version: int, compact: bool
 
 @refusing
 def parse_response(body: memoryview, version: int) -> FetchAnswer:
-    """A Fetch response's body. The records are views of the body. Raises ProtocolError."""
+    """Parses the body of a Fetch response. The records are views of the body. Raises
+    ProtocolError."""
     error_code, session_id = 0, NO_SESSION
     if version >= 7:
         throttle_time_ms, error_code, session_id = _RESPONSE_FRONT_7.unpack_from(body)

@@ -1,10 +1,12 @@
 """FindCoordinator (key 10), versions 0-3: the broker that coordinates a group.
 
+What is new in each version:
+
     1    key type (0 group, 1 transaction), error message, throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    flexible
 
-Left out: several keys in one request (version 4, KIP-699).
+Version 4 (several keys in one request, KIP-699) is not supported.
 """
 
 from __future__ import annotations

@@ -12,7 +12,7 @@ header 0 (KIP-511).
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
 For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present, or to
 `eager_bytes` of `FrameReader` if that is more. If the peer speaks HTTP or TLS on a plain port, its
-first bytes look like a length that is refused; the error then names HTTP or TLS.
+first bytes, which are read as a length, are refused; the error then names HTTP or TLS.
 """
 
 from __future__ import annotations
@@ -47,11 +47,12 @@ class RequestHeader(NamedTuple):
 def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
     """Header and body of a request's frame, which is passed without its length.
 
-    The version may be one that the broker does not offer: the caller must check it. If an
-    ApiVersions request has an unknown version, only the first fields of its header are read,
-    because the rest may have another form. Even such a request must be answered (KIP-511).
+    The caller must check the version, because the broker may not offer it. If an ApiVersions
+    request has an unknown version, only the first fields of its header are read, because the rest
+    may have another form. Even such a request must be answered (KIP-511).
 
-    Raises UnknownApi for an unknown key, ProtocolError for a header that is cut short or damaged.
+    Raises UnknownApi for an unknown key, and ProtocolError for a header that is cut short or
+    damaged.
     """
     if len(frame) < _REQUEST_HEAD.size:
         raise Truncated(f"a request of {len(frame)} bytes, less than its header")
@@ -69,7 +70,7 @@ def read_request_header(frame: memoryview) -> tuple[RequestHeader, memoryview]:
 def request_head(
     key: ApiKey, version: int, correlation_id: int, client_id: str | None, body_bytes: int
 ) -> bytes:
-    """Length prefix and header of a request whose body has `body_bytes`."""
+    """Length prefix and header of a request whose body has `body_bytes` bytes."""
     out = bytearray(LENGTH_BYTES)
     out += _REQUEST_HEAD.pack(key, version, correlation_id)
     put_string(out, client_id)
@@ -87,7 +88,7 @@ def request_frame(
 
 
 def response_head(key: ApiKey, version: int, correlation_id: int, body_bytes: int) -> bytes:
-    """Length prefix and header of a response whose body has `body_bytes`."""
+    """Length prefix and header of a response whose body has `body_bytes` bytes."""
     if flexible(key, version) and key is not ApiKey.API_VERSIONS:
         return _RESPONSE_HEAD_TAGS.pack(body_bytes + 5, correlation_id, 0)
     return _RESPONSE_HEAD.pack(body_bytes + 4, correlation_id)
@@ -137,9 +138,9 @@ class FrameReader:
     def __init__(
         self, limit_bytes: int = REQUEST_BYTES_MAX, *, eager_bytes: int = _GROWTH_BYTES_MIN
     ) -> None:
-        """limit_bytes: size of the longest frame. eager_bytes: how much memory may be allocated for
-        a frame when only its length has come. A client that trusts its broker can set eager_bytes
-        to the size of its responses."""
+        """`limit_bytes` is the size of the longest frame. While only the length of a frame has
+        arrived, at most `eager_bytes` of memory are allocated for the frame. A client that trusts
+        its broker can set `eager_bytes` to the size of its responses."""
         self._limit_bytes = limit_bytes
         self._buffer = bytearray(_BUFFER_BYTES)
         self._eager_bytes = max(eager_bytes, _GROWTH_BYTES_MIN)
@@ -147,7 +148,7 @@ class FrameReader:
         self._filled = 0
 
     def space(self) -> memoryview:
-        """The memory to receive the next bytes into; never empty."""
+        """The memory into which the next bytes are received. It is never empty."""
         if self._partial is None:
             return memoryview(self._buffer)
         if self._filled == len(self._partial):
@@ -155,10 +156,11 @@ class FrameReader:
         return memoryview(self._partial)[self._filled :]
 
     def received(self, count: int) -> Iterator[memoryview]:
-        """The frames that are completed by `count` bytes, just received into `space()`.
+        """The frames that are completed by the `count` bytes that were just received into
+        `space()`.
 
-        The frames come without their length. Raises FrameTooLarge. The iterator must be used up
-        before the next `space()`.
+        The frames come without their length. Raises FrameTooLarge. The caller must exhaust the
+        iterator before it calls `space()` again.
         """
         if self._partial is None:
             return self._cut(count)
@@ -199,8 +201,8 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate for a frame that begins with `held`: never more than the
-        frame needs, so that no byte of the next frame is received into that memory."""
+        """How much memory to allocate for a frame that begins with `held`. It is never more than
+        the frame needs, so that no byte of the next frame is received into that memory."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

@@ -1,9 +1,12 @@
-"""Heartbeat (key 12), versions 0-4: tells that a member is alive; the answer tells of rebalances.
+"""Heartbeat (key 12), versions 0-4: a member reports that it is alive; the answer says whether the
+group is rebalancing.
 
-1    throttle time
-2    the broker answers first, then throttles (KIP-219)
-3    group instance ids (KIP-345)
-4    flexible
+What is new in each version:
+
+    1    throttle time
+    2    the broker answers first, then throttles (KIP-219)
+    3    group instance ids (KIP-345)
+    4    flexible
 """
 
 from __future__ import annotations

@@ -1,6 +1,8 @@
 """IncrementalAlterConfigs (key 44), versions 0-1 (KIP-339): changes single settings of a resource.
 
-1    flexible
+What is new in each version:
+
+    1    flexible
 
 The operations append and subtract are only for settings that are lists.
 """
@@ -42,7 +44,7 @@ class AlterableConfig:
 
 @structure
 class AlterConfigsResource:
-    """A topic or broker and the changes to its settings. resource_type: a `ResourceType`."""
+    """A topic or broker and the changes to its settings. `resource_type` is a `ResourceType`."""
 
     resource_type: Int8
     resource_name: str

@@ -1,11 +1,13 @@
 """InitProducerId (key 22), versions 0-4: a producer id and epoch for idempotent producers (KIP-98).
 
+What is new in each version:
+
     1    the broker answers first, then throttles (KIP-219)
     2    flexible
     3    a producer may send its present id and epoch, to get the next epoch (KIP-360)
     4    may answer PRODUCER_FENCED
 
-Ignored: two-phase commit (version 6).
+Version 6 (two-phase commit) is not supported.
 """
 
 from __future__ import annotations

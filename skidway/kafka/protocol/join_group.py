@@ -1,5 +1,7 @@
 """JoinGroup (key 11), versions 2-7: a member joins the next generation of a group.
 
+What is new in each version:
+
     2    throttle time (KIP-896 removed versions 0 and 1)
     3    the broker answers first, then throttles (KIP-219)
     4    a request without member id is answered with MEMBER_ID_REQUIRED and an id (KIP-394)
@@ -7,8 +9,8 @@
     6    flexible
     7    protocol type in the answer; the protocol's name may be null (KIP-559)
 
-Left out: a member's reason to join (version 8, KIP-800), and the leader's permission to skip the
-assignment (version 9, KIP-814).
+Versions 8 and 9 are not supported. They add a member's reason to join (8, KIP-800), and the
+leader's permission to skip the assignment (9, KIP-814).
 """
 
 from __future__ import annotations
@@ -65,7 +67,8 @@ class JoinGroupResponseMember:
 
 @structure
 class JoinGroupResponse(Response):
-    """The generation, its protocol and leader. members: only in the response to the leader."""
+    """The generation, its protocol and its leader. `members` is filled only in the response to the
+    leader."""
 
     API = ApiKey.JOIN_GROUP
     VERSIONS = VERSIONS

@@ -1,11 +1,13 @@
 """LeaveGroup (key 13), versions 0-4: members leave, or are removed.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    several members, by id or instance id (KIP-345)
     4    flexible
 
-Left out: a member's reason to leave (version 5, KIP-800).
+Version 5 (a member's reason to leave, KIP-800) is not supported.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class MemberIdentity:
-    """A member, named by its member id, or by its instance id if the member id is empty."""
+    """A member, given by its member id, or by its instance id if the member id is empty."""
 
     member_id: str
     group_instance_id: str | None = None

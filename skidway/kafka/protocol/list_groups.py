@@ -1,11 +1,13 @@
 """ListGroups (key 16), versions 0-4: the groups that a broker coordinates.
 
+What is new in each version:
+
     1    throttle time
     2    the broker answers first, then throttles (KIP-219)
     3    flexible
     4    the state of each group, and a filter by state (KIP-518)
 
-Left out: types of groups (version 5, KIP-848).
+Version 5 (types of groups, KIP-848) is not supported.
 """
 
 from __future__ import annotations
@@ -28,7 +30,8 @@ VERSIONS = VersionRange(0, 4)
 
 @structure
 class ListGroupsRequest(Request):
-    """Asks for the groups whose state is in `states_filter`; if that is empty, for all groups."""
+    """Asks for the groups whose state is in `states_filter`. If this filter is empty, asks for all
+    groups."""
 
     API = ApiKey.LIST_GROUPS
     VERSIONS = VERSIONS

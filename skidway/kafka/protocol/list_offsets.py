@@ -1,4 +1,6 @@
-"""ListOffsets (key 2), versions 1-7: the offset of a time.
+"""ListOffsets (key 2), versions 1-7: the offset that belongs to a time.
+
+What is new in each version:
 
     1    one offset per partition, with its timestamp (0 had arrays, and was removed by KIP-896)
     2    isolation level, throttle time
@@ -8,7 +10,8 @@
     7    timestamp -3: the offset of the largest timestamp (KIP-734)
 
 A requested timestamp is in ms, or one of the constants below. If no record is at or after that
-time, offset and timestamp are -1. Ignored: local and tiered offsets (-4, -5 of versions 8 and 9).
+time, offset and timestamp are -1. The timestamps -4 and -5 of versions 8 and 9 (local and tiered
+offsets) are not supported.
 """
 
 from __future__ import annotations
@@ -39,7 +42,7 @@ MAX_TIMESTAMP = -3
 
 @structure
 class ListOffsetsPartition:
-    """The time to find in one partition."""
+    """A partition, and the time whose offset is requested."""
 
     partition_index: Int32
     current_leader_epoch: Annotated[Int32, since(4)] = -1

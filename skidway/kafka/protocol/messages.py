@@ -1,4 +1,5 @@
-"""Messages as data: makes a decoder and an encoder per version from a class with typed fields.
+"""Messages as data. This module makes a decoder and an encoder for each version of a message from a
+class with typed fields.
 
 A message is a class whose annotations say everything about its fields::
 
@@ -9,17 +10,17 @@ A message is a class whose annotations say everything about its fields::
         replica_nodes: tuple[Int32, ...]
         host: Annotated[str | None, nullable(12)]           # before 12: null is refused
 
-``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no mark;
-integers have their width in the type. ``X | None`` may be null in every version; with
-``nullable(n)``, only since version n. A ``tagged`` field stands in the tag section of flexible
-versions, and is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a field
-that must not be left out silently: if a message sets the field, and the version does not have it,
-``encode`` raises UnsupportedVersion.
+``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no mark
+(``Annotated``). The width of an integer is in its type. A field ``X | None`` may be null in every
+version, or with ``nullable(n)`` only since version n. A ``tagged`` field is in the tag section of
+flexible versions, and is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a
+field that must not be left out silently. If a message sets such a field, and the version does not
+have it, ``encode`` raises UnsupportedVersion.
 
-Each (class, version) is compiled once into a list of steps. Neighbouring fields of fixed width
-become one ``struct`` format. These steps are the general path. Produce and Fetch also have
-hand-written functions; tests check that these functions read and write the same bytes as the
-general path.
+For each version, a class is compiled once into a list of steps. Neighbouring fields of fixed width
+become one step with a common ``struct`` format. These steps are the general path. Produce and Fetch
+also have hand-written functions; tests check that these functions read and write the same bytes as
+the general path.
 """
 
 from __future__ import annotations
@@ -148,13 +149,12 @@ def decode(
 ) -> M:
     """Decodes a whole body as a message of a version.
 
-    With `may_have_more`, bytes after the message are ignored, as in Apache Kafka. There is a client
-    that sends such bytes: when librdkafka 2.16 asks for all topics (Metadata 9 and newer), it
-    writes a null array of four bytes. The protocol has one byte there, so three bytes are left
-    over.
+    With `may_have_more`, bytes after the message are ignored, as in Apache Kafka. For example,
+    librdkafka 2.16 sends such bytes when it asks for all topics (Metadata 9 and newer). It writes a
+    null array of four bytes. The protocol has one byte there, so three bytes are left over.
 
-    Raises ProtocolError if the body is not exactly one message of this class, UnsupportedVersion if
-    the version is unknown.
+    Raises ProtocolError if the body is not exactly one message of this class. Raises
+    UnsupportedVersion if the version is unknown.
     """
     reader = MessageReader(memoryview(body), elements_max=cls.ELEMENTS_MAX)
     message = _compiled(cls, version).read(reader)
@@ -202,7 +202,8 @@ Shape = Fixed | Text | Blob | Id | Array | Nested
 
 
 class Field(NamedTuple):
-    """A field, described by its annotation. default: dataclasses.MISSING if there is none."""
+    """A field, described by its annotation. `default` is dataclasses.MISSING if the field has no
+    default."""
 
     name: str
     shape: Shape

@@ -1,5 +1,7 @@
 """Metadata (key 3), versions 0-12.
 
+What is new in each version:
+
     1    rack, controller id, is_internal; topics: null = all, empty = none (in 0: empty = all)
     2    cluster id
     3    throttle time
@@ -42,7 +44,8 @@ OPERATIONS_UNKNOWN = -(1 << 31)
 
 @structure
 class MetadataRequestTopic:
-    """A requested topic, by name; since version 12 also by id, if the name is None."""
+    """A requested topic, given by its name. Since version 12, the topic is given by its id if the
+    name is None."""
 
     topic_id: Annotated[uuid.UUID, since(10), REFUSED_IF_ABSENT] = NO_ID
     name: Annotated[str | None, nullable(10)]
@@ -50,7 +53,8 @@ class MetadataRequestTopic:
 
 @structure
 class MetadataRequest(Request):
-    """Asks for brokers and topics. topics: None = all (in version 0 an empty array means all)."""
+    """Asks for brokers and topics. If `topics` is None (in version 0: empty), all topics are
+    requested."""
 
     API = ApiKey.METADATA
     VERSIONS = VERSIONS
@@ -61,7 +65,8 @@ class MetadataRequest(Request):
     include_topic_authorized_operations: Annotated[bool, since(8)] = False
 
     def wants_all(self, version: int) -> bool:
-        """Whether the request asks for every topic: null, or in version 0 an empty array."""
+        """Whether the request asks for every topic, with null or, in version 0, with an empty
+        array."""
         return self.topics is None or (version == 0 and not self.topics)
 
 
@@ -77,7 +82,7 @@ class MetadataResponseBroker:
 
 @structure
 class MetadataResponsePartition:
-    """A partition with its replicas. leader_id: -1 = none."""
+    """A partition with its replicas. `leader_id` is -1 if the partition has no leader."""
 
     error_code: Int16 = 0
     partition_index: Int32

@@ -1,14 +1,16 @@
 """OffsetCommit (key 8), versions 2-8: stores offsets of a group.
 
+What is new in each version:
+
     2    retention time (KIP-896 removed versions 0 and 1)
     3    throttle time
     4    the broker answers first, then throttles (KIP-219)
-    5    without the retention time: the broker's setting holds for the whole group (KIP-211)
+    5    without the retention time: the broker's setting applies to the whole group (KIP-211)
     6    leader epochs (KIP-320)
     7    group instance ids (KIP-345)
     8    flexible
 
-Left out: member epochs (version 9, KIP-848).
+Version 9 (member epochs, KIP-848) is not supported.
 """
 
 from __future__ import annotations

@@ -1,4 +1,5 @@
-"""OffsetDelete (key 47), version 0: deletes single offsets of a group (KIP-496). Never flexible."""
+"""OffsetDelete (key 47), version 0: deletes single offsets of a group (KIP-496). It is not
+flexible."""
 
 from __future__ import annotations
 

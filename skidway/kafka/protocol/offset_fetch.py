@@ -1,5 +1,7 @@
 """OffsetFetch (key 9), versions 1-7: reads the stored offsets of a group.
 
+What is new in each version:
+
     1    offsets from the broker; in 0 they came from ZooKeeper (0 was removed by KIP-896)
     2    null asks for all topics; an error for the whole request
     3    throttle time
@@ -8,7 +10,7 @@
     6    flexible
     7    require_stable: leave out offsets that an open transaction may change (KIP-447)
 
-Left out: several groups in one request (version 8, KIP-709).
+Version 8 (several groups in one request, KIP-709) is not supported.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ class OffsetFetchRequestTopic:
 
 @structure
 class OffsetFetchRequest(Request):
-    """Asks for stored offsets. topics: None = all offsets of the group."""
+    """Asks for stored offsets. If `topics` is None, asks for all offsets of the group."""
 
     API = ApiKey.OFFSET_FETCH
     VERSIONS = VERSIONS
@@ -54,7 +56,8 @@ class OffsetFetchRequest(Request):
 
 @structure
 class OffsetFetchResponsePartition:
-    """The stored offset of a partition. If none is stored, it is NO_OFFSET, without an error."""
+    """The stored offset of a partition. If no offset is stored, it is NO_OFFSET, and there is no
+    error."""
 
     partition_index: Int32
     committed_offset: Int64 = NO_OFFSET

@@ -1,5 +1,7 @@
 """OffsetForLeaderEpoch (key 23), versions 2-4: where the records of a leader epoch end (KIP-101).
 
+What is new in each version:
+
     2    the leader epoch that the client knows (KIP-320); 0 and 1 were removed by KIP-896
     3    replica id
     4    flexible
@@ -30,8 +32,8 @@ UNDEFINED = -1
 
 @structure
 class OffsetForLeaderPartition:
-    """A partition and the requested epoch. current_leader_epoch: the leader epoch that the client
-    knows."""
+    """A partition and the requested epoch. `current_leader_epoch` is the latest leader epoch that
+    the client knows."""
 
     partition: Int32
     current_leader_epoch: Int32 = -1
@@ -48,7 +50,7 @@ class OffsetForLeaderTopic:
 
 @structure
 class OffsetForLeaderEpochRequest(Request):
-    """Asks where epochs end. replica_id: -1 = a consumer, -2 = not given."""
+    """Asks where epochs end. `replica_id` is -1 for a consumer, and -2 if it is not given."""
 
     API = ApiKey.OFFSET_FOR_LEADER_EPOCH
     VERSIONS = VERSIONS
@@ -61,8 +63,9 @@ class OffsetForLeaderEpochRequest(Request):
 class EpochEndOffset:
     """Where an epoch ends.
 
-    leader_epoch: the requested epoch, or the largest epoch below it if the leader does not have
-    the requested epoch. end_offset: the offset after the last record of `leader_epoch`.
+    `leader_epoch` is the requested epoch. If the leader does not have the requested epoch,
+    `leader_epoch` is the leader's largest epoch below it. `end_offset` is the offset after the last
+    record of `leader_epoch`.
     """
 
     error_code: Int16 = 0

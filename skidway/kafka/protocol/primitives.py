@@ -13,9 +13,10 @@
                      at the end of every structure (KIP-482)
 
 Invariants: a ``MessageReader`` never reads past the end of its view. Before it allocates memory for
-a length or a count, it checks that the view still has that many bytes, or enough bytes for that
-many elements of the smallest size. A reader raises only ``ProtocolError``. The write functions
-raise ``ValueError`` for a value that does not fit.
+a length, it checks that the view still has that many bytes. Before it allocates memory for an
+array, it checks that the rest of the view is large enough for that many elements of the smallest
+size. A reader raises only ``ProtocolError``. The write functions raise ``ValueError`` for a value
+that does not fit.
 """
 
 from __future__ import annotations
@@ -45,8 +46,8 @@ REQUEST_ELEMENTS_MAX: Final = 200_000
 Kafka supports."""
 
 TAGS_MAX: Final = 1000
-"""The highest number of tags in one section. Kafka's messages have only a few tags. A
-reader takes tags one by one, so a long section would cost the reader much time."""
+"""The highest number of tags in one section. Kafka's messages have only a few tags. A reader
+processes tags one by one, so a long section would cost much time."""
 
 
 class MessageReader:
@@ -148,11 +149,13 @@ class MessageReader:
         return None if size == -1 else self.take(size)
 
     def count(self, least_bytes: int) -> int:
-        """The count of an array whose elements have at least `least_bytes` each; -1 = null."""
+        """The count of an array whose elements have at least `least_bytes` bytes each; -1 means
+        null."""
         return self._counted(self.int32(), least_bytes)
 
     def compact_count(self, least_bytes: int) -> int:
-        """The compact count of an array whose elements have at least `least_bytes`; -1 = null."""
+        """The compact count of an array whose elements have at least `least_bytes` bytes each; -1
+        means null."""
         return self._counted(self.uvarint() - 1, least_bytes)
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
@@ -263,12 +266,12 @@ def put_compact_sized(out: bytearray, value: bytes | memoryview | None) -> None:
 
 
 def put_count(out: bytearray, count: int) -> None:
-    """Appends an array's count; -1 = null."""
+    """Appends an array's count; -1 means null."""
     out += INT32.pack(count)
 
 
 def put_compact_count(out: bytearray, count: int) -> None:
-    """Appends an array's compact count; -1 = null."""
+    """Appends an array's compact count; -1 means null."""
     put_uvarint(out, count + 1)
 
 

@@ -1,5 +1,7 @@
 """Produce (key 0), versions 0-9: record batches for partitions.
 
+What is new in each version:
+
     1    throttle time
     2    log append time
     3    transactional id; record batch v2 only from here on (KIP-98)
@@ -13,9 +15,9 @@ This module also parses requests and writes responses of versions 0-2, so that a
 them with UNSUPPORTED_VERSION (KIP-896). This module does not look into the records. A request with
 acks 0 gets no answer at all.
 
-The hot path: ``parse_request`` returns the records as views of the frame, ``write_response``
-returns a whole frame, ``write_request`` returns buffers for sendmsg. The dataclasses are the
-general form of the same messages.
+The hot path has functions of its own. ``parse_request`` returns the records as views of the frame,
+``write_response`` returns a whole frame, and ``write_request`` returns buffers for sendmsg. The
+dataclasses are the general form of the same messages.
 """
 
 from __future__ import annotations
@@ -66,7 +68,7 @@ Buffer = bytes | bytearray | memoryview
 
 @structure
 class PartitionProduceData:
-    """The records of one partition: since version 3 exactly one batch."""
+    """The records of one partition. Since version 3, they are exactly one batch."""
 
     index: Int32
     records: bytes | None
@@ -82,8 +84,8 @@ class TopicProduceData:
 
 @structure
 class ProduceRequest(Request):
-    """Records to append. acks: 0 = no answer, 1 = the leader has the records, -1 = all
-    in-sync replicas have the records."""
+    """Records to append. `acks` says when the broker answers: never (0), when the leader has the
+    records (1), or when all in-sync replicas have the records (-1)."""
 
     API = ApiKey.PRODUCE
     VERSIONS = VERSIONS
@@ -135,7 +137,8 @@ class ProduceResponse(Response):
 
 
 class TopicRecords(NamedTuple):
-    """Records for a partition, as a view of the request's frame. records: None for null."""
+    """Records for a partition, as a view of the request's frame. `records` is None if the request
+    has null."""
 
     topic: str
     partition: int
@@ -143,7 +146,8 @@ class TopicRecords(NamedTuple):
 
 
 class Produce(NamedTuple):
-    """A parsed Produce request. `data` has the request's order. With acks 0 there is no answer."""
+    """A parsed Produce request. `data` is in the order of the request. With acks 0, the broker
+    sends no answer."""
 
     transactional_id: str | None
     acks: int
@@ -152,9 +156,9 @@ class Produce(NamedTuple):
 
 
 class ProduceResult(NamedTuple):
-    """The result for one partition's records. Offsets and times: -1 = not known.
+    """The result for one partition's records. An offset or time of -1 is not known.
 
-    record_errors: for each refused record its index within the batch, and the reason.
+    `record_errors` has the index of each refused record within the batch, and the reason.
     """
 
     topic: str
@@ -192,7 +196,8 @@ _COMPACT_TOPIC_BYTES_MIN = 3
 
 @refusing
 def parse_request(body: memoryview, version: int) -> Produce:
-    """A Produce request's body. The records are views of the body. Raises ProtocolError."""
+    """Parses the body of a Produce request. The records are views of the body. Raises
+    ProtocolError."""
     if version not in VERSIONS:
         raise UnsupportedVersion(f"Produce is known in versions {VERSIONS}, not in {version}")
     return _parse_flexible(body) if version >= _FLEXIBLE else _parse_plain(body, version)
@@ -259,7 +264,7 @@ _RESULT_5 = Struct(">ihqqq")
 def write_response(
     correlation_id: int, version: int, results: Sequence[ProduceResult], throttle_time_ms: int = 0
 ) -> bytes:
-    """A whole frame. Results of the same topic should be neighbours."""
+    """The whole frame of a response. Results of the same topic should be neighbours."""
     out = bytearray()
     write = _write_flexible if version >= _FLEXIBLE else _write_plain
     write(out, version, results, throttle_time_ms)
@@ -327,7 +332,7 @@ def write_request(
     data: Sequence[TopicBuffers],
     transactional_id: str | None = None,
 ) -> list[Buffer]:
-    """A whole frame as buffers for sendmsg. The records in it are not copied."""
+    """The whole frame of a request, as buffers for sendmsg. The records in it are not copied."""
     compact = version >= _FLEXIBLE
     out = bytearray()
     if version >= 3:
@@ -367,7 +372,7 @@ def _put_count(out: bytearray, count: int, compact: bool) -> None:
 
 
 def parse_response(body: memoryview, version: int) -> ProduceAnswer:
-    """A Produce response's body, as a flat list of results. Raises ProtocolError."""
+    """Parses the body of a Produce response into a flat list of results. Raises ProtocolError."""
     response = decode(ProduceResponse, body, version)
     results = [
         ProduceResult(

@@ -1,11 +1,13 @@
 """SyncGroup (key 14), versions 0-5: the leader sends all assignments, and every member receives its
 own.
 
-1    throttle time
-2    the broker answers first, then throttles (KIP-219)
-3    group instance ids (KIP-345)
-4    flexible
-5    protocol type and name, so that the broker notices a member of another generation (KIP-559)
+What is new in each version:
+
+    1    throttle time
+    2    the broker answers first, then throttles (KIP-219)
+    3    group instance ids (KIP-345)
+    4    flexible
+    5    protocol type and name; the broker notices a member of another generation (KIP-559)
 """
 
 from __future__ import annotations

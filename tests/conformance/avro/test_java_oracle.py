@@ -51,8 +51,8 @@ def pairs() -> list[Pair]:
 
 
 def test_verdicts_places_and_details_of_generated_pairs() -> None:
-    """Every generated pair gets Java's verdict, and a refused pair gets Java's reasons in Java's
-    order."""
+    """Every generated pair of schemas gets the same verdict as in Java. If a pair is incompatible,
+    the reasons are the same as in Java, in the same order."""
     drawn = pairs()
     answers = ask([["compare", text(reader), text(writer)] for reader, writer in drawn])
     counts: Counter[str] = Counter()
@@ -74,12 +74,13 @@ def test_verdicts_places_and_details_of_generated_pairs() -> None:
 
 def _listed_refusal(refusal: str, reader: Any, ours: list[Incompatibility]) -> str:
     """Java throws an exception if a reader's field matches several fields of the writer. Returns
-    the name of the listed difference that explains the exception. Usually we report that field as
-    well, together with the other differences.
+    the name of the listed difference that explains the exception. Usually our code reports that
+    field as well, together with the other differences.
 
-    In two cases we do not. First, Java lets a field with its own name as an alias match two fields,
-    while for us such an alias adds nothing. Second, Java throws even if the field is in one branch
-    of a union, while we only find that this branch does not fit; another branch may fit.
+    In two cases our code does not report the field. First, in Java a field with its own name as an
+    alias matches two fields, while in our code such an alias has no effect. Second, Java throws
+    even if the field is in one branch of a union. Our code only finds that this branch does not
+    fit, because another branch may fit.
     """
     assert "matches multiple fields in writer record schema" in refusal
     if any(each.kind == "READER_FIELD_AMBIGUOUS" for each in ours):
@@ -122,9 +123,9 @@ def _listed_details(
 
     Two differences are allowed. First, if a missing field has no default but its enum type has one,
     we report a missing field, while Java compares the enum with the writer's record. Second, if a
-    type occurs in several places, we report each place, while Java repeats the first place, even if
-    that place is in a branch of a union that does not fit. The type at our place shows that our
-    place is right.
+    type occurs in several places, we report each place. Java repeats the first place, even if that
+    place is in a branch of a union that does not fit. The type at our place shows that our place is
+    right.
     """
     listed = []
     assert len(ours) == len(theirs), (text(reader), ours, theirs)
@@ -253,7 +254,8 @@ def test_texts_that_are_hard() -> None:
 
 
 def test_a_bare_name_is_a_name_to_us() -> None:
-    """We take a type's name without JSON's quotation marks, as people type it; Java refuses it."""
+    """Our code accepts a type's name without JSON's quotation marks, as people type it; Java
+    refuses such a name."""
     (answer,) = ask([["parse", "int"]])
     assert "refused" in answer
     assert canonical(parse("int")) == '"int"'

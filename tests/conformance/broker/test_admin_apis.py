@@ -145,8 +145,8 @@ def epoch_end(
 
 @pytest.mark.parametrize("version", range(2, 5))
 def test_an_epochs_end_is_known(skidway_broker: SkidwayBroker, version: int) -> None:
-    """The current epoch ends at the log end, and an unknown later epoch has no end; a client with a
-    newer epoch is refused."""
+    """The current leader epoch ends at the log end, and an unknown later epoch has no end. A client
+    with a newer epoch is refused."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 5))
@@ -318,7 +318,7 @@ def test_the_time_of_appending_is_the_records_time(
     topic = create(skidway_broker, message_timestamp_type="LogAppendTime")
     with RawClient(skidway_broker.port) as client:
         before = int(time.time() * 1000)
-        # if a batch is like the one before, the broker validates it on a shorter path
+        # the broker has a faster check for a batch that is like the previous batch
         for expected in (0, 1, 2):
             found = client.produce(topic, batch(b"x", timestamps=[5]), acks=acks)
             assert (found.error_code, found.base_offset) == (0, expected)
@@ -353,7 +353,8 @@ def test_times_that_a_version_does_not_have_are_refused(skidway_broker: SkidwayB
 
 
 def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayBroker) -> None:
-    """The largest time is found even if the batch that has it begins before the log start."""
+    """The largest timestamp is found even if the batch that contains it begins before the log
+    start."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, batch(b"a", b"b", b"c", timestamps=[90, 20, 30]))
@@ -365,7 +366,7 @@ def test_the_largest_time_is_among_what_was_not_deleted(skidway_broker: SkidwayB
 
 @pytest.mark.parametrize("version", range(2))
 def test_the_cluster_is_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DescribeCluster names the same cluster as Metadata."""
+    """DescribeCluster returns the same cluster as Metadata."""
     with RawClient(skidway_broker.port) as client:
         answer = client.ask(DescribeClusterRequest(), version, DescribeClusterResponse)
         known = client.ask(MetadataRequest(topics=()), 8, MetadataResponse)
@@ -423,8 +424,8 @@ def test_nothing_is_created_where_that_is_not_wanted(own_broker: SkidwayBroker) 
 
 
 def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
-    """Batches with times that are too old or too far ahead are refused; each bound has its own
-    setting."""
+    """Batches with times that are too old or too far in the future are refused; each bound has its
+    own setting."""
     now = int(time.time() * 1000)
     topic = create(
         skidway_broker,
@@ -440,7 +441,7 @@ def test_time_bounds_of_a_topic_hold(skidway_broker: SkidwayBroker) -> None:
 
 def test_acks_all_needs_its_replicas(skidway_broker: SkidwayBroker) -> None:
     """If min.insync.replicas can never be met, batches with acks=all are refused, and other batches
-    are taken."""
+    are accepted."""
     topic = create(skidway_broker, min_insync_replicas="2")
     with RawClient(skidway_broker.port) as client:
         for expected in range(2):
