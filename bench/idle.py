@@ -1,8 +1,8 @@
-"""20,000 files that no program writes to: the cost of an idle agent or rsyslog.
+"""The cost of an idle agent, or an idle rsyslog, with 20,000 files to which no program writes.
 
-Compares our agent with rsyslog's imfile (inotify), one after the other in one run, both with
-default settings. Before its measurement each side has delivered every line and has been idle for a
-while. CPU is the process's CPU time over half a minute, in percent of one core, read from /proc.
+Compares Skidway's agent with rsyslog's imfile (inotify), one after the other in one run, both with
+default settings. Before either is measured, it has delivered every line and has been idle for a
+while. CPU is the process's CPU time over half a minute, read from /proc, in percent of one core.
 imfile keeps every file open, so rsyslog gets only as many files as a process on this machine may
 open.
 """
@@ -34,11 +34,11 @@ MEASURE_S = scaled(30.0, 2.0)
 WITHIN_S = 600.0
 
 Figures = tuple[float, float, float]
-"""CPU in percent of a core, resident megabytes, descriptors."""
+"""CPU in percent of a core, resident memory in megabytes, and the number of open descriptors."""
 
 
 def run() -> Table:
-    """Measures CPU, memory and descriptors of each side while 20,000 files do not change."""
+    """Measures CPU, memory and descriptors of the agent and of rsyslog while no file changes."""
     provide_rsyslog()
     table = Table(f"idle: {FILES:,} files, tailed and quiet, over {MEASURE_S:.0f} s")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:

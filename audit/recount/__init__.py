@@ -1,7 +1,7 @@
 """The recount: counts the rows of an output itself, as a second and independent way to a verdict.
 
-manifests        reads the loads' manifests
-checkpoints      reads the checkpoints, which stand for manifests that are gone
+manifests        reads the manifests of loads
+checkpoints      reads the checkpoints, which replace manifests that were deleted
 named_files      the list of the output's files
 committed_files  fills this list from a checkpoint and manifests
 faults           the kinds of faults in files of the output, each with the file's name and place

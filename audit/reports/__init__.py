@@ -1,6 +1,6 @@
 """The audit's answers, in forms for people and for programs: sentences, tables, JSON.
 
-topic_names     names of topics, and what they name
+topic_names     names of source topics, and the topics that they mean
 report          verdicts on buckets, and the exit status of `skidway audit report`
 recount_report  the result of a recount
 clock_report    wrong clocks

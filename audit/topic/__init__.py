@@ -2,8 +2,9 @@
 
 decisions       decisions of people about verdicts: acceptances, and retired places
 recount_result  results of recounts
-messages        all messages (also deltas, seals, heartbeats, announcements), from and to Avro
-head            the first fields of a tier's message, read without decoding the rest
+messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
+                announcements
+head            reads the first fields of a tier's message without decoding the rest
 topic           creates the topic, and reads values from it
 publisher       publishes messages from a durable outbox, in order; reads back the newest message
 """

@@ -1,7 +1,7 @@
 """The result of a recount, as a message to the collector.
 
-For each topic of each output, only the newest result counts, which is the last one in the log. All
-results go to one partition of the audit topic, so clocks do not matter.
+For each topic of each output, only the newest result counts. All results go to one partition of the
+audit topic, so the newest result is the last in the log, and clocks do not matter.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _FIELDS = (
 @dataclass(frozen=True, slots=True)
 class RecountResult:
     """The result for one topic of one output. since_ms: only rows with event times from this time
-    on were counted again; None if all rows were. faults, differences: the number of each. reasons:
-    the first faults and differences, in words."""
+    on were recounted; None if all rows were recounted. faults, differences: how many were found.
+    reasons: the first faults and differences, in words."""
 
     time_ms: int
     host: str

@@ -1,4 +1,4 @@
-"""The progress of a run, with a point about every second, for the paper's figures."""
+"""Records the progress of a run, with a point about every second, for the paper's figures."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Stopwatch:
         return time.perf_counter() >= self._end
 
     def tell(self, messages: int) -> None:
-        """Takes the number of messages so far."""
+        """Tells the stopwatch how many messages were sent or read so far."""
         now = time.perf_counter()
         if now - self._noted >= self.EVERY_S:
             self._note(now, messages)
