@@ -58,7 +58,7 @@ def year() -> SidesTable:
 
 
 def measured(simulated: Simulated) -> SidesTable:
-    """Makes the loads, and measures the figures after each quarter of them."""
+    """Makes the loads, and measures the figures at the end of each of STEPS equal steps."""
     table = SidesTable(simulated.title, COLUMNS)
     steps = list(figures(simulated))
     for key, what, unit in FIGURES:

@@ -1,4 +1,4 @@
-"""What the broker counts: plain numbers that the loop adds to; `metrics` shows them."""
+"""What the broker counts: plain numbers, which the loop increases and `metrics` publishes."""
 
 from __future__ import annotations
 

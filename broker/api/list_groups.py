@@ -1,4 +1,5 @@
-"""ListGroups (16), versions 0-4. Lists every group, including those that only have offsets."""
+"""ListGroups (16), versions 0-4. Lists every group, including groups that have only committed
+offsets and no members."""
 
 from __future__ import annotations
 

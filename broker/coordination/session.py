@@ -1,13 +1,13 @@
 """The session with ZooKeeper: its thread, its jobs, and what happens when the session is lost.
 
-The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs run one after the
-other, so a topic is never created and deleted at the same time. While the session is not connected,
-`submit` accepts no job. The caller learns this at once, not after a timeout. If ZooKeeper falls
-silent during a job, the job ends within the session's timeout, because every wait in
+The loop submits jobs with `submit` and gets their outcomes by `post`. Jobs run one after the other,
+so a topic is never created and deleted at the same time. While the session is not connected,
+`submit` accepts no job, and the caller gets an error at once, not after a timeout. If ZooKeeper
+stops answering during a job, the job ends within the session's timeout, because every wait in
 `skidway.coordination` is bounded.
 
-If a session was lost, the broker waits for a new session. Then the broker registers again and reads
-the whole catalog, and repeats both until they succeed.
+If the session was lost, the broker waits for a new session. Then the broker registers again and
+reads the whole catalog, and repeats these two steps until they succeed.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class Job(Generic[T]):
 
 
 class ZooKeeperSession:
-    """The session. The loop's thread makes it before the loop runs, and closes it."""
+    """The session. The thread of the loop creates it before the loop runs, and closes it."""
 
     def __init__(
         self,
@@ -119,7 +119,7 @@ class ZooKeeperSession:
     def submit(
         self, work: Callable[[Coordinator], T], done: Callable[[T | SkidwayError], None]
     ) -> None:
-        """Does `work` on the session's thread, then calls `done` on the loop with its outcome."""
+        """Runs `work` on the session's thread, then calls `done` on the loop with the outcome."""
         try:
             if self.is_connected:
                 self._jobs.put_nowait(Job(work, done))  # type: ignore[arg-type]
@@ -131,14 +131,14 @@ class ZooKeeperSession:
         self._post(lambda: done(refusal))
 
     def close(self) -> None:
-        """Ends the thread, and ends the session and with it the broker's registration. The job
-        under way has `CLOSE_WITHIN_S` to finish. The other jobs are dropped, and their callers are
-        not told. The time is bounded, whatever ZooKeeper does, because closing the session ends
-        every wait.
+        """Ends the thread, the session, and with the session the broker's registration. The running
+        job has `CLOSE_WITHIN_S` to finish. The other jobs are dropped, and their `done` is never
+        called. Closing takes a bounded time whatever ZooKeeper does, because the end of the session
+        ends every wait for ZooKeeper.
         """
         self._closing.set()
         if self._thread.is_alive():
-            with contextlib.suppress(queue.Full):  # the jobs of a full queue wake the thread
+            with contextlib.suppress(queue.Full):  # if the queue is full, its jobs wake the thread
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
         self._coordinator.close()
@@ -153,7 +153,8 @@ class ZooKeeperSession:
             job.run(self._coordinator, self._post)
 
     def _refresh(self) -> None:
-        """Asks for the catalog to be read again. Any thread may call this, any number of times."""
+        """Makes the session read the catalog again. Any thread may call this, any number of
+        times."""
         if not self._refreshing.is_set() and not self._closing.is_set():
             self._refreshing.set()
             self._enqueue(self._read_again)
@@ -217,4 +218,5 @@ class ZooKeeperSession:
 
 
 def _ignore(_outcome: object) -> None:
-    """Ignores the outcome, because the session's own jobs log their errors themselves."""
+    """Ignores the outcome of one of the session's own jobs, because these jobs log their errors
+    themselves."""

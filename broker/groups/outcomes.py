@@ -12,7 +12,7 @@ from skidway.kafka.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ToldMember:
-    """A member as the leader sees it."""
+    """A member as it is shown to the group's leader."""
 
     member_id: str
     instance_id: str | None
@@ -44,7 +44,7 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer for the request with this token."""
+    """The answer to the request with this token."""
 
     token: Token
     content: Joined | Synced

@@ -1,5 +1,5 @@
-"""Who is in a group: its members, their instance ids, the leader, and the ids given to clients that
-have yet to join.
+"""Who is in a group: its members, their instance ids, the leader, and the ids that were given to
+clients that have not joined yet.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Roster:
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """The member ids given to clients that have yet to join. Each value is the deadline
-        (monotonic s) by which the client must join with its id.
+        """The member ids that were given to clients that have not joined yet. Each value is the
+        deadline (monotonic s) by which the client must join with its id.
         """
         self.unheard: set[str] = set()
-        """The ids of members that `restore` added and that have sent no request since then."""
+        """The ids of members that `restore` has added, and that have sent no request since."""
         self._static: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -115,7 +115,7 @@ class Roster:
 
     def elect_joined(self) -> bool:
         """Makes sure that the leader is a member that has joined the next generation. Returns False
-        if no member has joined it.
+        if no member has joined that generation.
         """
         leader = None if self.leader is None else self.members.get(self.leader)
         if leader is not None and leader.join is not None:

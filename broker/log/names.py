@@ -1,4 +1,4 @@
-"""Names of files and directories under a log directory; no other module spells them out."""
+"""The names of files and directories in a log directory. No other module contains these names."""
 
 from __future__ import annotations
 
