@@ -1,7 +1,7 @@
-"""`skidway broker dump-log DIR|FILE`: what lies in a partition's files.
+"""`skidway broker dump-log DIR|FILE`: shows what is in a partition's files.
 
-Exit status 0: every byte is a batch whose CRC is right; 1: a fault was found, and
-the output names it.
+Exit status 0 means that the files consist only of batches whose CRC is right. Exit status 1 means
+that the output names at least one fault.
 """
 
 from __future__ import annotations

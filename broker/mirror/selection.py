@@ -1,8 +1,9 @@
 """Decides which topics of a source cluster are mirrored, and under which names.
 
-The audit topic is always mirrored; other topics whose name begins with `_` never are, whatever the
-patterns say. Topics that are themselves mirrors in the source are left out. Topics that came from
-this cluster are also left out, so that mirrors never feed each other in a circle.
+The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored,
+whatever the patterns say. Topics that are themselves mirrors in the source are left out. Topics
+that came from this cluster are also left out, so that two clusters never mirror the same records
+back and forth.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ def mirror_name(cluster: str, topic: str) -> str:
 
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
-    """The topics among `names` that are mirrored, unless their configs exclude them. here: the name
-    of this cluster. Topics of the source that mirror this cluster are not copied back.
+    """Those of the topics `names` that are mirrored, unless their configs exclude them. here: the
+    name of this cluster. Topics of the source that mirror this cluster are not copied back.
     """
     return sorted(
         name
@@ -44,7 +45,7 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why a topic cannot get the name that its mirror would need; None if it can."""
+    """Why the mirror of a topic cannot have the name that it needs; None if it can."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"
