@@ -72,8 +72,8 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def sites() -> Iterator[tuple[Site, Site, Site]]:
-    """Runs a Skidway cluster of one broker, one of two brokers, and Apache Kafka. Only one of the
-    three is under load at a time."""
+    """Runs a Skidway cluster of one broker, a Skidway cluster of two brokers, and Apache Kafka.
+    Only one of the three is under load at a time."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name, contextlib.ExitStack() as up:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -98,7 +98,7 @@ def sites() -> Iterator[tuple[Site, Site, Site]]:
 
 
 def live(address: str) -> int:
-    """The number of brokers that the broker at `address` knows of."""
+    """The number of live brokers, as the broker at `address` reports them."""
     with Client(address) as client:
         return len(client.metadata(()).brokers)
 

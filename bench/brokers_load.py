@@ -51,7 +51,8 @@ class ClosedLoop:
                 self._poll.register(made, select.EPOLLIN)
 
     def run(self, seconds: float) -> dict[str, float]:
-        """Sends for `seconds`, then waits for the outstanding answers."""
+        """Sends requests for `seconds` seconds, then waits for the answers that are still
+        missing."""
         begin, cpu = time.perf_counter(), time.process_time()
         for fd in self._links:
             self._send(fd, BLOCKS)
@@ -98,7 +99,7 @@ class ClosedLoop:
 
 
 def leaders(address: str, topic: str) -> list[tuple[str, int]]:
-    """The leader's address of each partition, in order."""
+    """For each partition, in order, the address of its leader."""
     with Client(address) as client:
         cluster = client.metadata([topic])
         return [cluster.brokers[each.leader].address for each in cluster.topics[topic].partitions]

@@ -158,7 +158,7 @@ def datums_of(buffer: io.BytesIO, offsets: list[int]) -> pa.BinaryArray:
 
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = batch.to_pylist()
-    if "labels" in batch.schema.names:  # Arrow gives a map as a list of pairs
+    if "labels" in batch.schema.names:  # Arrow returns a map as a list of pairs
         for row in rows:
             row["labels"] = dict(row["labels"])
     return rows

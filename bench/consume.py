@@ -23,7 +23,7 @@ ROUNDS = scaled(5, 1)
 
 
 def run(brokers: Brokers) -> Table:
-    """Fills one topic in each broker, then reads the topics in turn."""
+    """Fills a topic on each broker. Then the clients read the topics in turn."""
     table = Table("consume: 200 bytes, one partition")
     topic = f"consume-{time.time_ns()}"
     for address in brokers.addresses.values():

@@ -1,4 +1,4 @@
-"""Debian packages that a benchmark needs, installed without starting their services."""
+"""Installs the Debian packages that a benchmark needs, without starting their services."""
 
 from __future__ import annotations
 

@@ -56,7 +56,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, float]:
-    """One run at one rate, with the CPU time that the broker used."""
+    """The figures of one run at one rate, including the CPU time that the broker used."""
     pid = brokers.programs[name].pid
     before = cpu_seconds(pid)
     found = asked("load", brokers.addresses[name], topic, rate, SECONDS)

@@ -110,7 +110,7 @@ def answers(link: Link) -> list[bytes]:
 
 
 class OpenLoop:
-    """Sends requests at their planned times over all connections, however fast the broker
+    """Sends requests at their planned times over all connections. It does not wait for the broker's
     answers."""
 
     def __init__(self, address: tuple[str, int], topic: str, connections: int) -> None:
@@ -258,7 +258,7 @@ class Storm:
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:
-    """The quantiles of these times, in milliseconds."""
+    """The quantiles of these times. The times are in seconds, and the quantiles in milliseconds."""
     found = np.quantile(np.array(seconds) * 1000, [0.5, 0.99, 0.999, 1.0])
     return dict(zip(("p50", "p99", "p99.9", "max"), map(float, found), strict=True))
 

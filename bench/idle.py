@@ -89,7 +89,8 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def rsyslog(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog's imfile -> omkafka with the files in the folder `fewer`."""
+    """Measures rsyslog, which reads with imfile and sends with omkafka. It gets only the files in
+    the folder `fewer`."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic
@@ -114,7 +115,7 @@ ruleset(name="ship") {{
 
 
 def at_rest(address: str, topic: str, program: Program, files: int) -> Figures:
-    """Waits until every line has arrived and the program is idle, then measures it."""
+    """Waits until every line has arrived and the program is idle. Then measures the program."""
     from skidway.kafka.client import LATEST, Client
     from skidway.kafka.types import TopicPartition
 

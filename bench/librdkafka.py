@@ -19,7 +19,7 @@ import confluent_kafka
 _TYPE_PRODUCER: Final = 0
 _PARTITION: Final = 0
 CHUNK: Final = 10_000
-"""The number of messages that one call passes."""
+"""One call passes at most this many messages to librdkafka."""
 
 
 class _Message(ctypes.Structure):
@@ -113,7 +113,8 @@ class Producer:
                 self._library.rd_kafka_poll(self._producer, 1)
 
     def flush(self, within_s: float) -> int:
-        """Waits until all messages are sent; returns the number of messages that are left."""
+        """Waits until all messages are sent, or until `within_s` seconds have passed. Returns the
+        number of messages that are not sent yet."""
         self._library.rd_kafka_flush(self._producer, int(within_s * 1000))
         return self.left
 
@@ -124,7 +125,7 @@ class Producer:
 
     def _chunk(self, payload: bytes) -> ctypes.Array[_Message]:
         """An array of CHUNK messages with this content. librdkafka reads the array until the
-        messages are sent, so `_chunks` keeps it."""
+        messages are sent, so `_chunks` keeps a reference to the array."""
         if payload not in self._chunks:
             kept = ctypes.create_string_buffer(payload, len(payload))
             chunk = (_Message * CHUNK)()

@@ -37,7 +37,7 @@ from skidway.kafka.columns import decode
 from skidway.kafka.types import TopicPartition
 
 RATE = 1_000
-"""Lines a second."""
+"""The number of lines that are written per second."""
 LOADS = scaled(4, 1)
 LOAD_EVERY_S = scaled(60.0, 10.0)
 TICK_S = 0.01
@@ -80,7 +80,7 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def site(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Runs the datacenter broker, the offline broker that mirrors it, and the registry; yields
+    """Runs the datacenter broker, the offline broker that mirrors it, and the registry. Yields
     their addresses."""
     zookeeper = ZooKeeper(folder)
     broker, address, ready = skidway_broker(folder, zookeeper, cluster="dc1")
@@ -96,7 +96,7 @@ def site(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 @contextlib.contextmanager
 def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
-    """Runs the offline cluster's broker; yields its address."""
+    """Runs the offline cluster's broker, and yields its address."""
     port, metrics = free_port(), free_port()
     config = folder / "offline.yml"
     settings = {

@@ -93,7 +93,7 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def site(folder: Path) -> Iterator[tuple[str, str]]:
-    """Runs Apache Kafka and the registry; yields their addresses."""
+    """Runs Apache Kafka and the registry, and yields their addresses."""
     (folder / "kafka").mkdir()
     zookeeper, kafka = ZooKeeper(folder), ApacheKafka(folder / "kafka", heap_mb=1024)
     kafka.format()
@@ -106,7 +106,7 @@ def site(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def fill(address: str, schemas: str) -> str:
-    """Fills a new topic with ROWS records of SCHEMA, whose event times span three hours; returns
+    """Fills a new topic with ROWS records of SCHEMA. Their event times span three hours. Returns
     the topic's name."""
     topic, chunk = f"bench-{time.time_ns()}", 4_000
     schema_id = create(address, schemas, topic)
@@ -184,8 +184,8 @@ def announce(client: Client, producer: Producer, topic: str) -> None:
 
 
 def load(folder: Path, address: str, schemas: str, topic: str) -> float:
-    """Rows per second of one `skidway load run` into an empty directory, from the summary that it
-    prints."""
+    """Rows per second of one `skidway load run` into an empty directory, from the summary that the
+    program prints."""
     config = configuration(folder, address, schemas, topic)
     done = subprocess.run(
         skidway("load", "run", "--config", str(config), "--json"),
@@ -216,7 +216,8 @@ def configuration(folder: Path, address: str, schemas: str, topic: str, **more: 
 
 
 def spark(folder: Path, address: str, topic: str) -> float:
-    """Rows per second of Spark's own source in the second of two loads in one session."""
+    """Rows per second of Spark's own Kafka source. One Spark session makes two loads, and the
+    second is measured."""
     python, output = CACHE / "venv" / "bin" / "python", folder / f"spark-{time.time_ns()}"
     done = subprocess.run(
         spark_command(python, CACHE / "jars", address, topic, str(output)),

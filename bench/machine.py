@@ -15,7 +15,7 @@ from skidway.demo.supervisor import session_members
 
 
 def describe() -> str:
-    """One line: processor, cores, memory, kernel, Python."""
+    """One line about this machine: processor, cores, memory, kernel, and Python version."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, "
@@ -57,7 +57,7 @@ class Family:
         self._cpu_s: dict[int, float] = {}
 
     def cpu_seconds(self) -> float:
-        """CPU time of all processes so far."""
+        """The CPU time that all processes have used so far, in seconds."""
         for pid in session_members(self.process.pid):
             with contextlib.suppress(OSError):  # the process ended meanwhile
                 self._cpu_s[pid] = cpu_seconds(pid)

@@ -24,7 +24,7 @@ OURS = "skidway"
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One side's result in one row: a value for each round."""
+    """The result of one side in one row, with a value for each round."""
 
     what: str
     unit: str
@@ -68,7 +68,7 @@ class Row:
 
 
 Runs = Mapping[str, Sequence[Mapping[str, float]]]
-"""The runs of each side; each run is a dict of figures by name."""
+"""The runs of each side. A run is a dict of figures by name."""
 
 
 @dataclass(slots=True)
@@ -214,7 +214,7 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """The median; if there is more than one value, also the least and the greatest value."""
+    """The median as text. If there are several values, also the smallest and the largest."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"

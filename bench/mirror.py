@@ -92,7 +92,7 @@ def rows(ours: Sequence[Figures], theirs: Sequence[Figures]) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def apache(folder: Path) -> Iterator[tuple[str, Program]]:
-    """Runs a cluster of Apache Kafka, one node with 1 GB of heap; yields its address and its
+    """Runs a cluster of Apache Kafka with one node and 1 GB of heap. Yields its address and its
     process."""
     folder.mkdir(parents=True)
     kafka = ApacheKafka(folder, heap_mb=1024)

@@ -116,7 +116,7 @@ def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, producers: int) -> dict[str, float]:
-    """Sends each message in a request of its own; returns the messages per second."""
+    """Sends each message in a separate request. Returns the messages per second."""
     stop, sent, left = threading.Event(), [0] * producers, [0] * producers
 
     def run(number: int) -> None:
@@ -142,7 +142,7 @@ def produce(address: str, topic: str, producers: int) -> dict[str, float]:
 
 
 def busy() -> float:
-    """Prints "busy"; returns the time at which the measurement begins."""
+    """Prints "busy". Returns the time at which the measurement begins."""
     print("busy", flush=True)
     return time.perf_counter()
 

@@ -66,7 +66,7 @@ def bars(result: Result) -> None:
 
 
 def lines(name: str, title: str, x_label: str, y_label: str, curves: Sequence[Line]) -> None:
-    """Draws curves; the y axis is logarithmic, so that slow sides are visible too."""
+    """Draws curves. The y axis is logarithmic, so that slow systems are visible too."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     axis = figure.subplots()
     for each in curves:

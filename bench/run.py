@@ -93,7 +93,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def keep(result: Result, machine: str) -> None:
-    """Writes the CSV file, the plot, and the table's section of docs/performance.md."""
+    """Writes the result into its CSV file, its plot, and its section of docs/performance.md."""
     save(result, machine)
     if result.name not in DRAWN:
         plots.bars(result)

@@ -26,7 +26,7 @@ ROUNDS = scaled(3, 1)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One way to produce."""
+    """One way to produce messages: their size, the acks, the producers and the codec."""
 
     name: str
     size_bytes: int = 1_000

@@ -73,7 +73,7 @@ def skidway_broker(
 
 @contextlib.contextmanager
 def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
-    """Runs ZooKeeper and one Skidway broker; yields the broker's address and program, and
+    """Runs ZooKeeper and one Skidway broker. Yields the broker's address, the broker's program, and
     ZooKeeper."""
     zookeeper = ZooKeeper(folder)
     broker, address, ready = skidway_broker(folder, zookeeper)

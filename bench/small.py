@@ -245,7 +245,8 @@ def _start(command: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
 
 
 def _next_run(textfile: Path, last: LastRun | None) -> LastRun:
-    """Waits for the end of the next run. Raises RuntimeError if it fails."""
+    """Waits until the loader's next run has ended. Raises RuntimeError if the run failed or did not
+    end in time."""
     until = time.monotonic() + WITHIN_S
     while time.monotonic() < until:
         found = LastRun.read(textfile)

@@ -39,7 +39,7 @@ BATCH_OF_50 = 10_500
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures the producers, then the consumers; the two systems take turns."""
+    """Measures the producers, then the consumers. Skidway and Apache Kafka take turns."""
     table = Table("tools: each system's own producer, the Java consumer, a cold read; 200 bytes")
     ours, kafka = brokers.addresses["skidway"], brokers.addresses["kafka"]
     forms: dict[str, tuple[Callable[[], float], int | None]] = {

@@ -114,7 +114,7 @@ class Fleet:
             first = until
 
     def _file(self, host: int, number: int) -> int:
-        """A random-looking file id."""
+        """The id of a file; it looks random."""
         return (self._ids[host] * 0x9E3779B97F4A7C15 + number * 0xBF58476D1CE4E5B9) >> 3 & (
             (1 << 62) - 1
         )

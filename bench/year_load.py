@@ -68,7 +68,7 @@ BYTES = b"no rows."
 
 
 class Loads:
-    """Owns the simulated cluster, the output, and the measurements."""
+    """Makes the loads, with a simulated cluster and an output, and measures them."""
 
     def __init__(self, fleet: Fleet, folder: Path) -> None:
         self._fleet, self._folder = fleet, folder
@@ -233,7 +233,7 @@ class Spark:
 
 class _Client(MemoryClient):
     def commit_offsets(self, group: str, offsets: Any) -> None:
-        """Nobody asks for them."""
+        """Does nothing, because nobody reads the committed offsets."""
 
 
 class _Registry:

@@ -41,7 +41,7 @@ class Appended(Protocol):
         ...
 
     def abandon(self) -> None:
-        """Closes the requests' connection, because they cannot be answered."""
+        """Closes the connection of the requests, because the requests cannot be answered."""
         ...
 
 
@@ -74,7 +74,7 @@ class Broker:
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
         self.api_ranges: Mapping[ApiKey, VersionRange] = {}
-        """The APIs that the broker offers, with their versions; `api.requests` sets this."""
+        """The APIs that the broker offers, with their versions. `api.requests` sets this."""
         self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))
         self.now_ms = clock.time_ms()
         self.appended: list[Appended] = []

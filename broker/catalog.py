@@ -33,8 +33,8 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitionInfo:
-    """One partition. replicas: the preferred leader comes first. state: None if nobody leads the
-    partition yet.
+    """One partition. replicas: broker ids, the preferred leader first. state: None if no broker
+    leads the partition yet.
     """
 
     replicas: tuple[int, ...]
@@ -43,7 +43,7 @@ class TopicPartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as it was created, with its settings."""
+    """A topic with its partitions and settings."""
 
     name: str
     topic_id: uuid.UUID

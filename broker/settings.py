@@ -43,7 +43,7 @@ def parse_endpoint(text: str, key: str) -> Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorSettings:
-    """One cluster whose topics this broker's cluster mirrors."""
+    """The settings for one source cluster, whose topics are mirrored into this broker's cluster."""
 
     cluster: str = setting("cluster", help="cluster.name of the source; prefix of its topics.")
     bootstrap_servers: str = setting(

@@ -3,8 +3,8 @@ rules are in docs/delivery.md, section 6.
 
 One agent's part of a bucket of a source topic is complete only if all of these hold:
 
-    schemas   this version of Skidway knows the schema of every message; what a message with an
-              unknown schema says cannot be known
+    schemas   this version of Skidway knows the schema of every message, because a message with an
+              unknown schema may say anything
     numbers   for each sender whose counts are used: no message number is missing; no two messages
               with the same number differ; and if the sender's first messages expired, they cannot
               have counted anything in the bucket
@@ -18,9 +18,8 @@ One agent's part of a bucket of a source topic is complete only if all of these 
               waits for any more; and no delta counted anything in the bucket after that seal's time
               `at`. A seal is for a topic name, so it also counts if the topic was deleted and
               created again
-    clock     the time "bucket's end plus lateness" is past by the audit's clock; if the audit's
-              clock is ahead of most other clocks, this is decided with the audit's clock corrected
-              by the difference (see clocks)
+    clock     by the audit's clock, the bucket's end plus lateness has passed; if the audit's clock
+              is ahead of most other clocks, it is corrected first (see clocks)
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 

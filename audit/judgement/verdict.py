@@ -63,7 +63,7 @@ class Finding:
 
 
 def accepted_words(acceptance: Acceptance) -> str:
-    """Who accepted something, and why."""
+    """Says who accepted something, and why."""
     return f"accepted by {acceptance.person} ({acceptance.reason})"
 
 

@@ -41,8 +41,8 @@ _SAID: Final = {
     "DataTransferError": _Reason("a DataNode did not do its part", True),
     "ChecksumError": _Reason("the bytes that the DataNodes have are damaged", False),
 }
-"""For each phrase, the reason that it means. The first phrase that the text of the client's error
-contains decides."""
+"""Maps a phrase to a reason. The first of these phrases that the text of the client's error
+contains shows why the operation failed."""
 
 _NETWORK: Final = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
 """If another text contains one of these words, a server did not answer."""

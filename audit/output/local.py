@@ -64,7 +64,7 @@ class LocalOutput:
                     try:
                         length = file.stat().st_size
                     except NOT_THERE:
-                        continue  # the file was moved while we looked
+                        continue  # the file was moved meanwhile
                     yield FileEntry(self._called(file), length)
 
     def _file(self, path: str) -> Path:

@@ -20,7 +20,8 @@ from skidway.audit.recount.manifests import STATE
 from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
-"""An unnamed file is compared with at most this many named files of the same length."""
+"""A file that no manifest names is compared with at most this many named files of the same
+length."""
 
 _UNFINISHED: Final = "._COPYING_"
 """Hadoop's own tools add this ending to the name of a file that they have not yet copied whole."""

@@ -71,7 +71,7 @@ def loads_after(output: Output, topic: str, last: int) -> list[int]:
 
 
 class Checkpoint(NamedTuple):
-    """The numbers in the name of a checkpoint, and its path."""
+    """A checkpoint: the two numbers in its name, and its path."""
 
     load: int
     oldest: int
@@ -149,7 +149,7 @@ def removed_by(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """The (agent, bucket, bucket_ms) of every count in a load's manifest. Raises
+    """Yields (agent, bucket, bucket_ms) for every count in a load's manifest. Raises
     ManifestUnreadable."""
     try:
         audit = manifest["audit"]

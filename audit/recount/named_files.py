@@ -50,7 +50,7 @@ class NamedFiles:
         )
 
     def close(self) -> None:
-        """Deletes the list."""
+        """Deletes the list from the disk."""
         self._connection.close()
 
     def clear(self) -> None:
@@ -124,7 +124,7 @@ class NamedFiles:
             self._connection.execute("INSERT OR IGNORE INTO surplus VALUES (?, ?)", row)
 
     def explain(self, path: str) -> None:
-        """Takes a file from the surplus files, because a manifest names it by now."""
+        """Removes a file from the surplus files, because a manifest names it by now."""
         self._connection.execute("DELETE FROM surplus WHERE path = ?", (path,))
 
     def surplus(self) -> Iterator[FileEntry]:

@@ -82,8 +82,8 @@ def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
-    """Says which missed hosts are behind, which are silent, and which never sent a message, with
-    some of their names."""
+    """Says which of the missed hosts (expected hosts that do not report) are behind, which are
+    silent, and which never sent a message, with some of their names."""
     parts = []
     for status in MISSED:
         names = [_missed_name(state) for state in missed if state.status is status]
@@ -151,7 +151,8 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host that is not proven; if all are proven, one sentence for all."""
+    """A sentence for each host without a proof. If there is a proof for every host, one sentence
+    about all hosts."""
     short = [proof for proof in found if proof.is_short]
     if short:
         return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]

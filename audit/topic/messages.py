@@ -37,8 +37,8 @@ from skidway.kafka.source import Source
 from skidway.schemas import single_object
 
 TOPIC = "_skidway_audit"
-"""The topic for these messages in every cluster. A mirrored copy is called `<source
-cluster>._skidway_audit`."""
+"""The topic for these messages in every cluster. The name of a mirrored copy begins with the source
+cluster's name and a dot."""
 
 AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
@@ -83,10 +83,9 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes about event times. lateness_ms: if a line was lost before the agent
-    could read it, the line is older than the last seal before the loss by at most this time.
-    ahead_ms: the event time of a line is ahead of the time at which the line was read by at most
-    this time."""
+    """What an agent assumes about event times. lateness_ms: a line that was lost before the agent
+    could read it is at most this much older than the last seal before the loss. ahead_ms: the event
+    time of a line is at most this much ahead of the time at which the line was read."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
@@ -118,7 +117,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A message contains the counts of the records with the offsets [first, end) of a partition."""
+    """Offsets [first, end) of a partition. The message with this range contains the counts of the
+    records at these offsets."""
 
     source: Source
     partition: int

@@ -41,8 +41,8 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
     """Creates the topic if it is missing, waits for its leaders, and returns the number of its
     partitions.
 
-    pause: sleeps for the given number of seconds, or shorter if the program is told to stop. Raises
-        Unreachable.
+    pause: sleeps for the given number of seconds, or shorter if the program is told to stop.
+    Raises Unreachable if the topic is not ready in time.
     """
     deadline = clock.monotonic() + READY_WITHIN_S
     while True:

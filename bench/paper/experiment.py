@@ -29,7 +29,7 @@ ONE, FIFTY, CONSUMER = "producer, batch 1", "producer, batch 50", "consumer"
 PHASES = (ONE, FIFTY, CONSUMER)
 
 Found = dict[str, Series]
-"""The series of one side, by phase."""
+"""The results of one side: a series for each phase of the experiment."""
 
 
 @dataclass(frozen=True, slots=True)

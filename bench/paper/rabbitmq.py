@@ -32,7 +32,8 @@ SAMPLE = re.compile(r"time ([\d.]+) s, (?:sent|received): (\d+) msg/s")
 
 
 def provide() -> None:
-    """Installs the server, and fetches its load generator. Raises SkidwayError if that fails."""
+    """Installs the server, and downloads its load generator. Raises SkidwayError if either
+    fails."""
     debian.provide("rabbitmq-server", PACKAGES, "RabbitMQ is a peer")
     if not peers.is_complete(PERF_TEST):
         peers.fetch(PERF_TEST, peers.provide_maven())

@@ -46,7 +46,7 @@ Assignment = Mapping[int, tuple[int, ...]]
 
 
 class Refused(Exception):
-    """A topic that cannot be created as asked."""
+    """A topic cannot be created as the request asks."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)

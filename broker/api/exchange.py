@@ -1,4 +1,4 @@
-"""One request, and the means to answer it: now, later, or never."""
+"""A request, and the methods with which a handler answers it: now, later, or never."""
 
 from __future__ import annotations
 

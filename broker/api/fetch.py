@@ -82,7 +82,7 @@ class DelayedFetch:
         return True
 
     def expire(self) -> None:
-        """Answers with the data that is there."""
+        """Answers with the data that can be read now."""
         if not self._exchange.connection.closed:
             _send(self._exchange, _read_all(self._broker, self._request))
 

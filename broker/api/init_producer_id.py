@@ -20,7 +20,7 @@ from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitP
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers as soon as there is an id."""
+    """Answers as soon as the broker has an id to give."""
     request = exchange.decode(InitProducerIdRequest)
     if request.transactional_id is not None:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

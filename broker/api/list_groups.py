@@ -15,7 +15,7 @@ from skidway.kafka.protocol.list_groups import ListedGroup, ListGroupsRequest, L
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Lists the groups in the wanted states."""
+    """Lists the groups whose states the request asks for."""
     request = exchange.decode(ListGroupsRequest)
     wanted = {state.lower() for state in request.states_filter}
 

@@ -54,7 +54,8 @@ from skidway.kafka.protocol.produce import (
 from skidway.kafka.types import TopicPartition
 
 Appended = tuple[Replica, int, int, bool]
-"""(replica, base offset, the offset after the last record, whether the batch is a duplicate)."""
+"""An appended batch: (replica, base offset, offset after the last record, whether it is a
+duplicate)."""
 _UNKNOWN_OFFSET = -1
 
 

@@ -29,7 +29,7 @@ from skidway.kafka.types import TopicPartition
 ALL: Final = -1
 _UNKNOWN_OFFSET: Final = -1
 _Part = tuple[Shape, int, int, int]
-"""(shape, correlation id, base offset, the offset after the last record)."""
+"""A request of a run: (shape, correlation id, base offset, offset after the last record)."""
 
 
 class Alike:

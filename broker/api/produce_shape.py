@@ -138,8 +138,8 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # The key is the length of a frame up to the end of the size, which follows the prefix. A
-        # shorter frame cannot have this shape.
+        # The key is the length of a frame up to the end of the size field, which follows the
+        # prefix. A shorter frame cannot have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 

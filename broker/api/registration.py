@@ -16,7 +16,7 @@ Handler = Callable[[Broker, Exchange], None]
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API that this broker serves."""
+    """One Kafka API that this broker serves."""
 
     key: ApiKey
     handle: Handler

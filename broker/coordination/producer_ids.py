@@ -19,7 +19,8 @@ Block = tuple[int, int]
 
 
 class ProducerIds:
-    """Owned by the loop. `take_block` gets a block and calls back on the loop."""
+    """The producer ids of this broker. Only the loop uses it. `take_block` gets a block from
+    ZooKeeper, and calls its callback on the loop."""
 
     def __init__(
         self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]

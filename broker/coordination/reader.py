@@ -21,7 +21,7 @@ from skidway.broker.coordination.documents import DocumentRefused
 from skidway.broker.log import names
 from skidway.coordination import Coordinator
 
-_BROKERS = "/"  # no topic can have this name
+_BROKERS = "/"  # the name for the list of brokers; no topic can have this name
 _log = log.get(__name__)
 
 
@@ -40,7 +40,8 @@ class CatalogReader:
         self._watches: dict[str, Callable[[Any], None]] = {}
 
     def forget(self) -> None:
-        """Forgets all topics, because a new session has no watches."""
+        """Forgets all topics, so that the next `read` reads all of them. Called for a new session,
+        because it has no watches."""
         self._topics = {}
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:

@@ -39,7 +39,7 @@ _log = log.get(__name__)
 
 
 class Job(Generic[T]):
-    """Work to do with ZooKeeper, and the function that gets its outcome."""
+    """An operation on ZooKeeper, and the function that is called with its outcome."""
 
     __slots__ = ("_done", "_work")
 
@@ -50,7 +50,7 @@ class Job(Generic[T]):
         self._done = done
 
     def run(self, coordinator: Coordinator, post: Post) -> None:
-        """Does the work on this thread, and posts the outcome to the loop."""
+        """Does the work on the calling thread, and posts the outcome to the loop."""
         outcome: T | SkidwayError
         try:
             outcome = self._work(coordinator)
@@ -98,18 +98,21 @@ class ZooKeeperSession:
         return self._coordinator.state is SessionState.CONNECTED
 
     def register(self, registration: Registration, *, wait_s: float) -> None:
-        """Registers the broker, on the calling thread, before `start`. Raises SkidwayError."""
+        """Registers the broker. Runs on the calling thread; call it before `start`. Raises
+        SkidwayError."""
         self.broker_epoch = store.register(
             self._coordinator, registration, wait_s=wait_s, time_ms=self._clock.time_ms()
         )
         self._registration = registration
 
     def read_catalog(self, broker_id: int) -> Catalog:
-        """The catalog, on the calling thread, before `start`. Raises Unreachable."""
+        """Reads the catalog. Runs on the calling thread; call it before `start`. Raises
+        Unreachable."""
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
-        """Writes a partition's state on the calling thread, before `start`. Raises SkidwayError."""
+        """Writes a partition's state. Runs on the calling thread; call it before `start`. Raises
+        SkidwayError."""
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:
@@ -186,7 +189,7 @@ class ZooKeeperSession:
         self._post(lambda: self._on_catalog(catalog))
 
     def _state_changed(self, state: SessionState) -> None:
-        """Called on kazoo's thread, which must not wait."""
+        """kazoo calls this on its own thread, which must not be blocked."""
         if self._closing.is_set():
             return
         if state is SessionState.LOST:

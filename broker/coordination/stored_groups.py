@@ -62,7 +62,7 @@ class Looked(NamedTuple):
 
 
 def look(coordinator: Coordinator, group: str) -> Looked:
-    """Reads all of a group. Raises Unreachable."""
+    """Reads everything that is stored for a group. Raises Unreachable."""
     with answered(coordinator) as client:
         found = coordinator.get(group_nodes.record_path(group))
         status = one_answer(client.exists_async(group_nodes.ids_path(group)))
@@ -169,7 +169,7 @@ def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
 
 
 def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
-    """The nodes under which groups have committed offsets of a topic: one for each group."""
+    """The nodes below which groups have committed offsets of a topic: one node for each group."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     paths = [group_nodes.topic_offsets_path(group, topic) for group in groups]
     with answered(coordinator) as client:
@@ -178,7 +178,7 @@ def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
 
 
 def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
-    """How many consumers have registered in ZooKeeper, by group."""
+    """For each group, the number of its consumers that have registered in ZooKeeper."""
     paths = [group_nodes.ids_path(group) for group in groups]
     found = each_answer(client.exists_async, paths)
     for each in found:
@@ -287,7 +287,8 @@ def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
 
 
 def _delete(client: Any, nodes: Sequence[str]) -> bool:
-    """Deletes all nodes or none; False if the nodes have changed since they were listed."""
+    """Deletes all nodes or none of them. Returns False if the nodes have changed since they were
+    listed."""
     transaction = client.transaction()
     for each in nodes:
         transaction.delete(each)

@@ -1,4 +1,4 @@
-"""The requests of administrators: list, describe and delete groups, and delete offsets."""
+"""Handles the requests of administrators: list, describe and delete groups, and delete offsets."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class Described:
 
 
 class GroupAdministration:
-    """Owned by the loop."""
+    """Handles the requests of administrators. Only the loop uses it."""
 
     def __init__(self, groups: Groups, session: ZooKeeperSession) -> None:
         self._groups = groups
@@ -108,7 +108,8 @@ class GroupAdministration:
             elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
-                # The next request for the group then reads what ZooKeeper has after the deletion.
+                # After this, the next request for the group reads from ZooKeeper what is left after
+                # the deletion.
                 self._groups.drop(group_id)
                 self._session.submit(work, done)
 

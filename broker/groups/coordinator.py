@@ -120,7 +120,7 @@ class Groups(HostedGroups):
         members: Iterable[tuple[str, str | None]],
         reply: Callable[[list[ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Answers with an error code for each (member id, instance id)."""
+        """Removes members. Answers with an error code for each (member id, instance id)."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):

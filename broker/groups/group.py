@@ -29,7 +29,7 @@ _GENERATION_MAX = (1 << 31) - 1
 
 
 class GroupState(Enum):
-    """Kafka's names of a group's states."""
+    """The states of a group, with Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -57,7 +57,7 @@ class Group:
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        self._storing: int | None = None  # the number of the `Store` that is under way
+        self._storing: int | None = None  # the number of the `Store` that is not done yet
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
@@ -215,7 +215,8 @@ class Group:
         )
 
     def restore(self, now: float, record: GroupRecord) -> None:
-        """Restores a stored group; its members have one session timeout to send a heartbeat."""
+        """Restores a stored group. Its members have the time of one session timeout to send a
+        heartbeat."""
         self.generation = record.generation
         self.protocol = record.protocol
         self.roster.protocol_type = record.protocol_type or None
@@ -336,8 +337,8 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Begins the next generation. It has all members that joined, and also the static members
-        that did not join.
+        """Begins the next generation. Its members are all members that have joined, and also the
+        static members that have not joined.
         """
         for member in self.roster:
             if member.join is None and member.instance_id is None:

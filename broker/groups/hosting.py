@@ -57,7 +57,7 @@ class Hosted:
 
 @dataclass(slots=True)
 class GroupCounts:
-    """Work done since the start."""
+    """How much work was done since the broker's start."""
 
     joins: int = 0
     rebalances: int = 0
@@ -68,7 +68,7 @@ class GroupCounts:
 
 
 class HostedGroups:
-    """Owned by the loop."""
+    """The groups in memory. Only the loop uses them."""
 
     def __init__(
         self,
@@ -163,7 +163,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # an earlier `then` has deleted the group: read the group again
+            else:  # an earlier `then` has dropped the group: read it again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:

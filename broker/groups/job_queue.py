@@ -47,7 +47,7 @@ class Submit(Protocol):
 
 @dataclass(slots=True)
 class _Gathered:
-    """The contents of one job, with the callbacks for its results."""
+    """The work that is gathered for one job, with the callbacks for its results."""
 
     records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
     commits: dict[Offset, TopicOffset] = field(default_factory=dict)
@@ -65,7 +65,7 @@ class _Gathered:
 
 @dataclass(slots=True)
 class JobCounts:
-    """Work done since the start."""
+    """How much work was done since the broker's start."""
 
     carried_out: int = 0
     failed: int = 0

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 
 class JoinWindow:
-    """The window is open while a group prepares its next generation. Times are monotonic
-    seconds.
+    """The time in which members may join the next generation of a group. The window is open while
+    the group prepares this generation. Times are monotonic seconds.
     """
 
     __slots__ = ("_delay_s", "_left_s", "_newcomers", "is_delaying", "until")
@@ -39,8 +39,8 @@ class JoinWindow:
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """Called when the window's time is over. If new members have come, prolongs the window.
-        Returns whether it was prolonged.
+        """Called when the window's time is over. Prolongs the window if new members have come, and
+        returns whether it did so.
         """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):
             return False

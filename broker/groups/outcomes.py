@@ -1,5 +1,5 @@
-"""What the state machine returns: answers to waiting requests, and what must be stored before
-further answers.
+"""The outputs of a group's state machine: answers to waiting requests, and requests to store the
+group before further answers are sent.
 """
 
 from __future__ import annotations
@@ -52,7 +52,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Asks to store the group as it is now, then to call `Group.stored` with this number."""
+    """Asks the caller to store the group as it is now, and then to call `Group.stored` with this
+    number."""
 
     number: int
 

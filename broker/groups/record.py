@@ -19,7 +19,7 @@ _GENERATION_MAX = (1 << 31) - 1
 
 
 class RecordRefused(SkidwayError):
-    """A stored group that cannot be read."""
+    """A stored group cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ def encode(record: GroupRecord) -> bytes:
 
 
 def decode(path: str, data: bytes) -> GroupRecord:
-    """A group from its node. Raises RecordRefused."""
+    """Decodes a group from the content of its node. Raises RecordRefused."""
     try:
         content = json.loads(data)
         generation = int(content["generation"])

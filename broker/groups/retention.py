@@ -115,7 +115,7 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # a later exception must not leave it True
+        groups, self._looking = self._groups, False  # an exception below must not leave it True
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)

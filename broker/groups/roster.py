@@ -51,7 +51,7 @@ class Roster:
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:
-        """Whether the joining member shares a protocol with all members."""
+        """Whether there is a protocol that the joining member and all members support."""
         names = {each.name for each in joining.protocols}
         if not self.members:
             return bool(joining.protocol_type) and bool(names)
@@ -126,7 +126,7 @@ class Roster:
         return joined is not None
 
     def restore(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
-        """Adds the members as they were stored."""
+        """Adds members that were read from ZooKeeper."""
         for each in members:
             self.add(each, protocol_type)
             self.unheard.add(each.member_id)

@@ -57,7 +57,7 @@ class LogConfig:
 
     @property
     def bounds_timestamps(self) -> bool:
-        """Whether event times are compared with the clock at all."""
+        """Whether this topic limits how far event times may differ from the clock."""
         return not self.append_time and (
             self.timestamp_before_max_ms != FOREVER_MS or self.timestamp_after_max_ms != FOREVER_MS
         )

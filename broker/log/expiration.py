@@ -64,7 +64,7 @@ def expire(
     for each in logs:
         each.producers.expire(now_ms - producer_expiration_ms)
         for segment in each.segments[:-1]:
-            segment.let_go()  # present readers keep the descriptor; a later reader opens the file
+            segment.let_go()  # present readers keep their descriptor; a later reader opens the file
         decision = _expired(each, now_ms, held_from(each.partition))
         found.held += decision.held
         try:

@@ -34,7 +34,7 @@ class WorkOutcome:
 
 
 class NothingSynced(OSError):
-    """A flush that could not begin. The data that it should sync is still in the page cache."""
+    """A flush could not begin. The data that it should sync is still in the page cache."""
 
 
 class DiskWorker(Protocol):

@@ -74,7 +74,7 @@ class LeaderEpochs:
     def begin(self, epoch: int, offset: int) -> None:
         """Notes the first record of an epoch that is higher than the latest."""
         assert epoch > self.latest
-        # Entries with this offset or a higher one belong to epochs of which no record is left.
+        # Entries with this offset or a higher offset belong to epochs of which no record is left.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))

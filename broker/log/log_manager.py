@@ -161,7 +161,7 @@ class LogManager:
                     found.append((partition, Found(home, topic_id)))
 
     def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
-        """Notes the topic id in a directory that has none. Raises SkidwayError."""
+        """Writes the topic id into a partition's directory that has none. Raises SkidwayError."""
         path = found.directory.path / names.partition_directory(partition)
         try:
             checkpoints.write_partition_metadata(path, topic_id)
@@ -169,8 +169,8 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that this broker must not serve. `delete`: the
-        partition's topic was deleted, so the directory is removed too.
+        """Renames the directory of a partition that this broker must not serve. With `delete`, also
+        removes the directory, because the partition's topic was deleted.
         """
         self._homes[partition] = found.directory
         suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
@@ -212,7 +212,7 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Removes the marks of the last clean stop, now that all logs are open."""
+        """Called when all logs are open. Removes the files that mark the last clean stop."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
@@ -414,7 +414,7 @@ class LogManager:
                     # together.
                     list(threads.map(PartitionLog.close_cleanly, mine))
                 write_checkpoints(home.path, *self._checkpoint_of(home))
-                # The next start must not trust the log of a partition that was stopped.
+                # The next start must not treat the log of a stopped partition as cleanly closed.
                 if not any(self._homes.get(tp) is home for tp in self.stopped):
                     content = checkpoints.clean_shutdown_content(broker_epoch)
                     write_atomically(home.path / names.CLEAN_SHUTDOWN, content)

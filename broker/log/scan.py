@@ -29,7 +29,7 @@ Holes = Callable[[int, int], bool]
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
 PAGE_BYTES = 4096
-"""The unit in which a file system writes to disk. A page that it did not write reads as zeros."""
+"""The unit in which a file system writes to disk. An unwritten page is read as zeros."""
 _ZEROS = bytes(PAGE_BYTES)
 _MAGIC_POSITION = 16
 

@@ -105,7 +105,7 @@ class Segment:
 
     @property
     def is_open(self) -> bool:
-        """Whether a descriptor is held."""
+        """Whether the segment has a descriptor open."""
         return self._file is not None
 
     def let_go(self) -> None:

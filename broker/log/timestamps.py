@@ -125,7 +125,7 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record of a batch whose event time is at or after `timestamp`. None if all such
+    """The first record of a batch whose event time is `timestamp` or later. None if all such
     records are deleted.
     """
     expired = False

@@ -46,8 +46,8 @@ class Undo:
             self._kept[producer_id] = self._producers.producers.get(producer_id)
 
     def take_back(self) -> None:
-        """Restores the segment, the producers and the leader epochs as they were after the last
-        write.
+        """Restores the state that the segment, the producers and the leader epochs had after the
+        last write.
         """
         end, segment = self.end, self._segment
         self._epochs.cut_tail(end.offset)

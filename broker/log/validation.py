@@ -38,7 +38,7 @@ class BatchRefused(Exception):
 
 
 class BatchCorrupt(BatchRefused):
-    """Bytes that contradict themselves."""
+    """The bytes of the batch contradict each other."""
 
 
 class BatchTooLarge(BatchRefused):

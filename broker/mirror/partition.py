@@ -77,7 +77,8 @@ class MirrorPartition:
 
     @property
     def was_taken_back(self) -> bool:
-        """Whether the log no longer ends where it ended after the last append."""
+        """Whether the last append was undone, so that the log no longer ends where the append
+        ended."""
         return self.replica.log.log_end_offset != self._end
 
     def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:

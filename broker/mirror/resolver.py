@@ -20,7 +20,7 @@ Found = Sequence[AddressInfo] | OSError
 
 
 class Resolver:
-    """Owned by the loop."""
+    """Looks up names for the loop, which alone uses it."""
 
     def __init__(self, post: Post, found: Callable[[], None]) -> None:
         """found: a function that is called on the loop when the look-up of a name has ended."""

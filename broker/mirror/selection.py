@@ -19,7 +19,7 @@ TOPIC_CHARACTERS_MAX = 249
 
 
 def mirror_name(cluster: str, topic: str) -> str:
-    """The name that a cluster's topic has in a mirror."""
+    """The name of the mirror topic for a topic of a source cluster."""
     return f"{cluster}.{topic}"
 
 
@@ -53,5 +53,5 @@ def name_refusal(cluster: str, topic: str) -> str | None:
 
 
 def _is_internal(name: str) -> bool:
-    """Whether the name, without a cluster's prefix, begins with an underscore."""
+    """Whether the name begins with an underscore when a cluster's prefix is removed."""
     return name.startswith(INTERNAL) or name.partition(".")[2].startswith(INTERNAL)

@@ -79,7 +79,7 @@ class MirrorSource:
         self.topics.begin_round()
 
     def ready(self, fd: int, readable: bool, writable: bool) -> None:
-        """Serves one of the client's descriptors."""
+        """Called when one of the client's descriptors is ready."""
         self._client.ready(fd, readable, writable)
 
     @property

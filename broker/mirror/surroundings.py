@@ -84,7 +84,7 @@ class Local(Protocol):
         ...
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Adds a gap, durably, to the gaps that are stored already."""
+        """Stores a gap durably, in addition to the gaps that are stored already."""
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:

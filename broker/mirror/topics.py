@@ -70,7 +70,7 @@ class SourceTopics:
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
-        """Asks for the source's topics, unless the answer to an earlier request is still due."""
+        """Asks for the source's topics, unless an earlier request is not answered yet."""
         if not self._is_asking:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)

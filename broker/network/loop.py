@@ -43,7 +43,7 @@ _log = log.get(__name__)
 
 
 class Service(Protocol):
-    """What the loop serves."""
+    """Handles the requests that the loop receives."""
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
         """Handles a request. Its frame is valid until the turn ends. Returns the cost of the
@@ -116,7 +116,7 @@ class Loop:
         self.watch(self._wake, self._woken)
 
     def serve(self, service: Service) -> None:
-        """Sets who handles the requests."""
+        """Sets the service that handles the requests."""
         self._service = service
         self.call_every(self._limits.idle_ms_max / IDLE_CHECKS, self._check_idle)
 
@@ -138,7 +138,8 @@ class Loop:
         self._clients[descriptor] = ready
 
     def unwatch(self, descriptor: int) -> None:
-        """Ends what `watch_both` began. Call it before you close the descriptor."""
+        """Stops watching a descriptor for `watch_both`. Call this before you close the
+        descriptor."""
         if self._clients.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
@@ -189,7 +190,7 @@ class Loop:
         self._stopped = True
 
     def close(self) -> None:
-        """Closes every connection and the loop itself."""
+        """Closes every connection, and frees the loop's own descriptors."""
         self.close_listeners()
         for connection in list(self.connections.values()):
             self.drop(connection, "stopped")

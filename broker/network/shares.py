@@ -91,7 +91,7 @@ class Shares(Generic[Who]):
         while self._left > 0 and self._heap:
             tag, _, number, who = heapq.heappop(self._heap)
             if who not in self._waiting:
-                continue  # it left meanwhile
+                continue  # the connection was removed meanwhile
             if tag < self._tags[who]:
                 # `charge` has raised the tag of this connection while the connection waited.
                 heapq.heappush(self._heap, (self._tags[who], True, number, who))

@@ -46,7 +46,7 @@ class FlushCounts:
 
 
 class HostedPartitions:
-    """Owned by the loop."""
+    """The partitions that this broker leads. Only the loop uses it."""
 
     def __init__(
         self,
@@ -76,8 +76,8 @@ class HostedPartitions:
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Stops serving a partition. Checks the operations that wait for the partition, so that
-        they end.
+        """Stops serving a partition. Operations that wait for the partition are checked, so that
+        they complete.
         """
         replica = self.replicas.pop(partition, None)
         if replica is not None:

@@ -20,8 +20,8 @@ class NotEnoughReplicas(Exception):
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """A partition that this broker leads. `followers`: the flushed positions of the other in-sync
-    replicas.
+    """A partition that this broker leads. `followers`: the positions up to which the other in-sync
+    replicas have flushed.
     """
 
     partition: TopicPartition
@@ -63,6 +63,6 @@ class Replica:
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            return False  # a follower that has just come back into sync may be behind
+            return False  # a follower that has just become in-sync again may be behind
         self.high_watermark = least
         return True
