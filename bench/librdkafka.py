@@ -1,8 +1,8 @@
 """librdkafka's producer, which gets many messages in one call from Python.
 
 confluent-kafka needs one call for each message. In batches of 50, this call costs more CPU than the
-broker's work for the message, so the figure would measure Python. librdkafka's own
-`rd_kafka_produce_batch`, which programs in C call, takes an array of messages. Only this call
+broker's work for the message. So the figure would measure Python, and not the broker. librdkafka's
+own `rd_kafka_produce_batch`, which programs in C call, takes an array of messages. Only this call
 differs from confluent-kafka; the library, the protocol, the batches and the threads are the same.
 """
 

@@ -1,12 +1,13 @@
 """What a load of few rows costs in CPU, time and memory: if a timer starts the loader for each
 load, and if the loader keeps running (`skidway load run --every`).
 
-The benchmark compares three sides: Skidway's loader with default settings, which loads so few rows
-without Spark; Skidway's loader with `spark.above.offsets: 0`, which runs every load on Spark; and
-the peer, Spark's own Kafka source. All sides have the same version of Spark (the version in which
-the tests of `format("skidway")` run), read topics of one Apache Kafka 4.1, and write to a local
-directory with local[2]. CPU and memory are those of all processes of a side: Python, JVM, Python
-workers. Unlike Skidway, the peer neither drops repeated records nor counts the records.
+The benchmark compares three sides. The first is Skidway's loader with default settings, which loads
+so few rows without Spark. The second is Skidway's loader with `spark.above.offsets: 0`, which runs
+every load on Spark. The third is the peer, Spark's own Kafka source. All sides have the same
+version of Spark (the version in which the tests of `format("skidway")` run), read topics of one
+Apache Kafka 4.1, and write to a local directory with local[2]. CPU and memory are those of all
+processes of a side: Python, JVM, Python workers. Unlike Skidway, the peer neither drops repeated
+records nor counts the records.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
 Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
 only when it has loaded something. So the audit can call a loader late only if the setting
-`loads.every.ms` says how often the loader runs. The audit calls only a whole output (a root folder
-in HDFS) late, and never a single topic in it: a topic to which nobody writes is not loaded, and
-that is no delay.
+`loads.every.ms` says how often the loader runs. The audit never calls a single topic late, but only
+a whole output (a root folder in HDFS), because a topic to which nobody writes is not loaded.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Turns an error of the HDFS client into one of Skidway's own errors, with one sentence.
 
 The client raises OSError if a connection fails. For everything else it raises RuntimeError with the
-text of a Rust value: for a refusal of the NameNode (a Java exception with its stack trace), and for
-a failure between the client and the DataNodes.
+text of a Rust value. This is either a refusal of the NameNode (a Java exception with its stack
+trace), or a failure between the client and the DataNodes.
 """
 
 from __future__ import annotations

@@ -128,11 +128,12 @@ def is_before(path: str, since_ms: int) -> bool:
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """What is known about the rows of a file from its path and from the manifest that names the
-    file: the agents with counts in the file's hour, and the offsets from the file's first offset to
-    the end of the load. If the file's name has no first offset, only the hour is known. The same is
-    true for a load that replaced files: it loaded no new offsets, and its counts do not describe
-    its files."""
+    """What is known about the rows of a file from its path and from the manifest that names it. The
+    agents are those with counts in the file's hour. The offsets are those from the file's first
+    offset to the end of the load.
+
+    If the file's name has no first offset, only the hour is known. The same is true for a load that
+    replaced files: it loaded no new offsets, and its counts do not describe its files."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None or manifest.get("removed"):
         return place

@@ -106,9 +106,9 @@ def topics(output: Output) -> list[str]:
 def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
-    """The topics that the output should have, by name: all topics in the output (`known`), and all
-    topics whose rows a loader counted in the output, even if nothing of them is left there. If a
-    topic has no manifest, its source is the source topic that the counts of its loader name."""
+    """The topics that the output should have, by name. These are all topics in the output
+    (`known`), and all topics whose rows a loader has counted there, even if nothing is left of
+    them. If a topic has no manifest, its source is the source topic in the counts of its loader."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):

@@ -36,7 +36,7 @@ about it:
   moment, one of them is refused: then stock clients get INCONSISTENT_GROUP_PROTOCOL, or Skidway's
   own consumers get `GroupCoordinated`.
 
-All memory is bounded: there are limits for the members of a group and their bytes, the groups in
-memory, the member ids that were given out, the requests that wait until a group is read, and the
-offsets that wait for ZooKeeper.
+All memory is bounded. There are limits for the members of a group and their bytes, for the groups
+in memory, and for the member ids that were given out. There are also limits for the requests that
+wait until a group is read, and for the offsets that wait for ZooKeeper.
 """

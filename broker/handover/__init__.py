@@ -5,18 +5,18 @@ example with rsync, with `mv`, or by moving a disk. The two commands make sure t
 and that two brokers never serve the partition:
 
     hand-over   (the broker that leads the partition is stopped) opens the log as the broker does at
-                its start, computes every CRC and syncs all files; renames the partition's directory
-                to `<topic>-<partition>.moved`; and writes a waybill into it. The waybill contains
-                the broker's id, the leader epoch, the log start and log end offsets, and the
-                length, time and CRC-32C of each file. After the rename no broker serves the
+                its start, computes every CRC and syncs all files. Then it renames the partition's
+                directory to `<topic>-<partition>.moved`, and writes a waybill into it. The waybill
+                contains the broker's id, the leader epoch, the log start and log end offsets, and
+                the length, time and CRC-32C of each file. After the rename no broker serves the
                 partition
     copy        the operator copies the directory by any means into one of the new broker's
                 `log.dirs`, under the same name
-    take-over   (the new broker is stopped) compares every file with the waybill and syncs the file;
-                then writes to ZooKeeper that the partition is assigned to the new broker, which
-                leads it in the next leader epoch; then renames the directory to
-                `<topic>-<partition>` again and removes the waybill. The write to ZooKeeper is one
-                transaction, which fails if the assignment or the state has changed meanwhile
+    take-over   (the new broker is stopped) compares every file with the waybill and syncs the file.
+                Then it writes to ZooKeeper that the partition is assigned to the new broker, which
+                leads it in the next leader epoch. This write is one transaction, which fails if the
+                assignment or the state has changed meanwhile. Then the command renames the
+                directory to `<topic>-<partition>` again and removes the waybill
 
 After a crash between any two of these steps, either the old broker serves the partition, or no
 broker serves it until the operator runs the interrupted step again and completes the move. Only one

@@ -136,9 +136,9 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 
 
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
-    """Whether the file ends within the batch at a position. If the length field points beyond the
-    end of the file, but the CRC shows that the bytes up to the end of the file are the whole batch,
-    the length field is wrong and the result is False.
+    """Whether the file ends within the batch at a position. The length field may point beyond the
+    end of the file although the CRC shows that the bytes up to the end of the file are the whole
+    batch. Then the length field is damaged, and the result is False.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:

@@ -2,7 +2,7 @@
 I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the mirror topic is
-created, but only after the configs of the source's topic have shown that this topic is not itself a
+created. Before this, the configs of the source's topic must have shown that it is not itself a
 mirror. If the mirror topic exists, it follows the source. If it has fewer partitions than the
 source's topic, it gets more partitions. If the source's topic or cluster was recreated under the
 same name, it has another id. Then its records are not mirrored, so that they are not mixed with the

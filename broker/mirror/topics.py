@@ -44,9 +44,9 @@ class SourceTopics:
     """The topics of one source. Only the source uses it.
 
     is_reachable: whether the source answered in the last round; None before the first round.
-    failure: why the source did not answer. misnamed: empty, unless the settings give the source
-    cluster a wrong name; then nothing is followed, and this text says why. not_done: topics that
-    could not be created or examined, each with the reason.
+    failure: why the source did not answer. misnamed: if the settings give the source cluster a
+    wrong name, nothing is followed, and this text says so; otherwise it is empty. not_done: topics
+    that could not be created or examined, each with the reason.
     """
 
     def __init__(
@@ -85,10 +85,10 @@ class SourceTopics:
 
     def _compare_name(self, cluster: Cluster) -> None:
         """Compares the source cluster's name in the settings of its brokers with its name in this
-        broker's settings. The round continues only if the names are the same, because the agents'
-        announcements of their files and the audit's counts contain the name from the brokers, and
-        nobody would find them under another name. A broker may report no name, like Apache Kafka.
-        Then the name in this broker's settings is taken as right.
+        broker's settings. The round continues only if the names are the same. The agents'
+        announcements of their files and the audit's counts contain the name from the source's
+        brokers, so nobody would find them under another name. A broker may report no name, like
+        Apache Kafka. Then the name in this broker's settings is taken as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)

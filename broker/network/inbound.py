@@ -166,9 +166,9 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # If no frame was handled (`_at` is 0), the bytes are not put back into the arena,
-            # because the next receive may be small as well, and then they would have to be copied
-            # out again.
+            # If no frame was handled (`_at` is 0), the bytes are not put back into the arena. The
+            # next receive may be small as well, and then the bytes would have to be copied out
+            # again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
             self._own[:rest] = held
