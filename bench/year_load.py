@@ -1,4 +1,5 @@
-"""Makes many loads of one topic of a simulated fleet, in one process, which `year` starts.
+"""Makes many loads of a simulated fleet's topic, one after the other. `year` starts this program in
+a process of its own.
 
     python -m bench.year_load HOSTS PARTITIONS MINUTES_BETWEEN_LOADS LOADS STEPS HOURS_TO_COMPACT
 

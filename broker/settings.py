@@ -338,8 +338,8 @@ class BrokerSettings:
     )
 
     def check(self) -> None:
-        """Refuses settings that are wrong in a way that the limits of single settings do not
-        exclude, such as bad addresses and contradictions.
+        """Raises ConfigurationRefused for errors that the checks of single settings do not find,
+        such as bad addresses and contradictions.
         """
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:

@@ -29,24 +29,22 @@ Of older buckets, it keeps only sums."""
 class TopicStanding:
     """All buckets of one source topic together.
 
-    by_status: the number of buckets with each status.
-    overdue: the number of buckets that somebody should look at, by their status without the
-        accepted findings.
-    lost_early: how many of the overdue buckets are already lost although they are still too young
-        to be complete.
-    accepted: the number of buckets that are complete except for accepted findings, by status.
+    by_status: for each status, the number of buckets.
+    overdue: for each `residue` of a verdict, the number of buckets that somebody should look at.
+    lost_early: the number of overdue buckets that are lost, but still too young to be complete.
+    accepted: for each status, the number of buckets that are complete except for accepted findings.
     warned: the number of complete buckets with a warning that nobody accepted.
     warned_accepted: the number of complete buckets whose warnings were all accepted.
-    complete_until: the time in ms up to which all buckets are complete or accepted; None if the
-        oldest bucket is neither.
+    complete_until: all buckets up to this time in ms are complete or accepted; None if none is.
     oldest_overdue: the start of the oldest overdue bucket.
-    records, rejects, repeats: the sums over all buckets. If the places that counted a bucket
-        (clusters and outputs) differ, the greatest number counts. Rejects are only the loader's
-        rejects.
+    records, rejects, repeats: the sums over all buckets.
     newest: the verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
     recounts: the newest recount of each output.
-    uncounted: the number of offsets that counters could not read. No other number includes records
-        at these offsets that came from no agent.
+    uncounted: the number of offsets that counters could not read.
+
+    The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
+    and repeats. Then the greatest number is added to the sum. Only the loader's rejects are
+    included. Records at `uncounted` offsets that came from no agent are in no other number.
     """
 
     source: Source
@@ -119,8 +117,8 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """The number of buckets that somebody should look at, by their status without the accepted
-        findings."""
+        """For each status, the number of buckets that somebody should look at. Accepted findings do
+        not count for this status."""
         return _added(topic.overdue for topic in self.topics)
 
     @property
@@ -131,7 +129,7 @@ class Standing:
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """The number of buckets that are complete except for accepted findings, by their status."""
+        """For each status, the number of buckets that are complete except for accepted findings."""
         return _added(topic.accepted for topic in self.topics)
 
     @property

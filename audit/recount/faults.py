@@ -90,7 +90,7 @@ class Faults:
         return len(self.kept) >= FAULTS_MAX
 
     def add(self, fault: Fault) -> None:
-        """Keeps a fault, or only counts it."""
+        """Keeps a fault. If FAULTS_MAX faults are kept already, only counts it."""
         if self.is_full:
             self.more += 1
         else:

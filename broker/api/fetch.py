@@ -63,7 +63,7 @@ class DelayedFetch:
 
     @property
     def partitions(self) -> Collection[TopicPartition]:
-        """The partitions that the request waits for."""
+        """The partitions for which the request waits."""
         return self._targets.keys()
 
     def try_complete(self, changed: TopicPartition) -> bool:

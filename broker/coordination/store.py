@@ -95,7 +95,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # may pass: a moved broker's old session may not be over yet
+            raise SkidwayError(  # may pass: the old session of a moved broker may still exist
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )

@@ -98,7 +98,7 @@ class HostedGroups:
         return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
 
     def is_loading(self, group_id: str) -> bool:
-        """Whether the group is being read."""
+        """Whether the broker is reading the group from ZooKeeper."""
         return group_id in self._loading
 
     def use(self, group_id: str, then: Use) -> None:

@@ -94,7 +94,7 @@ class LeaderEpochs:
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """The end of the largest known epoch that is not larger than `epoch`.
+        """The end of `epoch`, or, if this epoch is not known, of the highest known epoch below it.
 
         `current` is the leader's present epoch. If it has no record yet, it begins at the log end.
         """

@@ -110,7 +110,7 @@ class OffsetLookup:
 def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
-    """The end of the last batch that ends within `max_bytes`, from the index if possible."""
+    """Finds the end of the last batch that ends within `max_bytes`. Uses the index if possible."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

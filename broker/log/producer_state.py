@@ -138,8 +138,8 @@ class ProducerState:
 
     def go_on(self, later: ProducerState) -> None:
         """Adds the state `later`, which was made from batches that follow the batches of this
-        state. The result is the same as if `update` had been called here for each of the later
-        batches, because a producer's epoch never decreases.
+        state. The result is the same as if `update` had been called on this state for each of the
+        later batches, because a producer's epoch never decreases.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)

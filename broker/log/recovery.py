@@ -289,8 +289,8 @@ def _why_damage(
 
 
 def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) -> None:
-    """Makes a durable copy of a segment's bytes from the invalid position on, then cuts them
-    off.
+    """Makes a durable copy of a segment's bytes from the invalid position on, and then cuts these
+    bytes off.
     """
     copy = segment.directory / names.cut_file(segment.base_offset, error.position)
     descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -319,8 +319,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Takes the segments that follow a cut out of the log, because their records were not flushed
-    either. Renames the segments with records to `.cut` files, and removes the empty segments.
+    """Removes from the log all segments after a segment that was cut, because their records were
+    not flushed either. Renames the segments with records to `.cut` files, and deletes the empty
+    segments.
     """
     for segment in following:
         if segment.size:
@@ -339,8 +340,8 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Removes empty segments that follow a cut, because otherwise there would be a gap between the
-    offsets of two segments."""
+    """Deletes the empty segments after a segment that was cut, because otherwise there would be a
+    gap between the offsets of two segments."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)

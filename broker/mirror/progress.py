@@ -58,7 +58,7 @@ class Progress:
         """The time at which `turn` has something to do (monotonic seconds)."""
 
     def turn(self, now: float) -> None:
-        """Commits the offsets that have changed, if `due` has come."""
+        """Commits the offsets that have changed, if the time `due` has come."""
         if now < self.due:
             return
         if now - self._all_told_at >= REPEATED_AFTER_S:

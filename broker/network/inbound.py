@@ -125,8 +125,8 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, after the first `rest` bytes of `space`. Then copies the `rest`
-        bytes that were kept from an earlier turn into the beginning of `space`.
+        """Receives into the arena, after the first `rest` bytes of `space`. Then copies the bytes
+        of earlier turns into these first `rest` bytes.
         """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:

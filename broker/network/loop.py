@@ -138,7 +138,7 @@ class Loop:
         self._clients[descriptor] = ready
 
     def unwatch(self, descriptor: int) -> None:
-        """Stops watching a descriptor for `watch_both`. Call this before you close the
+        """Stops watching a descriptor that `watch_both` added. Call this before you close the
         descriptor."""
         if self._clients.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)

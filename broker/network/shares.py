@@ -68,8 +68,8 @@ class Shares(Generic[Who]):
             self._heap.clear()
 
     def wait(self, who: Who) -> None:
-        """Adds a connection that has something to do to the queue. Does nothing if the connection
-        waits already."""
+        """Puts a connection into the queue, because it has something to do. Does nothing if the
+        connection waits already."""
         if who in self._waiting:
             return
         self._waiting.add(who)
