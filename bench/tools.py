@@ -1,8 +1,8 @@
 """Compares Skidway and Apache Kafka, each with its own best producer. Also measures the Java
 consumer on both brokers, and a read from a cold page cache.
 
-To Apache Kafka, Kafka's tool ProducerPerformance sends messages of 200 bytes, with its default
-settings and with batches of about 50 messages. To Skidway's broker, Skidway's producer sends in two
+Kafka's tool ProducerPerformance sends messages of 200 bytes to Apache Kafka, with its default
+settings and with batches of about 50 messages. Skidway's producer sends to Skidway's broker in two
 forms. In the first form, which the agent uses, it makes whole batches from Arrow columns. The
 second form is `skidway.producer.Producer`, which gets 1,000 messages as Python bytes in each call.
 It is measured with its default settings and with batches of about 50 messages. Before a read from a

@@ -152,4 +152,4 @@ class Broker:
 
 
 def _nothing() -> None:
-    """Does nothing, for a broker without mirrors."""
+    """Does nothing. A broker without mirrors uses this."""

@@ -11,7 +11,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """A live broker and where it can be reached."""
+    """A live broker and its address."""
 
     broker_id: int
     host: str

@@ -221,7 +221,7 @@ def _order(source: Source) -> tuple[str, str, str]:
 def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # of buckets with the same start, the gravest verdict is kept
+    for verdict in found:  # if buckets have the same start, the gravest verdict is kept
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict

@@ -18,7 +18,7 @@ class LocalOutput:
 
     def __init__(self, directory: str) -> None:
         self._root = Path(directory).absolute()
-        self._odd: dict[str, Path] = {}  # by escaped name: files whose names are not UTF-8
+        self._odd: dict[str, Path] = {}  # files whose names are not UTF-8, by escaped name
 
     @property
     def url(self) -> str:

@@ -30,8 +30,8 @@ class LaterLoads:
             self._last = load
 
     def removes(self, path: str) -> bool:
-        """Whether one of these loads removes the file. Call this only after the file was not found:
-        a load writes its manifest before it deletes a file, so the manifest then exists."""
+        """Whether one of these loads removes the file. Call this only if the file was not found: a
+        load writes its manifest before it deletes a file, so by then the manifest exists."""
         if not self._named.is_removed_later(path):
             self.read()
         return self._named.is_removed_later(path)

@@ -95,8 +95,8 @@ def _of_short(found: Completeness, name: str, question: Question) -> Iterator[st
 
 
 def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
-    """One sentence for each person and reason of acceptances. The sentence names the buckets that
-    this person accepted for this reason."""
+    """One sentence for each person who accepted findings, and for each of the person's reasons. The
+    sentence names the buckets that this person accepted for this reason."""
     by_words: dict[str, list[BucketVerdict]] = {}
     for verdict in found.accepted:
         for words in dict.fromkeys(map(accepted_words, verdict.acceptances)):

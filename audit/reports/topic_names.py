@@ -44,14 +44,14 @@ def with_id(source: Source, digits: int = 32) -> str:
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """The given topic names, and for each of them the name of the topic of its rejects. The latter
-    has no topic id, so it matches a topic of rejects with any id."""
+    """The given topic names, and for each of them the name of the topic of its rejects. The name of
+    the topic of rejects contains no topic id, so it matches a topic with any id."""
     return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 
 def topics_named(names: Sequence[str] | None) -> list[str] | None:
-    """The names without an id, each with and without its first part, which may be a cluster's name;
-    None for None."""
+    """The topic names, without cluster and id, that these names may mean: `a.b` may mean the topic
+    `a.b`, or the topic `b` of cluster `a`. None if `names` is None."""
     if names is None:
         return None
     known = [_named(name)[0] for name in names]

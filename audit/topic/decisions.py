@@ -77,7 +77,7 @@ def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
 
 
 def record_of(decision: Decision) -> dict[str, Any]:
-    """The record for the schema Decision."""
+    """The decision as a record of the schema Decision."""
     record: dict[str, Any] = {
         "kind": type(decision).__name__.upper(),
         "id": decision.id,

@@ -44,7 +44,7 @@ class RecountResult:
 
 
 def record_of(result: RecountResult) -> dict[str, Any]:
-    """The record for the schema Recount."""
+    """The result as a record of the schema Recount."""
     record = {name: getattr(result, name) for name in _FIELDS}
     record |= {name: getattr(result.source, name) for name in _SOURCE_FIELDS}
     record |= {"time": result.time_ms, "since": result.since_ms, "reasons": list(result.reasons)}
@@ -52,7 +52,7 @@ def record_of(result: RecountResult) -> dict[str, Any]:
 
 
 def result_of(record: dict[str, Any], time_ms: int) -> RecountResult:
-    """The result in a record of the schema Recount."""
+    """The result that a record of the schema Recount contains."""
     return RecountResult(
         time_ms=time_ms,
         source=Source(*(record[name] for name in _SOURCE_FIELDS)),

@@ -33,7 +33,7 @@ def is_audit_topic(name: str) -> bool:
 
 
 def partition_of(producer: str, partition_count: int) -> int:
-    """The partition that takes all messages of a producer."""
+    """The partition to which all messages of a producer go."""
     return zlib.crc32(producer.encode()) % partition_count
 
 

@@ -190,7 +190,7 @@ def _refuses(result: Any) -> bool:
 
 
 def _missing(client: Any, offsets: list[str]) -> set[str]:
-    """Returns those of the nodes `offsets`, and of the nodes above them, that do not exist.
+    """Finds the nodes that do not exist, among the nodes `offsets` and all nodes above them.
 
     To save requests, one request lists all existing groups, and one request lists all partitions of
     a group and topic.

@@ -92,7 +92,7 @@ class CatalogReader:
             return self._read_topic(client, name)
         except DocumentRefused as error:
             _log.error("topic_refused", topic=name, reason=str(error))
-            return self._topics.get(name)  # as before: a typo must not stop a topic in use
+            return self._topics.get(name)  # keep it unchanged: a typo must not stop a topic in use
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
         if names.illegal_topic(name) is not None:
@@ -145,7 +145,7 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """The watch of a name. Returns always the same function for a name, so that kazoo, which
+        """The watch of a name. Always returns the same function for a name, so that kazoo, which
         keeps watches in a set, calls it only once.
         """
         watch = self._watches.get(name)

@@ -205,7 +205,7 @@ class Group:
                 self._answer(token, self._synced(member))
 
     def record(self) -> GroupRecord:
-        """The record to store for the group as it is now."""
+        """The group as it is now, as a record that can be stored."""
         return GroupRecord(
             generation=self.generation,
             protocol_type=self.roster.protocol_type or "",

@@ -182,7 +182,7 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            hosted.unstored = bool(record.omitted)  # the record still has their number
+            hosted.unstored = bool(record.omitted)  # the stored record counts omitted members
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
         return group

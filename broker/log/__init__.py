@@ -68,9 +68,9 @@ only flushed records, so a crash never takes back a record that a consumer got. 
 the whole log directory offline: the kernel may have dropped the pages, so a second fsync could
 succeed although the data is not on disk.
 
-Time always means append time. When a segment is rolled, when a segment expires and when a producer
-is forgotten depends on the time of appends, and never on the event times of records. So records
-with event times of ten years ago are new when they are appended. The append time of a closed
-segment is the modification time of its file. The time of the first append to an active segment is
-in its `.producers` file.
+Time always means append time. The time of appends, and never the event time of records, decides
+when a segment is rolled, when a segment expires, and when a producer is forgotten. So records with
+event times of ten years ago are new when they are appended. The append time of a closed segment is
+the modification time of its file. The time of the first append to an active segment is in its
+`.producers` file.
 """

@@ -59,9 +59,9 @@ class DamagedLog(SkidwayError):
 class OpenFile:
     """An open descriptor, which is closed when nothing refers to this object any more.
 
-    When a segment is deleted or rolled, this must not close a file that the kernel is still sending
-    for a fetch, or that an fsync is using. Therefore every user of the descriptor keeps a reference
-    to this object.
+    Deleting or rolling a segment must not close a file that the kernel is still sending for a
+    fetch, or that an fsync is using. Therefore every user of the descriptor keeps a reference to
+    this object.
     """
 
     __slots__ = ("descriptor", "path")

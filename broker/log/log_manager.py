@@ -303,7 +303,7 @@ class LogManager:
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes the log directory in which a failure happened offline. Stops and returns the
+        """Takes a log directory offline because of a failure in it. Stops and returns the
         directory's partitions.
         """
         home = self.directory_of(failure.path)

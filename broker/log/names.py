@@ -104,7 +104,7 @@ def moved_directory(partition: TopicPartition) -> str:
 
 
 def moved_partition(directory: str) -> TopicPartition | None:
-    """The partition that was handed over in a directory of this name; None for any other name."""
+    """The partition whose directory has this name after its hand-over; None for any other name."""
     stem = directory.removesuffix(MOVED_DIRECTORY)
     return None if stem == directory else partition_of(stem)
 

@@ -31,7 +31,7 @@ class OffsetLookup:
         self.remember(end)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment whose range of offsets contains an offset."""
+        """The segment to whose range of offsets an offset belongs."""
         at = bisect_right(self._segments, offset, key=_base_offset) - 1
         return self._segments[max(at, 0)]
 

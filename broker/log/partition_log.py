@@ -202,7 +202,7 @@ class PartitionLog:
         return self._lookup.bytes_between(offset, end, enough)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment whose range of offsets contains an offset."""
+        """The segment to whose range of offsets an offset belongs."""
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:

@@ -35,10 +35,10 @@ their connection is served.
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
-"""A frame of this length or more gets at least this many bytes of memory, however few of its bytes
-have arrived."""
+"""If a frame is at least this long, at least this many bytes are allocated for it, however few of
+its bytes have arrived."""
 GROWTH: Final = 4
-"""If a frame has not arrived completely, it gets at most this many times as much memory as bytes
+"""If a frame has not arrived completely, its memory is at most this many times the number of bytes
 that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first receive read
 RECEIVE_BYTES_MAX.
 """

@@ -29,11 +29,11 @@ from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 TURN_COST: Final = 4_000
-"""The cost of a turn's requests is limited to this. Then the turn's batches are written, and its
-answers are sent."""
+"""The limit for the cost of a turn's requests. When it is reached, the turn's batches are written,
+and its answers are sent."""
 ALLOWANCE_MIN: Final = 250
-"""The smallest allowance of a connection. With a smaller one, the calls for serving the connection
-would cost more than the requests themselves.
+"""The smallest allowance of a connection. With a smaller allowance, the calls for serving the
+connection would cost more than the requests themselves.
 """
 
 Who = TypeVar("Who", bound=Hashable)

@@ -137,7 +137,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def storage_failed(self, failure: StorageFailed) -> None:
-        """Takes the log directory of a failure offline, unless the failure may pass."""
+        """Takes a log directory offline because of a failure in it, unless the failure may pass."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
             if failure.is_disk_full:
