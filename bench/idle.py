@@ -1,7 +1,7 @@
 """The cost of an idle agent, or an idle rsyslog, with 20,000 files to which no program writes.
 
 Compares Skidway's agent with rsyslog's imfile (inotify), one after the other in one run, both with
-default settings. Before either is measured, it has delivered every line and has been idle for a
+default settings. Each is measured only when it has delivered every line and has been idle for a
 while. CPU is the process's CPU time over half a minute, read from /proc, in percent of one core.
 imfile keeps every file open, so rsyslog gets only as many files as a process on this machine may
 open.

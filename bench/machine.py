@@ -49,8 +49,8 @@ def family_cpu_seconds(pid: int) -> float:
 
 class Family:
     """A program that runs in a session of its own, and all processes that it has started, even
-    those for which it no longer waits. For a process that has ended, the CPU time that the last
-    call of `cpu_seconds` read is used."""
+    those for which it no longer waits. If a process has ended, its CPU time is the value that the
+    last call of `cpu_seconds` read."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process

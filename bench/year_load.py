@@ -104,8 +104,7 @@ class Loads:
         return stack
 
     def load(self) -> None:
-        """Lets the simulated time until the next load pass, and makes the load as `load run`
-        does."""
+        """Advances the simulated time to the next load, and makes this load as `load run` does."""
         taken = self._fleet.pass_time()
         self._say(list(self._fleet.messages()))
         for partition, end in enumerate(self._fleet.ends):

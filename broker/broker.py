@@ -116,9 +116,9 @@ class Broker:
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
         """Counts a batch that was refused.
 
-        While the log directory of the partition is full, an out-of-order batch is also counted
-        under DISK_FULL: if one batch of an idempotent producer did not fit on the disk, the batches
-        after it are out of order only because that batch is missing.
+        While the log directory of the partition is full, an out-of-order batch is counted under
+        DISK_FULL, like a batch that did not fit on the disk: if one batch of an idempotent producer
+        did not fit, the batches after it are out of order only because that batch is missing.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None

@@ -90,7 +90,7 @@ class TopicJudgement:
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # losses do not matter without tier agent
+        if Tier.AGENT not in self._facts.tiers:  # without tier agent, losses do not matter
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy)
 

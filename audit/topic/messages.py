@@ -149,8 +149,8 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Bytes [first, end) of a file that an agent could not deliver. end: None if the agent did not
-    see the end.
+    """Bytes [first, end) of a file that an agent declares lost or possibly lost. end: None if the
+    agent did not see the end.
 
     from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket of the time
     at which the agent declared the loss. Either is None if it is unknown. Lost lines can be older
@@ -180,7 +180,7 @@ class Gap:
 
 
 NEVER_SEALED: Final = 0
-"""The value of `sealed_until` for a topic whose files the agent has found, but has not read
+"""The value of `sealed_until` for a topic whose files the agent has found, but cannot read
 completely yet."""
 
 

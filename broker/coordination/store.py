@@ -343,7 +343,7 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """Takes a new block of producer ids, which are higher than those of every earlier block and
+    """Takes a new block of producer ids. They are higher than the ids of every earlier block, and
     higher than `above`. Returns the block's first and last id.
     """
     path = documents.PRODUCER_ID_BLOCK

@@ -51,8 +51,8 @@ from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """If recovery cuts a segment, at most this many segments with records may follow it. They are set
-aside (renamed to `.cut` files). Between two flushes, the broker never begins more segments than
-this. So if more segments follow, a crash cannot be the reason.
+aside (renamed to `.cut` files). Between two flushes, the broker never writes records to more
+further segments than this. So if more segments follow, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)

@@ -2,8 +2,8 @@
 
 Both indexes of a segment use a `SparseFile`. Entries are derived from the log, so they are written
 late, and are not synced before their segment is closed. Recovery checks each file and makes it
-again if necessary. Old entries are searched in the file by bisection, so they need no memory. The
-file is open only during a search.
+again if necessary. Old entries are searched in the file by bisection, so they need no memory, and
+no descriptor stays open for them.
 """
 
 from __future__ import annotations

@@ -140,7 +140,7 @@ class MirrorSource:
         return self._deadline
 
     def give_up(self, reason: str) -> None:
-        """Stops all followers of this source. The appended records are kept."""
+        """Stops following this source cluster. The appended records are kept."""
         self.broken = reason
         self._appended = {}
         self._waiting = {}

@@ -87,8 +87,8 @@ class SourceTopics:
         """Compares the source cluster's name in the settings of its brokers with its name in this
         broker's settings. The round continues only if the names are the same. The agents'
         announcements of their files and the audit's counts contain the name from the source's
-        brokers, so nobody would find them under another name. A broker may report no name, like
-        Apache Kafka. Then the name in this broker's settings is taken as right.
+        brokers, so nobody would find them under another name. Some brokers report no name, for
+        example those of Apache Kafka. Then the name in this broker's settings is taken as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)

@@ -73,8 +73,8 @@ class Limits:
 
 @dataclass(slots=True)
 class Traffic:
-    """Counts of connections, bytes and errors so far. The metrics endpoint reads them from its own
-    thread."""
+    """The numbers of connections, requests, received bytes and failed calls so far. The metrics
+    endpoint reads them from its own thread."""
 
     accepted: int = 0
     refused: int = 0
