@@ -30,7 +30,8 @@ TIERS = ("agent", "broker", "mirror", "hdfs")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CounterSettings:
-    """Settings of `skidway audit count`: what it counts, and where it keeps its progress."""
+    """The settings of `skidway audit count`: what the counter counts, and where it stores its
+    progress."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
@@ -83,7 +84,7 @@ class CounterSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for a combination of settings that cannot work."""
         check_cluster_name(self.cluster_name)
         topic_patterns.check(self.topics)
         if not self.topics:
@@ -91,18 +92,20 @@ class CounterSettings:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name, as set or as its brokers gave it."""
+        """The cluster's name: from the settings, or as the cluster's brokers gave it."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property
     def producer_name(self) -> str:
-        """The name under which the counts are numbered."""
+        """The producer's name in the counter's messages; the messages of each producer are
+        numbered."""
         return self.producer or f"{self.tier}-{self.cluster}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """Settings of `skidway audit run`: what it collects, what it expects, and where it serves."""
+    """The settings of `skidway audit run`: the clusters whose audit topics it reads, what it
+    expects of them, and the address at which it serves its pages."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",
@@ -203,7 +206,7 @@ class AuditSettings:
     )
 
     def check(self) -> None:
-        """Raises ConfigurationRefused for combinations that cannot work."""
+        """Raises ConfigurationRefused for a combination of settings that cannot work."""
         check_tiers(self.tiers)
         retired_places.check(self.retired_places)
         exempt = {each.tier.value.lower(): each.topics for each in self._exemptions()}
@@ -241,7 +244,8 @@ class AuditSettings:
 
 
 def check_tiers(tiers: list[str]) -> None:
-    """Raises ConfigurationRefused unless these are at least two of the four tiers, each once."""
+    """Raises ConfigurationRefused if the list has fewer than two tiers, an unknown tier, or the
+    same tier twice."""
     unknown = [tier for tier in tiers if tier not in TIERS]
     if unknown:
         raise ConfigurationRefused(f"tiers: {unknown[0]!r} is none of {', '.join(TIERS)}")

@@ -1,31 +1,33 @@
-"""Benchmarks of Skidway and of comparable systems (its peers), measured in turn in one run.
+"""Benchmarks of Skidway and of comparable systems (its peers), which take turns in one run.
 
     python -m bench.run [NAME ...]     (`make bench` calls this; default: all benchmarks)
 
-The modules; after the colon stands the peer of the benchmark, or each of its peers:
+The modules are listed here. A benchmark's peer, or each of its peers, follows after the colon:
 
     run           the list of benchmarks; writes their results
     machine       a description of this machine; CPU and memory of processes
-    measure       rounds in turn, medians, ratios, CSV and Markdown
+    measure       runs the sides in turn; medians and ratios; CSV and Markdown
     plots         SVG: bars of medians, lines over a run
     scale         full size, or a trial that only shows that a benchmark runs
-    sites         starts our broker and the peers for a benchmark, and stops them after it
+    sites         starts Skidway's broker and Apache Kafka for a benchmark, and stops them after it
     debian        installs packages of peers without starting their services
     librdkafka    librdkafka's producer, called as a program in C calls it
     produce       200-byte messages by librdkafka, batch 1 and 50, acks 0 and 1: Apache Kafka 4.1
-    consume       reads 200-byte messages with confluent-kafka, with kcat and with our fetcher,
-                  which returns columns: Apache Kafka 4.1
-    shapes        1 and 10 KB, acks, producers, codecs; CPU and memory for each GB: Apache Kafka 4.1
+    consume       reads 200-byte messages with confluent-kafka, with kcat and with Skidway's
+                  fetcher, which returns columns: Apache Kafka 4.1
+    shapes        messages of 1 and 10 KB; several acks, numbers of producers, and codecs; CPU and
+                  memory for each GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
-    neighbours    one client with few requests beside 20 that send without pause (neighbours_load:
-                  the load): Apache Kafka 4.1
+    neighbours    one client with few requests beside 20 clients that send without pause
+                  (neighbours_load: the load): Apache Kafka 4.1
     brokers       one and two brokers on one host (brokers_load: the load): Apache Kafka 4.1
     groups        1,000 groups that commit once a second, with the work of ZooKeeper: Apache
                   Kafka 4.1
     mirror        copies a topic into another cluster: MirrorMaker 2 and its target cluster
-    line          one line from its file to a consumer and to a row, one load each minute; no peer
-    idle          20,000 files that no program writes to: rsyslog
+    line          the time of a line from its file to a consumer and to a row, with one load each
+                  minute; no peer
+    idle          20,000 files to which no program writes: rsyslog
     agent         raw and parsed lines from a file into a broker: rsyslog (imfile, omkafka)
     partitions    2,000 partitions on one broker, started and idle: Apache Kafka 4.1
     tools         each system's own producer, the Java consumer on both brokers, a read from a cold
@@ -33,19 +35,22 @@ The modules; after the colon stands the peer of the benchmark, or each of its pe
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
-    small         a load of few rows, alone and in a loader that stays: the same peer
-    small_batches  loader and counter on batches of few records: the same code, batch by batch
-    year          `resident` and `year`: load after load of a simulated fleet, for a long time; no
+    small         a load of few rows, in a new process and in a loader that keeps running: the same
+                  peer as for `loader`
+    small_batches  loader and counter on batches of few records: the same code, which reads each
+                  batch by itself
+    year          `resident` and `year`: many loads of a simulated fleet, one after the other; no
                   peer (year_load: the loads; year_fleet: the hosts)
-    paper/        the experiment of the Kafka paper again: Apache Kafka 4.1, RabbitMQ,
-                  ActiveMQ; only when named (`make bench-paper`), because it installs the last two
+    paper/        repeats the experiment of the Kafka paper: Apache Kafka 4.1, RabbitMQ, ActiveMQ.
+                  Runs only on request (`make bench-paper`), because it installs RabbitMQ and
+                  ActiveMQ
 
-No benchmark asserts a figure; docs/performance.md has the figures of the last run. With
-BENCH_QUICK=1 benchmarks are trials that take seconds and write no results.
+No benchmark fails because of a figure. docs/performance.md has the figures of the last run. If
+BENCH_QUICK=1 is set, every benchmark is only a trial that takes seconds and writes no results.
 """
 
 import sys
 from pathlib import Path
 
-# Benchmarks start servers with the same code as the tests: tests/support.
+# Benchmarks start servers with the code that the tests use, which is in tests/support.
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))

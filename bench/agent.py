@@ -1,11 +1,11 @@
-"""Sends a file of log lines to a broker: our agent (raw, and parsed into six fields) beside
-rsyslog.
+"""Compares Skidway's agent (raw, and parsed into six fields) with rsyslog: each sends a file of log
+lines to a broker.
 
-Agent and rsyslog read the same file and write to one partition of the same Skidway broker, with
-acknowledgements; rsyslog does not parse lines. The CPU seconds of a side are those of its program
-(agent or rsyslog), including the program's start; they are read from /proc when the last line has
-arrived. The agent also does all its usual work besides: it records what it is about to send (its
-intents) and how far it has read (its checkpoints), and sends the counts for the audit.
+The agent and rsyslog read the same file and write to one partition of the same Skidway broker, with
+acknowledgements. rsyslog does not parse lines. The CPU seconds of each program include its start;
+they are read from /proc when the last line has arrived. The agent also does the rest of its usual
+work: it records what it is about to send (its intents) and how far it has read (its checkpoints),
+and sends the counts for the audit.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ DEBIAN = ("rsyslog", "rsyslog-kafka")
 
 
 def run() -> Table:
-    """Measures lines per CPU second of each side, in turn."""
+    """Measures lines per CPU second; the agent and rsyslog take turns."""
     provide_rsyslog()
     table = Table("agent: 144-byte lines from a file to an acknowledged record")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -72,7 +72,7 @@ def run() -> Table:
 
 
 def write_lines(path: Path, count: int) -> None:
-    """Writes `count` lines of 144 bytes each, which are similar to the log lines of HDFS."""
+    """Writes `count` lines of 144 bytes each. The lines are similar to HDFS's own log lines."""
     with path.open("w") as out:
         for i in range(count):
             head = (
@@ -138,7 +138,7 @@ def agent(folder: Path, address: str, schemas: str, log: Path, parser: str) -> f
 
 
 def rsyslog(folder: Path, address: str, log: Path) -> float:
-    """Lines per CPU second of rsyslog's imfile -> omkafka."""
+    """Lines per CPU second of rsyslog, which reads with imfile and sends with omkafka."""
     topic = f"bench-rsyslog-{time.time_ns()}"
     create(address, topic)
     work = folder / topic

@@ -1,4 +1,4 @@
-"""Several brokers on one host: one broker process uses one core, so two brokers use two cores.
+"""Several brokers on one host. A broker process uses one core, so two brokers use two cores.
 
 Compares a cluster of one Skidway broker, a cluster of two, and one Apache Kafka. The load generator
 (brokers_load) sends prepared Produce requests over a few connections to the leaders, as fast as the
@@ -35,7 +35,8 @@ CASES = (1, 50)
 SECONDS = scaled(2.0, 0.5)
 ROUNDS = scaled(3, 1)
 WARM_UP_S = scaled(20.0, 0.5)
-"""Time under load before measuring, so that Java's JIT compiler has compiled the hot code."""
+"""The brokers are under load for this time before the measurement begins. By then Java's JIT
+compiler has compiled the hot code."""
 WARM_BYTES = scaled(3_000_000_000, 10_000_000)
 FIGURES = (
     ("throughput", "msg/s"),
@@ -53,7 +54,7 @@ class Site:
 
 
 def run() -> SidesTable:
-    """Measures all sides in turn, with batches of one message and of 50."""
+    """Measures the three clusters in turn, with batches of one message and with batches of 50."""
     table = SidesTable("brokers: one and two on a host; 200 bytes, acks 1, 4 partitions", SIDES)
     with sites() as found:
         for site in found:
@@ -71,8 +72,8 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def sites() -> Iterator[tuple[Site, Site, Site]]:
-    """Runs a Skidway cluster of one broker, one of two brokers, and Apache Kafka. Only one of the
-    three is under load at a time."""
+    """Runs a Skidway cluster of one broker, a Skidway cluster of two brokers, and Apache Kafka.
+    Only one of the three is under load at a time."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name, contextlib.ExitStack() as up:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -97,13 +98,13 @@ def sites() -> Iterator[tuple[Site, Site, Site]]:
 
 
 def live(address: str) -> int:
-    """The number of brokers that the broker at `address` knows of."""
+    """The number of live brokers, as the broker at `address` reports them."""
     with Client(address) as client:
         return len(client.metadata(()).brokers)
 
 
 def measured(site: Site, records: int, seconds: float) -> dict[str, float]:
-    """The figures of one run into a new topic, which is deleted afterwards."""
+    """The figures of one run. The run writes into a new topic, which is deleted afterwards."""
     topic = f"brokers-{time.time_ns()}"
     create(site.address, topic, PARTITIONS)
     warm_memory(WARM_BYTES)

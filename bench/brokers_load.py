@@ -3,9 +3,10 @@
     python -m bench.brokers_load ADDRESS TOPIC RECORDS_A_BATCH SECONDS
 
 Each connection always has a few blocks of requests in flight. When the answers to one whole block
-have arrived, the next block is sent with one call. So a request costs this program far less CPU
-than it costs the broker, and the broker is never idle. Prints one JSON object: number of leaders,
-answered requests, seconds, CPU seconds of this program.
+have arrived, the program sends the next block with one call. So a request costs this program far
+less CPU than it costs the broker, and the broker is never idle. The program prints one JSON object
+with the number of leaders, the number of answered requests, the seconds, and the CPU seconds of
+this program.
 """
 
 from __future__ import annotations
@@ -50,7 +51,8 @@ class ClosedLoop:
                 self._poll.register(made, select.EPOLLIN)
 
     def run(self, seconds: float) -> dict[str, float]:
-        """Sends for `seconds`, then waits for the outstanding answers."""
+        """Sends requests for `seconds` seconds, then waits for the answers that are still
+        missing."""
         begin, cpu = time.perf_counter(), time.process_time()
         for fd in self._links:
             self._send(fd, BLOCKS)
@@ -77,7 +79,7 @@ class ClosedLoop:
         self._watch(fd, link)
 
     def _serve(self, fd: int, event: int) -> int:
-        """Reads answers; returns how many whole blocks they complete."""
+        """Reads answers. Returns how many blocks of requests are now answered completely."""
         link, _ = self._links[fd]
         if event & select.EPOLLOUT and link.unsent:
             del link.unsent[: link.socket.send(link.unsent)]
@@ -97,7 +99,7 @@ class ClosedLoop:
 
 
 def leaders(address: str, topic: str) -> list[tuple[str, int]]:
-    """The leader's address of each partition, in order."""
+    """For each partition, in order, the address of its leader."""
     with Client(address) as client:
         cluster = client.metadata([topic])
         return [cluster.brokers[each.leader].address for each in cluster.topics[topic].partitions]

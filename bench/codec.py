@@ -1,24 +1,26 @@
-"""Arrow columns to Avro datums and back, records per second of one core, beside fastavro and avro.
+"""Compares Skidway's codec, from Arrow columns to Avro datums and back, with fastavro and avro.
 
-Every side (our codec, fastavro, avro) does the same job in one process on one thread: it encodes a
-record batch of `ROWS` rows to an array of datums, and decodes the array again. Ours is
-`skidway.schemas.codec.Codec`, with all of its checks. The peers are the fastest simple code that
-these libraries allow:
+The figures are records per CPU second. Every side (Skidway's codec, fastavro, avro) does the same
+job in one process on one thread: it encodes a record batch of `ROWS` rows to an array of datums,
+and decodes the array again. Skidway's side is `skidway.schemas.codec.Codec`, with all of its
+checks. The peers are the fastest simple code that these libraries allow:
 
     fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
-               decode: schemaless_reader per datum, then the rows to a batch of the same types
+               decode: schemaless_reader per datum, then conversion of the rows to a batch of the
+               same types
     avro       Apache's own library in pure Python: DatumWriter and DatumReader per row; the other
                code is the same as for fastavro
 
-All sides give the same bytes and the same columns (asserted before the measurement). The
-measurement uses several shapes, each a schema with a batch of its records. No shape has dates or
-times, because the peers would spend most of their time on Python objects for them. Our codec checks
-everything; the peers make only their built-in checks. The shapes `narrow`, `wide` and `nullable`
-are flat, so our codec encodes them with the Rust library pyruhvro (the path `pyruhvro`). It encodes
-the other shapes, and decodes every shape, in whole columns with numpy and Arrow (the path
-`columns`). The last row of the table measures our slow path, which decodes one datum at a time. The
-codec takes this path for datums that it cannot decode in whole columns. Most of these datums are
-bad. Seconds are CPU seconds.
+All sides give the same bytes and the same columns; the benchmark asserts this before it measures.
+It measures several shapes. A shape is a schema with a batch of its records. No shape has dates or
+times, because the peers would spend most of their time on making Python objects of them. Skidway's
+codec checks everything; the peers make only their built-in checks.
+
+The shapes `narrow`, `wide` and `nullable` are flat, so Skidway's codec encodes them with the Rust
+library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and decodes all shapes,
+in whole columns with numpy and Arrow (the path `columns`). It decodes datums one at a time if it
+cannot decode them in whole columns; most of these datums are bad. The last row of the table
+measures this slow path.
 """
 
 from __future__ import annotations
@@ -46,8 +48,8 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""Rows for Apache's avro: fewer than for the other two sides, because avro is a hundred times
-slower."""
+"""The number of rows for Apache's avro. It is smaller than for the other two sides, because avro is
+a hundred times slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 
@@ -75,8 +77,8 @@ def run() -> Table:
 
 
 def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
-    """The speed of the path for datums that cannot be decoded in whole columns: this path decodes
-    each datum, encodes it again and compares the bytes."""
+    """The speed of the codec's path for datums that cannot be decoded in whole columns: the codec
+    decodes each datum, encodes it again and compares the bytes."""
     codec = Codec(schema)
     datums, plain = codec.encode(batch), fastavro.parse_schema(schema)
     rows = Rows(as_record(parse(schema)), codec.arrow_schema)
@@ -92,7 +94,7 @@ def one_by_one(schema: dict[str, Any], batch: pa.RecordBatch) -> Row:
 def encoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that encodes and returns the records per CPU second."""
+    """For each side, a function that encodes the batch and returns the records per CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     few = batch.slice(0, AVRO_ROWS)
@@ -108,7 +110,7 @@ def encoders(
 def decoders(
     codec: Codec, schema: Any, batch: pa.RecordBatch, datums: pa.BinaryArray
 ) -> dict[str, Callable[[], float]]:
-    """For each side, a function that decodes and returns the records per CPU second."""
+    """For each side, a function that decodes the datums and returns the records per CPU second."""
     plain = fastavro.parse_schema(schema)
     apache = avro.schema.parse(json.dumps(schema))
     arrow, few = codec.arrow_schema, datums.slice(0, AVRO_ROWS)
@@ -156,7 +158,7 @@ def datums_of(buffer: io.BytesIO, offsets: list[int]) -> pa.BinaryArray:
 
 def rows_of(batch: pa.RecordBatch) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = batch.to_pylist()
-    if "labels" in batch.schema.names:  # Arrow gives a map as a list of pairs
+    if "labels" in batch.schema.names:  # Arrow returns a map as a list of pairs
         for row in rows:
             row["labels"] = dict(row["labels"])
     return rows
@@ -182,7 +184,8 @@ def batch_of(rows: list[Any], arrow: pa.Schema) -> pa.RecordBatch:
 
 
 def shapes() -> dict[str, Shape]:
-    """Schemas and records that are similar to those of logs. The first three are flat."""
+    """The shapes. Their schemas and records are similar to those of logs; the first three are
+    flat."""
     return {
         "narrow": shape(
             {
@@ -254,7 +257,7 @@ def messages() -> list[str]:
 
 
 def shape(columns: dict[str, tuple[Any, list[Any]]]) -> Shape:
-    """A schema of these columns, and a batch with the types of this schema."""
+    """A schema with these columns, and a batch of records with this schema."""
     fields = [{"name": name, "type": avro} for name, (avro, _) in columns.items()]
     schema = {"type": "record", "name": "Log", "fields": fields}
     arrow = Codec(schema).arrow_schema

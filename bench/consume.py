@@ -1,5 +1,5 @@
-"""Reads 200-byte messages: from our broker and from Apache Kafka with confluent-kafka and kcat, and
-from our broker with our fetcher, which decodes batches into columns."""
+"""Reads 200-byte messages. confluent-kafka and kcat read from Skidway's broker and from Apache
+Kafka. Skidway's fetcher, which decodes batches into columns, reads from Skidway's broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ ROUNDS = scaled(5, 1)
 
 
 def run(brokers: Brokers) -> Table:
-    """Fills one topic in each broker, then reads the topics in turn."""
+    """Fills a topic on each broker. Then the clients read the topics in turn."""
     table = Table("consume: 200 bytes, one partition")
     topic = f"consume-{time.time_ns()}"
     for address in brokers.addresses.values():
@@ -87,9 +87,9 @@ def fill(address: str, topic: str, count: int = FILLED) -> None:
 def stock(address: str, topic: str) -> float:
     """Reads with confluent-kafka and `assign`, 10,000 messages at a time.
 
-    About `fetch.queue.backoff.ms`: by default librdkafka stops fetching for a whole second whenever
-    64 MB wait for the application. The faster the broker, the more often librdkafka would stop, and
-    the figure would mainly show how many of these pauses fell into the run.
+    Sets `fetch.queue.backoff.ms`, because by default librdkafka stops fetching for a whole second
+    whenever 64 MB wait for the application. The faster the broker is, the more often librdkafka
+    would stop. Then the figure would mainly show how many of these pauses happened during the run.
     """
     consumer = Consumer(
         {
@@ -111,7 +111,8 @@ def stock(address: str, topic: str) -> float:
 
 
 def kcat(address: str, topic: str) -> float:
-    """Reads with kcat, a C program with librdkafka; the time includes its start and end."""
+    """Reads with kcat, a C program with librdkafka. The time includes the program's start and
+    end."""
     begin = time.perf_counter()
     command = f"kcat -C -q -b {address} -t {topic} -p 0 -o beginning -c {FILLED}"
     ahead = "-X queued.min.messages=10000000 -X queued.max.messages.kbytes=2097151"
@@ -125,7 +126,7 @@ def kcat(address: str, topic: str) -> float:
 
 
 def columns(address: str, topic: str) -> float:
-    """Reads with our fetcher, which checks every batch and decodes it into columns."""
+    """Reads with Skidway's fetcher, which checks every batch and decodes it into columns."""
     from skidway.kafka.client import Client, Fetcher
     from skidway.kafka.columns import decode
     from skidway.kafka.types import TopicPartition as Partition

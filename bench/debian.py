@@ -1,4 +1,4 @@
-"""Debian packages that a benchmark needs, installed without starting their services."""
+"""Installs the Debian packages that a benchmark needs, without starting their services."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ status 101 forbids the start."""
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
-    """The path of a command. If the command is missing and we are root, this function installs
+    """The path of a command. If the command is missing and the user is root, the function installs
     `packages` first.
 
     Raises SkidwayError, which says why the command is needed and what to install.
@@ -28,7 +28,7 @@ def _services_not_started() -> Iterator[None]:
     try:
         with POLICY.open("x") as out:
             out.write("#!/bin/sh\nexit 101\n")
-    except OSError:  # another policy exists, or we are not root and install nothing
+    except OSError:  # another policy exists, or the user is not root and nothing is installed
         yield
         return
     POLICY.chmod(0o755)

@@ -1,8 +1,9 @@
 """The load of a fleet: 5,000 connections, 1 to 20 records in each request, 200 partitions.
 
-Requests are sent in an open loop at several rates; a latency counts from the time at which the
-request was due. Then the broker is restarted and all clients connect again at once. Latencies are
-in milliseconds. The ratio is our figure over that of the peer, Apache Kafka, so less is better.
+The benchmark sends requests in an open loop at several rates; a latency counts from the time at
+which the request was due. Then the benchmark restarts the broker, and all clients connect again at
+once. Latencies are in milliseconds. The ratio is Skidway's figure divided by Apache Kafka's, so
+less is better.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ QUANTILES = ("p50", "p99", "p99.9")
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures our broker and Apache Kafka in turn at each rate, then restarts each broker while
-    all clients try to connect to it."""
+    """Measures Skidway's broker and Apache Kafka in turn at each rate. Then restarts each broker
+    while all clients try to connect to it."""
     table = Table(
         f"fleet: {CONNECTIONS:,} connections, 1-20 records of 200 bytes a request, 200 partitions"
     )
@@ -55,7 +56,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(brokers: Brokers, name: str, topic: str, rate: int) -> dict[str, float]:
-    """One run at one rate, with the CPU time that the broker used."""
+    """The figures of one run at one rate, including the CPU time that the broker used."""
     pid = brokers.programs[name].pid
     before = cpu_seconds(pid)
     found = asked("load", brokers.addresses[name], topic, rate, SECONDS)

@@ -1,13 +1,13 @@
-"""The load of a fleet: thousands of connections that each send a little, from one process.
+"""The load of a fleet: one process with thousands of connections that each send a little.
 
     python -m bench.fleet_load load ADDRESS TOPIC CONNECTIONS REQUESTS_PER_S SECONDS
     python -m bench.fleet_load storm ADDRESS TOPIC CONNECTIONS
 
 `load` is an open loop: each request is sent at a planned time, whether or not earlier requests were
-answered, and its latency counts from this time. So a broker that stalls does not get fewer requests
-(this avoids coordinated omission). In `storm` all clients connect at once: each client tries to
-connect until the broker listens, asks for versions and metadata, and produces one record. Each of
-the two commands prints one JSON object.
+answered, and its latency counts from this time. So a broker that stalls does not get fewer
+requests; this avoids coordinated omission. In `storm` all clients connect at once. Each client
+tries to connect until the broker listens, then asks for versions and metadata, and produces one
+record. Both commands print one JSON object.
 """
 
 from __future__ import annotations
@@ -73,13 +73,14 @@ def produce_frame(topic: str, partition: int, records: int) -> bytes:
 
 
 def error_position(topic: str) -> int:
-    """The position of the error code in the answer to a request of `produce_frame`, which has only
-    one partition. The position counts from the start of the answer's length field."""
+    """The position of the error code in the answer to a request of `produce_frame`, counted from
+    the start of the answer's length field. The request has only one partition."""
     return 4 + 4 + 4 + 2 + len(topic) + 4 + 4
 
 
 def send(link: Link, data: bytes) -> None:
-    """Sends as much as the socket takes now; keeps the rest until the socket is writable again."""
+    """Sends as much as the socket accepts now. The rest waits until the socket is writable
+    again."""
     if link.unsent:
         link.unsent += data
         return
@@ -109,7 +110,7 @@ def answers(link: Link) -> list[bytes]:
 
 
 class OpenLoop:
-    """Sends requests at their planned times over all connections, however fast the broker
+    """Sends requests at their planned times over all connections. It does not wait for the broker's
     answers."""
 
     def __init__(self, address: tuple[str, int], topic: str, connections: int) -> None:
@@ -177,7 +178,7 @@ class OpenLoop:
 
 
 class Storm:
-    """Clients that connect all at once; each is done when its first record is acknowledged."""
+    """Clients that all connect at once. A client is done when its first record is acknowledged."""
 
     def __init__(self, address: tuple[str, int], topic: str, connections: int) -> None:
         self._address = address
@@ -198,9 +199,9 @@ class Storm:
         self._begin = time.perf_counter()
 
     def run(self) -> dict[str, float]:
-        """Quantiles of the times that the clients waited, in ms. Each time counts from the moment
-        at which the first of all clients was connected. A client that is not served in PATIENCE_S
-        counts with PATIENCE_S; `missing` is the number of clients that were not served."""
+        """Quantiles, in ms, of the times that the clients waited. All times count from the moment
+        at which the first client was connected. If a client is not served within PATIENCE_S, its
+        time counts as PATIENCE_S; `missing` is the number of such clients."""
         while len(self._served) < self._count and self._now() < PATIENCE_S:
             self._dial()
             for fd, event in self._poll.poll(0.02, 1000):
@@ -257,7 +258,7 @@ class Storm:
 
 
 def quantiles(seconds: list[float]) -> dict[str, float]:
-    """The quantiles of these times, in milliseconds."""
+    """The quantiles of these times. The times are in seconds, and the quantiles in milliseconds."""
     found = np.quantile(np.array(seconds) * 1000, [0.5, 0.99, 0.999, 1.0])
     return dict(zip(("p50", "p99", "p99.9", "max"), map(float, found), strict=True))
 

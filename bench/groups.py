@@ -1,10 +1,10 @@
-"""1,000 groups that commit once a second: latency, and the work of brokers and ZooKeeper.
+"""1,000 groups that commit once a second: the latency, and the work of brokers and ZooKeeper.
 
 Each group is a simple consumer, which has its own connection and commits every partition of a
 topic. The loop is open: the groups' commits are spread evenly over each second, and a latency
 counts from the time at which the commit was due. The number of ZooKeeper's transactions is the
-difference between its last transaction ids (zxid) before and after the run. Apache Kafka stores
-offsets in a topic instead and uses no ZooKeeper.
+difference between its last transaction id (zxid) before the run and after the run. Apache Kafka
+uses no ZooKeeper: it stores offsets in a topic.
 """
 
 from __future__ import annotations
@@ -40,7 +40,8 @@ Figures = dict[str, float]
 
 
 def run(brokers: Brokers) -> SidesTable:
-    """Measures our broker and Apache Kafka in turn, with few and with many partitions per group."""
+    """Measures Skidway's broker and Apache Kafka in turn, with few and with many partitions per
+    group."""
     table = SidesTable(
         f"groups: {GROUPS:,} groups that commit once a second, over {SECONDS} s",
         tuple(NAMES.values()),
@@ -101,8 +102,7 @@ def measured(brokers: Brokers, name: str, partitions: int) -> Figures:
 
 
 def coordinator_port(address: str, topic: str) -> int:
-    """The port on loopback at which the coordinator of all groups listens; the coordinator is the
-    cluster's only broker.
+    """The loopback port of the coordinator of all groups, which is the cluster's only broker.
 
     A client has to ask for a coordinator first, because Apache Kafka creates its offsets topic only
     after this request.
@@ -122,7 +122,7 @@ def coordinator_port(address: str, topic: str) -> int:
 
 
 def settle(groups: CommittingGroups) -> None:
-    """Repeats each group's first commit until the coordinator runs and accepts it."""
+    """Repeats each group's first commit until the coordinator is running and accepts the commit."""
     waiting, until = set(range(GROUPS)), time.monotonic() + SETTLED_WITHIN_S
     why: set[int] = set()
     while waiting:
@@ -142,7 +142,8 @@ def settle(groups: CommittingGroups) -> None:
 def commits(
     groups: CommittingGroups, seconds: int, counters: dict[str, Callable[[], float]]
 ) -> Figures:
-    """Runs the open loop; returns latencies in ms, and the increase per second of each counter."""
+    """Runs the open loop. Returns the latencies in ms, and how much each counter grew per
+    second."""
     total = GROUPS * seconds
     due: list[deque[float]] = [deque() for _ in range(GROUPS)]
     latencies: list[float] = []
@@ -171,7 +172,7 @@ def commits(
 
 
 class Zxid:
-    """Reads the id of ZooKeeper's last transaction: makes a transaction and takes the new id."""
+    """Reads the id of ZooKeeper's last transaction: makes a transaction, and returns its id."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

@@ -1,8 +1,8 @@
-"""20,000 files that no program writes to: the cost of an idle agent or rsyslog.
+"""The cost of an idle agent, or an idle rsyslog, with 20,000 files to which no program writes.
 
-Compares our agent with rsyslog's imfile (inotify), one after the other in one run, both with
-default settings. Before its measurement each side has delivered every line and has been idle for a
-while. CPU is the process's CPU time over half a minute, in percent of one core, read from /proc.
+Compares Skidway's agent with rsyslog's imfile (inotify), one after the other in one run, both with
+default settings. Each is measured only when it has delivered every line and has been idle for a
+while. CPU is the process's CPU time over half a minute, read from /proc, in percent of one core.
 imfile keeps every file open, so rsyslog gets only as many files as a process on this machine may
 open.
 """
@@ -34,11 +34,11 @@ MEASURE_S = scaled(30.0, 2.0)
 WITHIN_S = 600.0
 
 Figures = tuple[float, float, float]
-"""CPU in percent of a core, resident megabytes, descriptors."""
+"""CPU in percent of a core, resident memory in megabytes, and the number of open descriptors."""
 
 
 def run() -> Table:
-    """Measures CPU, memory and descriptors of each side while 20,000 files do not change."""
+    """Measures CPU, memory and descriptors of the agent and of rsyslog while no file changes."""
     provide_rsyslog()
     table = Table(f"idle: {FILES:,} files, tailed and quiet, over {MEASURE_S:.0f} s")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -89,7 +89,8 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def rsyslog(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog's imfile -> omkafka with the files in the folder `fewer`."""
+    """Measures rsyslog, which reads with imfile and sends with omkafka. It gets only the files in
+    the folder `fewer`."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic
@@ -114,7 +115,7 @@ ruleset(name="ship") {{
 
 
 def at_rest(address: str, topic: str, program: Program, files: int) -> Figures:
-    """Waits until every line has arrived and the program is idle, then measures it."""
+    """Waits until every line has arrived and the program is idle. Then measures the program."""
     from skidway.kafka.client import LATEST, Client
     from skidway.kafka.types import TopicPartition
 

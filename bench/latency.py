@@ -1,8 +1,9 @@
-"""From `produce` to `consume` at a steady rate: one librdkafka producer, one consumer.
+"""The latency from `produce` to `consume` at a steady rate, with one librdkafka producer and one
+consumer.
 
 Each message contains the time at which it was due. The loop is open: if a broker stalls, the
-waiting time of all messages counts (this avoids coordinated omission). Figures are in milliseconds.
-The ratio is our figure over that of the peer, Apache Kafka, so less is better.
+waiting time of all messages counts; this avoids coordinated omission. Figures are in milliseconds.
+The ratio is Skidway's figure divided by Apache Kafka's, so less is better.
 """
 
 from __future__ import annotations
@@ -29,7 +30,8 @@ QUANTILES = {"p50": 0.5, "p99": 0.99, "p99.9": 0.999}
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures our broker and Apache Kafka in turn in each case (a rate and acks)."""
+    """Measures Skidway's broker and Apache Kafka in turn, for each case (a rate and a value of
+    acks)."""
     table = Table("latency: 200 bytes from produce to consume, one partition, linger 0")
     for rate, acks in CASES:
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}

@@ -1,10 +1,9 @@
-"""librdkafka's producer, without a call from Python for each message.
+"""librdkafka's producer, which gets many messages in one call from Python.
 
-confluent-kafka needs one call for each message; in batches of 50 this call costs more than the work
-that our broker or Apache Kafka has with the message, so the figure would measure Python.
-librdkafka's own `rd_kafka_produce_batch` takes an array of messages. Only this call differs from
-confluent-kafka (a program in C makes the same call); library, protocol, batches and threads are the
-same.
+confluent-kafka needs one call for each message. In batches of 50, this call costs more CPU than the
+broker's work for the message. So the figure would measure Python, and not the broker. librdkafka's
+own `rd_kafka_produce_batch`, which programs in C call, takes an array of messages. Only this call
+differs from confluent-kafka; the library, the protocol, the batches and the threads are the same.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ import confluent_kafka
 _TYPE_PRODUCER: Final = 0
 _PARTITION: Final = 0
 CHUNK: Final = 10_000
-"""The number of messages that one call passes."""
+"""One call passes at most this many messages to librdkafka."""
 
 
 class _Message(ctypes.Structure):
@@ -68,7 +67,8 @@ def _library() -> ctypes.CDLL:
 class Producer:
     """One librdkafka producer for partition 0 of one topic.
 
-    It requests no delivery reports: the caller checks the topic's end offset afterwards.
+    The producer requests no delivery reports, so the caller must check the topic's end offset
+    afterwards.
 
     Raises:
         ValueError: librdkafka refuses a setting.
@@ -102,7 +102,7 @@ class Producer:
         self._library.rd_kafka_destroy(self._producer)
 
     def send(self, payload: bytes, count: int) -> None:
-        """Sends `count` messages with the same content; waits while librdkafka's queue is full."""
+        """Sends `count` messages with the same content. Waits while librdkafka's queue is full."""
         chunk = self._chunk(payload)
         while count:
             taken = self._library.rd_kafka_produce_batch(
@@ -113,18 +113,19 @@ class Producer:
                 self._library.rd_kafka_poll(self._producer, 1)
 
     def flush(self, within_s: float) -> int:
-        """Waits until all messages are sent; returns the number of messages that are left."""
+        """Waits until all messages are sent, or until `within_s` seconds have passed. Returns the
+        number of messages that are not sent yet."""
         self._library.rd_kafka_flush(self._producer, int(within_s * 1000))
         return self.left
 
     @property
     def left(self) -> int:
-        """The number of messages that librdkafka has taken and not sent yet."""
+        """The number of messages that librdkafka has accepted, but not sent yet."""
         return int(self._library.rd_kafka_outq_len(self._producer))
 
     def _chunk(self, payload: bytes) -> ctypes.Array[_Message]:
         """An array of CHUNK messages with this content. librdkafka reads the array until the
-        messages are sent, so `_chunks` keeps it."""
+        messages are sent, so `_chunks` keeps a reference to the array."""
         if payload not in self._chunks:
             kept = ctypes.create_string_buffer(payload, len(payload))
             chunk = (_Message * CHUNK)()

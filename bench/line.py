@@ -1,12 +1,13 @@
-"""One line: written to a file -> shown by the broker -> a row that can be queried.
+"""The time from the writing of a log line until a consumer gets it, and until its row can be
+queried.
 
-Runs the whole pipeline on this machine: agent, broker, mirror into an offline cluster, and once a
-minute a load from the offline cluster into a local directory. Each load is a new process with its
-own Spark, as a systemd timer or cron would start it. Every line contains the time at which it was
-written. The first figure is the time until a consumer of the datacenter's broker gets the line,
-which happens only after the broker has flushed the line. The second figure is the time until the
-row's file is in place. A rename moves the file into place and sets its change time (ctime), so the
-benchmark takes the change time as the time at which the file is in place.
+The benchmark runs the whole pipeline on this machine: agent, broker, mirror into an offline
+cluster, and once a minute a load from the offline cluster into a local directory. Each load is a
+new process with its own Spark, as a systemd timer or cron would start it. Every line contains the
+time at which it was written. The first figure is the time until a consumer of the datacenter's
+broker gets the line, which happens only after the broker has flushed the line. The second figure is
+the time until the row's file is in its final place. A rename moves the file there and sets the
+file's change time (ctime), so the benchmark uses the change time as the end of this figure.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ from skidway.kafka.columns import decode
 from skidway.kafka.types import TopicPartition
 
 RATE = 1_000
-"""Lines a second."""
+"""The number of lines that are written per second."""
 LOADS = scaled(4, 1)
 LOAD_EVERY_S = scaled(60.0, 10.0)
 TICK_S = 0.01
@@ -47,7 +48,7 @@ TOPIC, CLUSTER = "lines", "offline"
 
 @dataclass(slots=True)
 class Lines:
-    """What `live` shares with its two threads: the writer of lines, and the consumer of them.
+    """What `live` shares with its two threads, which write lines and consume them.
 
     ended: set when the writer must stop.
     written: how many lines the writer has written.
@@ -60,7 +61,7 @@ class Lines:
 
 
 def run() -> SidesTable:
-    """Measures percentiles of both times, during `LOADS` loads."""
+    """Measures percentiles of the two times, during `LOADS` loads."""
     table = SidesTable(
         f"line: one line on its way, {RATE:,} lines a second, a load every {LOAD_EVERY_S:.0f} s",
         (OURS,),
@@ -79,7 +80,7 @@ def run() -> SidesTable:
 
 @contextlib.contextmanager
 def site(folder: Path) -> Iterator[tuple[str, str, str]]:
-    """Runs the datacenter broker, the offline broker that mirrors it, and the registry; yields
+    """Runs the datacenter broker, the offline broker that mirrors it, and the registry. Yields
     their addresses."""
     zookeeper = ZooKeeper(folder)
     broker, address, ready = skidway_broker(folder, zookeeper, cluster="dc1")
@@ -95,7 +96,7 @@ def site(folder: Path) -> Iterator[tuple[str, str, str]]:
 
 @contextlib.contextmanager
 def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
-    """Runs the offline cluster's broker; yields its address."""
+    """Runs the offline cluster's broker, and yields its address."""
     port, metrics = free_port(), free_port()
     config = folder / "offline.yml"
     settings = {
@@ -113,8 +114,8 @@ def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
 
 
 def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
-    """Writes lines, consumes them and loads them at the same time; returns for each line the time
-    until the consumer had it.
+    """Writes lines, consumes them and loads them, all at the same time. Returns for each line the
+    time from its writing until the consumer had it.
 
     Raises:
         RuntimeError: A load failed, or lines did not arrive.

@@ -1,10 +1,10 @@
-"""Loads a topic into hourly zstd Parquet: `skidway load run` beside Spark's own source with
-from_avro.
+"""Loads a topic into hourly zstd Parquet with `skidway load run`, and for comparison with Spark's
+own Kafka source and from_avro.
 
 Both sides read the same topic of Apache Kafka 4.1 and write to a local directory with local[2]. The
 peer runs pyspark 4.1.1 in a separate environment, because the connector jars exist for that
-version. The peer neither removes duplicates nor counts the records. Rows per second are those of
-the load itself, after warm-up: neither figure contains Spark's start-up.
+version. Unlike Skidway, the peer neither removes duplicates nor counts the records. Rows per second
+are measured over the load alone, after warm-up, so neither figure includes Spark's start-up.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ Ints = npt.NDArray[np.int64]
 
 
 def run() -> Table:
-    """Measures rows per second of each side, in turn, on one topic."""
+    """Measures rows per second of both sides in turn, on one topic."""
     provide_spark()
     table = Table("loader: 169-byte datums of 7 columns, 4 partitions, to hourly zstd Parquet")
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -93,7 +93,7 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def site(folder: Path) -> Iterator[tuple[str, str]]:
-    """Runs Apache Kafka and the registry; yields their addresses."""
+    """Runs Apache Kafka and the registry, and yields their addresses."""
     (folder / "kafka").mkdir()
     zookeeper, kafka = ZooKeeper(folder), ApacheKafka(folder / "kafka", heap_mb=1024)
     kafka.format()
@@ -106,7 +106,7 @@ def site(folder: Path) -> Iterator[tuple[str, str]]:
 
 
 def fill(address: str, schemas: str) -> str:
-    """Fills a new topic with ROWS records of SCHEMA, whose event times span three hours; returns
+    """Fills a new topic with ROWS records of SCHEMA. Their event times span three hours. Returns
     the topic's name."""
     topic, chunk = f"bench-{time.time_ns()}", 4_000
     schema_id = create(address, schemas, topic)
@@ -123,7 +123,7 @@ def fill(address: str, schemas: str) -> str:
 
 
 def create(address: str, schemas: str, topic: str) -> int:
-    """Creates a topic with PARTITIONS partitions, registers its schema, and announces in the audit
+    """Creates a topic with PARTITIONS partitions and registers its schema. Announces in the audit
     topic the files that the records' origins name, as an agent does before its first record.
     Returns the schema's id."""
     schema_id = RegistryClient(schemas).register(f"{topic}-value", json.dumps(SCHEMA))
@@ -184,8 +184,8 @@ def announce(client: Client, producer: Producer, topic: str) -> None:
 
 
 def load(folder: Path, address: str, schemas: str, topic: str) -> float:
-    """Rows per second of one `skidway load run` into an empty directory, from the summary that it
-    prints."""
+    """Rows per second of one `skidway load run` into an empty directory, from the summary that the
+    program prints."""
     config = configuration(folder, address, schemas, topic)
     done = subprocess.run(
         skidway("load", "run", "--config", str(config), "--json"),
@@ -199,8 +199,8 @@ def load(folder: Path, address: str, schemas: str, topic: str) -> float:
 
 
 def configuration(folder: Path, address: str, schemas: str, topic: str, **more: object) -> Path:
-    """Writes the configuration of a loader with an empty output; returns its file. more: further
-    settings, with `_` for the dots in their keys."""
+    """Writes the configuration of a loader with an empty output. Returns the path of the
+    configuration. more: further settings, with `_` instead of the dots in their keys."""
     file = folder / f"loader-{time.time_ns()}.yml"
     settings = {
         "bootstrap.servers": address,
@@ -216,7 +216,8 @@ def configuration(folder: Path, address: str, schemas: str, topic: str, **more: 
 
 
 def spark(folder: Path, address: str, topic: str) -> float:
-    """Rows per second of Spark's own source in the second of two loads in one session."""
+    """Rows per second of Spark's own Kafka source. One Spark session makes two loads, and the
+    second is measured."""
     python, output = CACHE / "venv" / "bin" / "python", folder / f"spark-{time.time_ns()}"
     done = subprocess.run(
         spark_command(python, CACHE / "jars", address, topic, str(output)),

@@ -1,5 +1,5 @@
-"""Describes this machine, for the line below every table of results; measures CPU and memory of
-processes."""
+"""Describes this machine in one line, which is printed below every table of results. Measures the
+CPU time and memory of processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.demo.supervisor import session_members
 
 
 def describe() -> str:
-    """One line: processor, cores, memory, kernel, Python."""
+    """One line about this machine: processor, cores, memory, kernel, and Python version."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
     return (
         f"{_processor()}, {len(os.sched_getaffinity(0))} cores, {memory:.0f} GiB, "
@@ -31,7 +31,7 @@ def _processor() -> str:
 
 
 def cpu_seconds(pid: int) -> float:
-    """CPU time of a process and its threads so far, user and system, in seconds."""
+    """The user and system CPU time that a process and its threads have used so far, in seconds."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
@@ -48,16 +48,16 @@ def family_cpu_seconds(pid: int) -> float:
 
 
 class Family:
-    """A program that has a session of its own, and every process that it has started, even if the
-    program no longer waits for it. Of a process that has ended, the CPU time counts that it had
-    when `cpu_seconds` was called last."""
+    """A program that runs in a session of its own, and all processes that it has started, even
+    those for which it no longer waits. If a process has ended, its CPU time is the value that the
+    last call of `cpu_seconds` read."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
         self._cpu_s: dict[int, float] = {}
 
     def cpu_seconds(self) -> float:
-        """CPU time of all processes so far."""
+        """The CPU time that all processes have used so far, in seconds."""
         for pid in session_members(self.process.pid):
             with contextlib.suppress(OSError):  # the process ended meanwhile
                 self._cpu_s[pid] = cpu_seconds(pid)
@@ -87,11 +87,12 @@ def resident_mb(pid: int) -> float:
 
 
 def warm_memory(size_bytes: int) -> None:
-    """Allocates and frees memory, so that for the next second or two the machine really has it.
+    """Allocates and frees memory, so that a virtual machine really has this memory for the next
+    second or two.
 
-    A virtual machine gives free memory back to its host, and each page that is used again costs a
-    page fault in the host: the page cache then fills at some 200 MB/s on this machine, instead of 3
-    GB/s. Without this function, a benchmark that writes would measure the host, not the broker.
+    A virtual machine gives free memory back to its host, and each page that it uses again costs a
+    page fault in the host. On this machine the page cache then fills at some 200 MB/s instead of 3
+    GB/s. So without this function, a benchmark that writes would measure the host, not the broker.
     """
     block = bytes(1 << 20)
     with tempfile.TemporaryFile() as file:

@@ -1,4 +1,5 @@
-"""Rounds in turn, medians, ratios; CSV for machines and Markdown for people.
+"""Measures in rounds, computes medians and ratios, and writes CSV for programs and Markdown for
+people.
 
 A side is one of the systems that a benchmark compares. A round measures every side once.
 """
@@ -18,12 +19,12 @@ from bench.machine import cpu_seconds
 
 RESULTS = Path(__file__).parent / "results"
 OURS = "skidway"
-"""The name of our side in results."""
+"""The name of Skidway's side in results."""
 
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """One side's result in one row: a value for each round."""
+    """The result of one side in one row, with a value for each round."""
 
     what: str
     unit: str
@@ -32,7 +33,7 @@ class Measured:
 
 
 class Result(Protocol):
-    """The result of one benchmark, however many sides it has."""
+    """The result of one benchmark with any number of sides."""
 
     title: str
 
@@ -49,7 +50,8 @@ class Result(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of a table: a figure of Skidway and of the peer, measured in turn."""
+    """One row of a table: the values of one figure for Skidway and for the peer, which took
+    turns."""
 
     name: str
     unit: str
@@ -60,18 +62,19 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Our median divided by the peer's median; infinite if the peer's median is 0."""
+        """Skidway's median divided by the peer's median; infinite if the peer's median is 0."""
         peer = statistics.median(self.peer)
         return statistics.median(self.ours) / peer if peer else math.inf
 
 
 Runs = Mapping[str, Sequence[Mapping[str, float]]]
-"""The runs of each side; each run is a dict of figures by name."""
+"""The runs of each side. A run is a dict of figures by name."""
 
 
 @dataclass(slots=True)
 class Table:
-    """The table of a benchmark of Skidway and one peer; each row has the ratio of the two."""
+    """The table of a benchmark that compares Skidway with one peer. Each row has the ratio of the
+    two."""
 
     title: str
     rows: list[Row] = field(default_factory=list)
@@ -88,7 +91,7 @@ class Table:
     def beside(
         self, name: str, unit: str, runs: Runs, figure: str, peer_name: str = "Apache Kafka 4.1"
     ) -> None:
-        """Adds a row for one figure, with its values in all runs of "skidway" and of "kafka"."""
+        """Adds a row for one figure, with the values from all runs of "skidway" and of "kafka"."""
         ours, peer = (tuple(each[figure] for each in runs[side]) for side in ("skidway", "kafka"))
         self.add(Row(name, unit, ours, peer, peer_name))
 
@@ -104,8 +107,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class SidesRow:
-    """One line of a table with several sides: the values of one figure, by side. `sides` leaves out
-    a side that has no value."""
+    """One row of a table with several sides: the values of one figure, by side. If a side has no
+    value, `sides` leaves it out."""
 
     name: str
     unit: str
@@ -165,10 +168,10 @@ def save(table: Result, machine: str) -> None:
 def in_turn(
     sides: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
 ) -> dict[str, tuple[float, ...]]:
-    """Measures every side once per round, in turn, so that a drift of the machine affects all
-    sides.
+    """Measures every side once in each round, so that if the machine becomes slower or faster, this
+    affects all sides.
 
-    The first `warm_up` rounds do not count, because JIT compilers are still compiling.
+    The first `warm_up` rounds are not counted, because JIT compilers are still compiling then.
     """
     values: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(warm_up + rounds):
@@ -184,9 +187,9 @@ def with_cost(
     work: float,
     warm_up: int = 0,
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
-    """The values of `in_turn`, and the CPU seconds of each side's server per unit of work.
+    """Like `in_turn`, and also returns the CPU seconds of each side's server per unit of work.
 
-    If the client, which is the same for all servers, limits the values, the CPU seconds still show
+    All servers have the same client. If this client limits the values, the CPU seconds still show
     the difference between the servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
@@ -211,7 +214,7 @@ def line(row: Row) -> str:
 
 
 def spread(values: tuple[float, ...]) -> str:
-    """The median; if there is more than one value, also the least and the greatest value."""
+    """The median as text. If there are several values, also the smallest and the largest."""
     if len(values) == 1:
         return number(values[0])
     return f"{number(statistics.median(values))} ({number(min(values))}-{number(max(values))})"

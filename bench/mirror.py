@@ -1,10 +1,10 @@
-"""Copies a topic into another cluster: our broker, which mirrors the topic, beside MirrorMaker 2
-and its target broker.
+"""Copies a topic into another cluster. Compares Skidway's broker, which mirrors the topic itself,
+with MirrorMaker 2 and its target broker.
 
-Both sides copy the same topic of the same Apache Kafka 4.1, one after the other. Our broker fetches
-and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement begins
-with the first mirrored message and ends with the last, so it leaves out the time and CPU time of a
-start (a JVM needs seconds before it copies anything).
+Both sides copy the same topic of the same Apache Kafka 4.1, one after the other. Skidway's broker
+fetches and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement
+begins with the first mirrored message and ends with the last. So it does not include the programs'
+start, because a JVM needs seconds before it copies anything.
 """
 
 from __future__ import annotations
@@ -54,8 +54,8 @@ class Figures:
 
 
 def run() -> Table:
-    """Runs our mirror and MirrorMaker in turn. Measures the messages per second, the megabytes per
-    CPU second and the memory of each."""
+    """Runs Skidway's mirror and MirrorMaker 2 in turn. Measures the messages per second, the
+    megabytes per CPU second and the memory of each."""
     if not peers.is_complete(PEER):
         peers.fetch(PEER, peers.provide_maven())
     table = Table(f"mirror: {COUNT:,} messages of 200 bytes, one partition, from Apache Kafka 4.1")
@@ -92,7 +92,7 @@ def rows(ours: Sequence[Figures], theirs: Sequence[Figures]) -> Iterator[Row]:
 
 @contextlib.contextmanager
 def apache(folder: Path) -> Iterator[tuple[str, Program]]:
-    """Runs a cluster of Apache Kafka, one node with 1 GB of heap; yields its address and its
+    """Runs a cluster of Apache Kafka with one node and 1 GB of heap. Yields its address and its
     process."""
     folder.mkdir(parents=True)
     kafka = ApacheKafka(folder, heap_mb=1024)
@@ -161,8 +161,8 @@ def mirror_maker(folder: Path, source: str, topic: str) -> Figures:
 
 
 def copied(address: str, topic: str, mirror: Program, writers: Sequence[Program]) -> Figures:
-    """The figures of one copy: watches the end offset of the mirrored topic from its first message
-    to its last. `writers` are the processes that write for the mirror.
+    """The figures of one copy: watches the end offset of the mirrored topic from the first message
+    to the last. `writers` are the server processes into which the mirror writes.
 
     Raises:
         RuntimeError: The mirror does not copy all messages in time.

@@ -1,11 +1,12 @@
-"""One client with few requests beside its neighbours: 20 connections that send without pause.
+"""The latencies of one client with few requests, beside 20 connections (its neighbours) that send
+without pause.
 
-The client (the good client below) sends a record with acks=all 50 times a second. Its latencies, in
-milliseconds, count from the time at which each record was due. The ratio is our latency over the
-peer's, so less is better. There are three kinds of runs: without neighbours, beside 20 connections
-that flood the broker with Metadata requests, and beside 20 stock librdkafka producers that send
-each message in a separate request. The table also shows how many requests of the neighbours are
-answered, because a broker could serve the good client well by starving the neighbours.
+The client sends a record with acks=all 50 times a second. Its latencies, in milliseconds, count
+from the time at which each record was due. The ratio is Skidway's latency divided by the peer's, so
+less is better. There are three kinds of runs: without neighbours, beside 20 connections that flood
+the broker with Metadata requests, and beside 20 stock librdkafka producers that send each message
+in a separate request. The table also shows how many requests of the neighbours are answered,
+because a broker could serve the client well by starving the neighbours.
 """
 
 from __future__ import annotations
@@ -36,8 +37,8 @@ CASES = {
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures our broker and Apache Kafka in turn, without neighbours and with each kind of
-    them."""
+    """Measures Skidway's broker and Apache Kafka in turn, without neighbours and with each kind of
+    neighbours."""
     table = Table(f"neighbours: {RATE} acks=all requests a second beside {NEIGHBOURS} busy clients")
     for case, kind in CASES.items():
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
@@ -52,7 +53,8 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, kind: str) -> dict[str, float]:
-    """One run into new topics, after all data of the previous run is on disk."""
+    """The figures of one run. The run begins when all data of the previous run is on disk, and
+    writes into new topics."""
     os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
     create(address, topic)
@@ -71,8 +73,8 @@ def measured(address: str, kind: str) -> dict[str, float]:
 def neighbours(
     kind: str, address: str, more: Sequence[object], said: dict[str, float]
 ) -> Iterator[None]:
-    """Keeps the neighbours busy during the `with` block. After the block, `said` has the figures
-    that they printed."""
+    """Runs the neighbours during the `with` block. After the block, `said` has the figures that
+    they printed."""
     if not kind:
         yield
         return

@@ -1,15 +1,15 @@
-"""The load of bench/neighbours: one client with few requests, and others that send without pause.
+"""The load of bench/neighbours: one client with few requests, and clients that send without pause.
 
     python -m bench.neighbours_load ask ADDRESS TOPIC REQUESTS_PER_S SECONDS
     python -m bench.neighbours_load metadata ADDRESS CONNECTIONS
     python -m bench.neighbours_load produce ADDRESS TOPIC PRODUCERS
 
-`ask` sends one record with acks=all at each planned time, on one connection; a latency counts from
-the planned time (this avoids coordinated omission). `metadata` floods: each connection has as many
-Metadata requests in flight as its socket takes. `produce` is stock librdkafka with
-`batch.num.messages=1`, one producer per thread. `metadata` and `produce` print "busy" when all
-connections send, and continue until their input ends. Each of the three prints one JSON object when
-it ends.
+`ask` sends one record with acks=all at each planned time, on one connection. A latency counts from
+the planned time; this avoids coordinated omission. `metadata` floods the broker: each connection
+has as many Metadata requests in flight as its socket accepts. `produce` runs stock librdkafka
+producers with `batch.num.messages=1`, one producer per thread. `metadata` and `produce` print
+"busy" when all connections are sending, and continue until their standard input ends. All three
+commands print one JSON object when they end.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ PATIENCE_S = 60.0
 BLOCK = 500
 """The number of Metadata requests that one call sends."""
 ACKS_AT = 2
-"""The position of the acks in the body of a Produce request: after the null transactional id."""
+"""The position of the acks field in the body of a Produce request, after the null transactional
+id."""
 RECORD = b"x" * 200
 SETTINGS: dict[str, str | int] = {
     "acks": 1,
@@ -51,8 +52,8 @@ CHUNK = 1_000
 
 
 def acks_all(frame: bytes) -> bytes:
-    """A request of `produce_frame` with acks changed to all. So its answer means that the record is
-    durable."""
+    """A request of `produce_frame`, with acks changed to all, so that the answer means that the
+    record is durable."""
     header = 4 + 8 + 2 + len("fleet")
     at = header + ACKS_AT
     if frame[at : at + 2] != b"\0\1":
@@ -61,7 +62,7 @@ def acks_all(frame: bytes) -> bytes:
 
 
 def ask(address: tuple[str, int], topic: str, rate: float, seconds: float) -> dict[str, float]:
-    """Sends the requests at their planned times; returns the latencies in ms."""
+    """Sends requests at their planned times. Returns the latencies in ms."""
     frame, error_at = acks_all(produce_frame(topic, 0, 1)), error_position(topic)
     link = Link(socket.create_connection(address, 30))
     link.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
@@ -88,7 +89,7 @@ def ask(address: tuple[str, int], topic: str, rate: float, seconds: float) -> di
 
 
 def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
-    """Floods the broker with Metadata requests; returns the answered requests per second."""
+    """Floods the broker with Metadata requests. Returns the answered requests per second."""
     block = framed(ApiKey.METADATA, 5, MetadataRequest(topics=())) * BLOCK
     poll, links = select.epoll(), {}
     for _ in range(connections):
@@ -115,7 +116,7 @@ def metadata(address: tuple[str, int], connections: int) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, producers: int) -> dict[str, float]:
-    """Sends each message in a request of its own; returns the messages per second."""
+    """Sends each message in a separate request. Returns the messages per second."""
     stop, sent, left = threading.Event(), [0] * producers, [0] * producers
 
     def run(number: int) -> None:
@@ -141,7 +142,7 @@ def produce(address: str, topic: str, producers: int) -> dict[str, float]:
 
 
 def busy() -> float:
-    """Prints "busy"; returns the time at which the measurement begins."""
+    """Prints "busy". Returns the time at which the measurement begins."""
     print("busy", flush=True)
     return time.perf_counter()
 

@@ -1,5 +1,5 @@
-"""2,000 partitions on one broker: the time of a start after a clean stop, and the cost of
-idling."""
+"""A broker with 2,000 partitions: how long a start after a clean stop takes, and what the idle
+broker costs."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ PEER = "Apache Kafka 4.1"
 
 
 def run() -> Table:
-    """Measures our broker, then Apache Kafka; the two never run at the same time."""
+    """Measures Skidway's broker, then Apache Kafka. The two never run at the same time."""
     table = Table(f"partitions: {TOPICS * PARTITIONS_EACH:,} on one broker, a record in each")
     with ours() as (program, address):
         mine = [measure(program, address) for _ in range(ROUNDS)]
@@ -51,8 +51,8 @@ def run() -> Table:
 
 @contextlib.contextmanager
 def ours() -> Iterator[tuple[Program, str]]:
-    """Fills and stops our broker, then yields it and its address; its ZooKeeper runs inside the
-    block."""
+    """Fills and stops Skidway's broker, then yields it and its address. ZooKeeper runs until the
+    end of the block."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         zookeeper = ZooKeeper(folder)
@@ -92,8 +92,8 @@ def fill(address: str) -> None:
 
 
 def measure(program: Program, address: str) -> tuple[float, float, float]:
-    """Starts the broker, lets it idle, and stops it. Returns the seconds of the start, the CPU in
-    percent while idle, and the memory in MB."""
+    """Starts the broker, lets it idle, and stops it. Returns how many seconds the start took, the
+    CPU in percent while idle, and the memory in MB."""
     began = time.monotonic()
     program.start()
     wait_for_leaders(address)

@@ -1,4 +1,4 @@
-"""Plots of the results, as SVG beside the CSV files: bars of medians, lines over a run.
+"""Draws the results as SVG files beside the CSV files: bars of medians, and curves over a run.
 
 A bar is the median of a side's rounds; its whisker goes from the least round to the greatest.
 Figures with the same unit share an axis, which is logarithmic if these figures differ by more than
@@ -20,13 +20,14 @@ from matplotlib.ticker import EngFormatter
 
 from bench.measure import RESULTS, Measured, Result
 
-# The same figures give the same file; text is not converted to curves.
+# With these settings, the same figures always give the same file, and text is not converted to
+# curves.
 mpl.rcParams.update({"svg.hashsalt": "skidway", "svg.fonttype": "none", "font.size": 9})
 
 BAR_INCHES = 0.22
 LOGARITHMIC_FROM = 30
-"""If the ratio of the greatest to the least figure is above this number, the smallest bars would be
-invisible on a linear axis."""
+"""If the ratio of the greatest to the least figure is above this number, the axis is logarithmic,
+because the smallest bars would be invisible on a linear axis."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +66,7 @@ def bars(result: Result) -> None:
 
 
 def lines(name: str, title: str, x_label: str, y_label: str, curves: Sequence[Line]) -> None:
-    """Draws curves; the y axis is logarithmic, so that slow sides are visible too."""
+    """Draws curves. The y axis is logarithmic, so that slow systems are visible too."""
     figure = Figure(figsize=(9, 5), layout="constrained")
     axis = figure.subplots()
     for each in curves:

@@ -1,5 +1,5 @@
-"""200-byte messages by one librdkafka producer, batch 1 and 50, acks 0 and 1 (as in section 5 of
-the Kafka paper, see bench/paper)."""
+"""One librdkafka producer sends 200-byte messages in batches of 1 and 50, with acks 0 and 1. The
+batches are those of section 5 of the Kafka paper (see bench/paper)."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ ARRIVED_WITHIN_S = 30
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures our broker and Apache Kafka in turn in each case; the first round of each case is a
-    warm-up and does not count."""
+    """Measures Skidway's broker and Apache Kafka in turn, for each combination of batch and acks.
+    The first round of each combination is a warm-up and is not counted."""
     table = Table("produce: 200 bytes, one librdkafka producer, one partition")
     for batch, acks, count in CASES:
         _compare(table, brokers, f"batch {batch}, acks {acks}", produce, batch, acks, count)
@@ -76,7 +76,8 @@ def settings(address: str, batch: int, acks: int) -> dict[str, str | int]:
 
 
 def produce(address: str, side: str, batch: int, acks: int, count: int) -> float:
-    """Messages per second into a new topic, until librdkafka has sent all messages.
+    """The messages per second that librdkafka sends to a new topic, from the first message until it
+    has sent all.
 
     Raises:
         RuntimeError: Not all messages arrived.

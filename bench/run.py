@@ -1,4 +1,4 @@
-"""`make bench`: run the named benchmarks, print the tables, keep CSV files and plots.
+"""`make bench`: runs the named benchmarks, prints their tables, and writes CSV files and plots.
 
 By default all benchmarks run, except the experiment of the Kafka paper, which installs further
 servers (`make bench-paper`).
@@ -70,12 +70,12 @@ NAMES = (*BY_DEFAULT, *WHEN_NAMED)
 DRAWN: Mapping[str, Sequence[str]] = {
     "paper": [figure.name for figure in experiment.FIGURES],
 }
-"""The plots that a benchmark draws itself, by benchmark. The results of all other benchmarks are
-drawn as bars."""
+"""For each benchmark that draws its plots itself, their names. The results of all other benchmarks
+are drawn as bars."""
 
 
 def main(names: Sequence[str]) -> int:
-    """Runs the named benchmarks; refuses unknown names."""
+    """Runs the named benchmarks. Refuses unknown names."""
     unknown = [name for name in names if name not in NAMES]
     if unknown:
         print(f"No benchmark called {unknown[0]}; there are {', '.join(NAMES)}.", file=sys.stderr)
@@ -95,7 +95,7 @@ def main(names: Sequence[str]) -> int:
 
 
 def keep(result: Result, machine: str) -> None:
-    """Writes the CSV file, the plot, and the table's section of docs/performance.md."""
+    """Writes the result into its CSV file, its plot, and its section of docs/performance.md."""
     save(result, machine)
     if result.name not in DRAWN:
         plots.bars(result)
@@ -103,7 +103,8 @@ def keep(result: Result, machine: str) -> None:
 
 
 def placed(text: str, result: Result, machine: str) -> str:
-    """The page with the table in its section, and with plots, machine and date below the table."""
+    """The page (`text`) with the result's table in its section, and with plots, machine and date
+    below the table."""
     begin, end = f"<!-- bench:{result.name} -->\n", "<!-- /bench -->"
     head, found, rest = text.partition(begin)
     if not found:

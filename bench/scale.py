@@ -1,4 +1,5 @@
-"""Sizes of runs: full, or a trial that only shows that every benchmark runs (BENCH_QUICK=1).
+"""The sizes of benchmark runs. A run has its full size, or, if BENCH_QUICK=1 is set, is a trial
+that only shows that the benchmark works.
 
 The figures of a trial mean nothing: `bench.run` prints them and does not write them to a file.
 """

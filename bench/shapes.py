@@ -1,8 +1,8 @@
-"""Message sizes, acks, numbers of producers and codecs that bench/produce does not measure; and the
-CPU time for each GB.
+"""Measures message sizes, acks, numbers of producers and codecs that bench/produce does not
+measure, and the CPU time for each GB.
 
 The figures in MB/s count uncompressed values. The values are similar to log lines, so that lz4 and
-zstd can compress them. The clients compress them, on the cores on which the brokers run.
+zstd can compress them. The clients compress them, on the same cores on which the brokers run.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ROUNDS = scaled(3, 1)
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """One way to produce."""
+    """One way to produce messages: their size, the acks, the producers and the codec."""
 
     name: str
     size_bytes: int = 1_000
@@ -49,7 +49,7 @@ SHAPES = (
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures every shape on our broker and on Apache Kafka in turn."""
+    """Measures every shape on Skidway's broker and on Apache Kafka in turn."""
     table = Table("shapes: 1 and 10 KB, acks, producers and codecs; 6 partitions")
     for shape in SHAPES:
         found: dict[str, list[dict[str, float]]] = {name: [] for name in brokers.addresses}
@@ -64,7 +64,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
-    """One run into a new topic, which is deleted afterwards."""
+    """The figures of one run. The run writes into a new topic, which is deleted afterwards."""
     address, pid = brokers.addresses[name], brokers.programs[name].pid
     topic = f"shapes-{time.time_ns()}"
     create(address, topic, PARTITIONS)
@@ -82,8 +82,8 @@ def measured(brokers: Brokers, name: str, shape: Shape) -> dict[str, float]:
 
 
 def produce(address: str, topic: str, shape: Shape) -> float:
-    """MB per second until the last message is acknowledged (acks 0: until it is written to the
-    socket)."""
+    """MB per second until the last message is acknowledged. With acks 0, until the last message is
+    written to the socket."""
     messages = [log_like(number, shape.size_bytes) for number in range(500)]
     producers = [
         Producer(
@@ -121,8 +121,8 @@ def produce(address: str, topic: str, shape: Shape) -> float:
 
 
 def log_like(number: int, size_bytes: int) -> bytes:
-    """A line similar to a log line: some parts are the same in all lines, and the other parts
-    vary."""
+    """A value that is similar to a log line: some parts are the same in all values, and the other
+    parts vary."""
     words = b"2026-01-31 10:00:%02d,%03d INFO dfs.DataNode$PacketResponder: block blk_%d of %d " % (
         number * 7 % 60, number * 13 % 1000, number * 7_919_773, number * number,
     )  # fmt: skip

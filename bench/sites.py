@@ -1,4 +1,4 @@
-"""Our broker and Apache Kafka, started for a benchmark and stopped after it."""
+"""Starts Skidway's broker and Apache Kafka for a benchmark, and stops them after it."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class Brokers:
-    """Our broker and Apache Kafka, which run at the same time on one machine; only one of them is
-    under load at a time."""
+    """Skidway's broker and Apache Kafka, which run at the same time on one machine. Only one of
+    them is under load at a time."""
 
     addresses: dict[str, str]
     programs: dict[str, Program]
@@ -46,8 +46,8 @@ class Brokers:
 def skidway_broker(
     folder: Path, zookeeper: ZooKeeper, *, cluster: str = "bench", number: int = 1
 ) -> tuple[Program, str, Callable[[], bool]]:
-    """A Skidway broker of a cluster, not started yet: program, address, and a function that says
-    whether it is ready."""
+    """A Skidway broker of a cluster, which is not started yet. Returns the program, its address,
+    and a function that says whether the broker is ready."""
     port, metrics = free_port(), free_port()
     program = Program(
         skidway(
@@ -73,7 +73,7 @@ def skidway_broker(
 
 @contextlib.contextmanager
 def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
-    """Runs ZooKeeper and one Skidway broker; yields the broker's address and program, and
+    """Runs ZooKeeper and one Skidway broker. Yields the broker's address, the broker's program, and
     ZooKeeper."""
     zookeeper = ZooKeeper(folder)
     broker, address, ready = skidway_broker(folder, zookeeper)
@@ -83,7 +83,8 @@ def ours(folder: Path) -> Iterator[tuple[str, Program, ZooKeeper]]:
 
 @contextlib.contextmanager
 def both() -> Iterator[Brokers]:
-    """Runs our broker, and Apache Kafka 4.1 with 1 GB of heap as in published reference runs."""
+    """Runs Skidway's broker and Apache Kafka 4.1. Apache Kafka gets 1 GB of heap, as in published
+    reference runs."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         (folder / "kafka").mkdir()

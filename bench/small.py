@@ -1,11 +1,13 @@
-"""A load of few rows: what it costs in CPU, time and memory, if a timer starts the loader, and in a
-loader that stays (`skidway load run --every`).
+"""What a load of few rows costs in CPU, time and memory: if a timer starts the loader for each
+load, and if the loader keeps running (`skidway load run --every`).
 
-Beside the loader as it is by default, which loads so few rows without Spark, the benchmark measures
-the loader that runs every load on Spark (`spark.above.offsets: 0`), and Spark's own Kafka source.
-All run the same Spark (the one that the tests of `format("skidway")` use), read topics of one
+The benchmark compares three sides. The first is Skidway's loader with default settings, which loads
+so few rows without Spark. The second is Skidway's loader with `spark.above.offsets: 0`, which runs
+every load on Spark. The third is the peer, Spark's own Kafka source. All sides have the same
+version of Spark (the version in which the tests of `format("skidway")` run), read topics of one
 Apache Kafka 4.1, and write to a local directory with local[2]. CPU and memory are those of all
-processes of a side: Python, JVM, Python workers. The peer neither drops repeats nor counts.
+processes of a side: Python, JVM, Python workers. Unlike Skidway, the peer neither drops repeated
+records nor counts the records.
 """
 
 from __future__ import annotations
@@ -41,23 +43,24 @@ from skidway.loader.runs.textfile import LastRun
 from support import peers
 
 ROWS = scaled(40_000, 4_000)
-"""Rows of a load, which lie in one hour."""
+"""The number of rows in a load. All of them are of the same hour."""
 COLD_ROUNDS = scaled(3, 1)
 WARM_UP = scaled(5, 1)
 LOADS = scaled(25, 2)
-"""Loads that count, after the first `WARM_UP`."""
+"""The number of loads that are measured, after the first `WARM_UP` loads."""
 EMPTY_RUNS = scaled(5, 1)
 EVERY_S = scaled(6.0, 3.0)
 WITHIN_S = 300.0
 START_MS = 1_699_999_200_000
 ON_SPARK, PEER = "skidway on Spark", "Spark 4.3 kafka source + from_avro"
 WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
-"""The settings of the two ways to load."""
+"""The settings of Skidway's two ways to load."""
 
 
 @dataclass(slots=True)
 class Topic:
-    """A topic that grows by ROWS records for each load. end: records in each partition."""
+    """A topic that grows by ROWS records for each load. end: the number of records in each
+    partition."""
 
     address: str
     schemas: str
@@ -83,8 +86,8 @@ class Topic:
 
 @dataclass(slots=True)
 class Costs:
-    """What loads of one side cost. early_mb, late_mb: the memory of all its processes after the
-    first loads, and after all loads."""
+    """What the loads of one side cost. early_mb: the memory of all processes of the side after the
+    first loads. late_mb: the same after all loads."""
 
     cpu_s: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -94,7 +97,8 @@ class Costs:
 
 
 def run() -> SidesTable:
-    """Measures the cost of a load, alone and in a program that stays, of each side."""
+    """Measures for each side the cost of a load, in a program that is started for this load and in
+    a program that keeps running."""
     title = f"small: a load of {ROWS:,} rows, 4 partitions, one hour"
     table = SidesTable(title, (OURS, ON_SPARK, PEER))
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
@@ -119,7 +123,7 @@ def run() -> SidesTable:
 
 
 def measured_alone(folder: Path, topic: Topic) -> dict[str, Costs]:
-    """Programs that start, load all rows of a topic, and end; in turn."""
+    """Runs, for each side in turn, a program that starts, loads all rows of a topic, and ends."""
     topic.grow()
     found = {side: Costs() for side in (*WAYS, PEER)}
     for _ in range(COLD_ROUNDS):
@@ -131,7 +135,8 @@ def measured_alone(folder: Path, topic: Topic) -> dict[str, Costs]:
 
 
 def stays(folder: Path, topic: Topic, more: Mapping[str, int]) -> Costs:
-    """A loader that stays: runs with new rows, then runs without."""
+    """Measures a loader that keeps running: first loads with new rows, then runs without new
+    rows."""
     textfile = folder / f"{topic.name}.prom"
     settings = {"metrics_textfile": str(textfile), **more}
     topic.grow()
@@ -144,7 +149,7 @@ def stays(folder: Path, topic: Topic, more: Mapping[str, int]) -> Costs:
             nonlocal last
             topic.grow()
             rows, seconds = 0.0, 0.0
-            while rows < ROWS:  # a run may begin while the topic grows
+            while rows < ROWS:  # while the topic grows, a run may load a part
                 last = _next_run(textfile, last)
                 rows += last.rows or 0.0
                 if last.rows:
@@ -160,7 +165,7 @@ def stays(folder: Path, topic: Topic, more: Mapping[str, int]) -> Costs:
 
 
 def peer_stays(folder: Path, topic: Topic) -> Costs:
-    """A session of Spark that stays, and loads new rows with Spark's own source."""
+    """Measures a Spark session that keeps running, and loads new rows with Spark's own source."""
     with _program(_peer(folder, topic), folder / "peer.out") as family:
 
         def load() -> float:
@@ -182,7 +187,8 @@ def _peer(folder: Path, topic: Topic) -> list[str]:
 
 
 def _loads(load: Callable[[], float], family: Family) -> Costs:
-    """Makes loads, and measures those after the warm-up. load: returns the seconds of a load."""
+    """Makes loads, and measures those after the warm-up. load: makes one load, and returns how many
+    seconds it took."""
     costs = Costs()
     for number in range(1, WARM_UP + LOADS + 1):
         before = family.cpu_seconds()
@@ -198,7 +204,8 @@ def _loads(load: Callable[[], float], family: Family) -> Costs:
 
 
 def _alone(command: Sequence[str], given: str, costs: Costs) -> None:
-    """Runs a program to its end, with a text on its standard input."""
+    """Runs a program to its end, with the text `given` on its standard input, and adds what it cost
+    to `costs`."""
     begin = time.perf_counter()
     with tempfile.TemporaryFile() as told:
         process = _start(command, told.fileno())
@@ -207,7 +214,7 @@ def _alone(command: Sequence[str], given: str, costs: Costs) -> None:
         process.stdin.close()
         family = Family(process)
         while process.poll() is None:
-            family.cpu_seconds()  # the last figure before a process ends counts
+            family.cpu_seconds()  # keeps the figures of processes that end
             time.sleep(0.02)
         costs.seconds.append(time.perf_counter() - begin)
         costs.cpu_s.append(family.cpu_seconds())
@@ -239,7 +246,8 @@ def _start(command: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
 
 
 def _next_run(textfile: Path, last: LastRun | None) -> LastRun:
-    """Waits for the end of the next run. Raises RuntimeError if it fails."""
+    """Waits until the loader's next run has ended. Raises RuntimeError if the run failed or did not
+    end in time."""
     until = time.monotonic() + WITHIN_S
     while time.monotonic() < until:
         found = LastRun.read(textfile)

@@ -2,8 +2,9 @@
 
 bench/loader.py and bench/small.py run this script with the arguments JARS SCHEMA ADDRESS TOPIC
 OUTPUT. The script loads the whole topic twice and prints the rows per second of the second load.
-With a sixth argument `stay`, it makes one load for each line of its standard input, from one offset
-of each partition to another one (`FIRST END`, `40000 80000`), and prints the seconds of each.
+With a sixth argument `stay`, the script reads lines such as `40000 80000` from its standard input.
+For each line it loads the offsets from the first number to the second number of each partition, and
+prints how many seconds the load took.
 """
 
 import json
@@ -31,7 +32,7 @@ spark.sparkContext.setLogLevel("ERROR")
 
 
 def load(folder: str, starting: str = "earliest", ending: str = "latest") -> float:
-    """Loads a range of offsets into a folder; returns the seconds."""
+    """Loads a range of offsets into a folder. Returns how many seconds this took."""
     begin = time.perf_counter()
     rows: Any = (
         spark.read.format("kafka")

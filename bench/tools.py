@@ -1,11 +1,12 @@
-"""Each system's own best producer; the Java consumer on both brokers; a read from a cold page
-cache.
+"""Compares Skidway and Apache Kafka, each with its own best producer. Also measures the Java
+consumer on both brokers, and a read from a cold page cache.
 
-For Kafka, the tool ProducerPerformance sends to Apache Kafka, with its defaults and with batches of
-about 50 messages of 200 bytes. Our producer sends to our broker, in two forms: from columns (Arrow
-in, whole batches out), as the agent does; and `skidway.producer.Producer`, which gets Python's
-bytes, 1,000 messages in each call, with its defaults and with batches of about 50 messages. Before
-a cold read, the topic's files are dropped from the page cache.
+Kafka's tool ProducerPerformance sends messages of 200 bytes to Apache Kafka, with its default
+settings and with batches of about 50 messages. Skidway's producer sends to Skidway's broker in two
+forms. In the first form, which the agent uses, it makes whole batches from Arrow columns. The
+second form is `skidway.producer.Producer`, which gets 1,000 messages as Python bytes in each call.
+It is measured with its default settings and with batches of about 50 messages. Before a read from a
+cold page cache, the benchmark drops the topic's files from the page cache.
 """
 
 from __future__ import annotations
@@ -29,8 +30,8 @@ ROUNDS = scaled(3, 1)
 OWN_COUNT = scaled(1_000_000, 20_000)
 SET = 1_000
 COLUMN = 4_000
-"""The messages of a batch from columns. Such a batch has 0.85 MB, less than the default of
-`batch.size`."""
+"""The number of messages in a batch that is made from columns. Such a batch has 0.85 MB, which is
+less than the default of `batch.size`."""
 TOOLS = "org.apache.kafka.tools"
 PEER = "Apache Kafka 4.1"
 BATCH_OF_50 = 10_500
@@ -38,7 +39,7 @@ BATCH_OF_50 = 10_500
 
 
 def run(brokers: Brokers) -> Table:
-    """Measures the producers, then the consumers; the two systems take turns."""
+    """Measures the producers, then the consumers. Skidway and Apache Kafka take turns."""
     table = Table("tools: each system's own producer, the Java consumer, a cold read; 200 bytes")
     ours, kafka = brokers.addresses["skidway"], brokers.addresses["kafka"]
     forms: dict[str, tuple[Callable[[], float], int | None]] = {
@@ -103,7 +104,8 @@ def columns_produce(address: str) -> float:
 
 
 def produce(address: str, batch_bytes: int | None) -> float:
-    """Messages per second of our producer, until the last message is acknowledged."""
+    """Messages per second of `skidway.producer.Producer`, until the last message is
+    acknowledged."""
     from skidway.producer import Producer, ProducerSettings
 
     topic = f"own-{time.time_ns()}"
@@ -157,7 +159,7 @@ def java_consume(address: str, topic: str) -> float:
 
 
 def drop(topic: str, pid: int) -> None:
-    """Drops from the page cache those files of a topic that the broker has open."""
+    """Drops the files of a topic from the page cache, if the broker has them open."""
     os.sync()
     for link in Path(f"/proc/{pid}/fd").iterdir():
         path = Path(os.readlink(link))

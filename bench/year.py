@@ -1,9 +1,10 @@
-"""A loader that stays: does a load cost more after a long time than at first? There is no peer.
+"""Measures whether a load costs more when a loader has run for a long time. There is no peer.
 
-Two benchmarks: `resident`, 5,000 hosts for 160 minutes, with a load each minute; and `year`, ten
-hosts for a year, with a load each hour. Each host has twenty log files a day, one after the other.
-The driver's part of each load is that of production; brokers and tasks are simulated (year_load,
-year_fleet), so the figures are those of the driver alone. Times are CPU times.
+There are two benchmarks. `resident` simulates 5,000 hosts for 160 minutes, with a load each minute;
+`year` simulates ten hosts for a year, with a load each hour. Each host writes twenty log files a
+day, one after the other. The driver's part of each load runs the real code of the loader. Brokers
+and Spark tasks are simulated (year_load, year_fleet), so the figures are those of the driver alone.
+Times are CPU times.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What is simulated. step: minutes between two loads. hours: how many hours have their small
-    files put together at once."""
+    """What a benchmark simulates. step: minutes between two loads. hours: one compaction puts
+    together the small files of this many hours."""
 
     title: str
     hosts: int
@@ -57,7 +58,7 @@ def year() -> SidesTable:
 
 
 def measured(simulated: Simulated) -> SidesTable:
-    """Makes the loads, and takes the figures at equal steps."""
+    """Makes the loads, and measures the figures at the end of each of STEPS equal steps."""
     table = SidesTable(simulated.title, COLUMNS)
     steps = list(figures(simulated))
     for key, what, unit in FIGURES:
@@ -67,8 +68,8 @@ def measured(simulated: Simulated) -> SidesTable:
 
 
 def figures(each: Simulated) -> Iterator[dict[str, float]]:
-    """The figures at the end of each step. A process of its own makes the loads, so that its memory
-    is that of a driver."""
+    """The figures at the end of each step. The loads run in a separate process, so that the memory
+    of this process is that of a driver."""
     arguments = (each.hosts, each.partitions, each.step, each.loads, STEPS, each.hours)
     with subprocess.Popen(
         [sys.executable, "-m", "bench.year_load", *map(str, arguments)],

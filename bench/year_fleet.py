@@ -1,9 +1,10 @@
-"""Simulated hosts, for the benchmark `year`: their log files, and what their agents say about them.
+"""Simulates hosts for the benchmarks of `year`: their log files, and the audit messages of their
+agents.
 
-A host writes one log file after the other, and rotates it twenty times a day. Its agent sends all
-lines of a file to one partition, announces each file, says when it is closed, counts the lines, and
-seals. Nothing here has lines: a load gets from each file the positions of its first and last line,
-and sums, as a task would report them.
+A host writes one log file after the other, and rotates twenty times a day. Its agent sends all
+lines of a file to one partition, announces each file, says when the file is closed, counts the
+lines, and sends seals. The lines themselves do not exist: for each file, a load gets the positions
+of the first and the last line, and the sums, as a task would report them.
 """
 
 from __future__ import annotations
@@ -32,32 +33,32 @@ START_MS = 1_767_225_600_000
 """2026-01-01T00:00Z."""
 
 SHIFT_MS = 20_000
-"""A load begins 20 s after a minute begins, so it has lines of two minutes, as loads have whose
-begin nobody chose."""
+"""A load begins 20 s after the beginning of a minute. So its lines belong to two minutes, like
+those of a real load, which begins at any moment."""
 
 FILE_MINUTES = 72
 """Twenty files a day."""
 
 LINES, LENGTH = 60, 100
-"""Lines of a host in a minute, bytes of a line."""
+"""The number of lines that a host writes in a minute, and the number of bytes in a line."""
 
 SOURCE = Source("dc1", "cluster-id", "logs", "0" * 32)
 
 
 @dataclass(slots=True)
 class Taken:
-    """What a load takes of one partition, as its task reports it."""
+    """What a load reads from one partition, as its task would report it."""
 
     lines: int = 0
     lowest: dict[FileKey, int] = field(default_factory=dict)
     highest: dict[FileKey, int] = field(default_factory=dict)
     sums: dict[BucketKey, Sums] = field(default_factory=dict)
     hours: dict[int, int] = field(default_factory=dict)
-    """Lines by hour, counted since the epoch."""
+    """The number of lines in each hour; hours are counted since 1970."""
 
 
 class Fleet:
-    """Hosts that have written their lines up to `minute`."""
+    """Simulated hosts. They have written their lines up to `minute`."""
 
     def __init__(self, hosts: int, partitions: int, step: int) -> None:
         """step: minutes between two loads."""
@@ -76,7 +77,8 @@ class Fleet:
         return START_MS + self.minute * MINUTE_MS + SHIFT_MS
 
     def pass_time(self) -> list[Taken]:
-        """The hosts write until the next load. Returns what it will find, by partition."""
+        """Lets the hosts write until the next load. Returns what that load will find in each
+        partition."""
         taken = [Taken() for _ in range(self._partitions)]
         first, end = self.minute, self.minute + self._step
         for host, agent in enumerate(self._ids):
@@ -88,8 +90,8 @@ class Fleet:
         return taken
 
     def messages(self) -> Iterator[bytes]:
-        """What the agents have said since the load before: of each file that began or ended, one
-        delta, and the newest seal."""
+        """The messages of the agents since the previous load: an announcement of each file that
+        began or ended, and from each agent one delta and the newest seal."""
         since, until = self.minute - self._step, self.minute
         for host, agent in enumerate(self._ids):
             yield from map(encode, self._announced(host, agent, since, until))
@@ -99,11 +101,12 @@ class Fleet:
         sealed = (SealedTopic(SOURCE, self.time_ms, self._number, offsets),)
         names = [_named(agent) for agent in self._ids]
         first_seal = encode(Seal(_sender(self._ids[0]), self._number, self.time_ms, sealed))
-        begin, end = first_seal.split(names[0])  # seals of the same minute differ in nothing else
+        begin, end = first_seal.split(names[0])  # only these names differ in the seals of a minute
         yield from (begin + name + end for name in names)
 
     def _files(self, host: int, first: int, end: int) -> Iterator[tuple[int, int, int]]:
-        """The files that a host writes in the minutes [first, end), each with its minutes."""
+        """The files that a host writes in the minutes [first, end), each with the minutes in which
+        it is written."""
         while first < end:
             number = (first + host) // FILE_MINUTES
             until = min(end, (number + 1) * FILE_MINUTES - host)
@@ -111,13 +114,14 @@ class Fleet:
             first = until
 
     def _file(self, host: int, number: int) -> int:
-        """A random-looking file id."""
+        """The id of a file; it looks random."""
         return (self._ids[host] * 0x9E3779B97F4A7C15 + number * 0xBF58476D1CE4E5B9) >> 3 & (
             (1 << 62) - 1
         )
 
     def _write(self, taken: Taken, key: FileKey, host: int, first: int, end: int) -> None:
-        """A file grows in the minutes [first, end), which begin SHIFT_MS after a full minute."""
+        """Adds to `taken` that a file grows in the minutes [first, end). These minutes begin
+        SHIFT_MS after the full minute."""
         size = LINES * LENGTH
         position = (first + host) % FILE_MINUTES * size
         taken.lowest[key], taken.highest[key] = position, position + (end - first) * size
@@ -133,7 +137,8 @@ class Fleet:
                 taken.hours[hour] = taken.hours.get(hour, 0) + lines
 
     def _announced(self, host: int, agent: int, first: int, end: int) -> Iterator[Announcement]:
-        """A file is announced before its first line. It is closed a minute after its last one."""
+        """The announcements of a host. A file is announced before its first line, and announced as
+        closed a minute after its last line."""
         for file, begin, _ in self._files(host, first, end):
             if begin == 0 or (begin + host) % FILE_MINUTES == 0:
                 yield _announcement(agent, file, host, START_MS + begin * MINUTE_MS, None)
@@ -145,7 +150,8 @@ class Fleet:
                 yield _announcement(agent, file, host, time_ms, size)
 
     def _counts(self, agent: int) -> Message:
-        """A delta. Loaders need no counts of agents, so it may always be the same."""
+        """The delta of an agent. Loaders do not need the counts of agents, so an agent's delta can
+        always be the same."""
         counts = (
             Count(SOURCE, agent, START_MS + at * MINUTE_MS, MINUTE_MS, LINES, LINES * LENGTH, 1)
             for at in range(2)
@@ -158,7 +164,7 @@ def _sender(agent: int) -> Sender:
 
 
 def _named(agent: int) -> bytes:
-    """The sender's producer and host, as Avro writes them."""
+    """The producer and host of an agent's messages, encoded as Avro."""
     sender = _sender(agent)
     texts = (sender.producer.encode(), sender.host.encode())
     return b"".join(bytes([2 * len(text)]) + text for text in texts)

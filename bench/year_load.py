@@ -1,10 +1,12 @@
-"""Load after load of a simulated fleet into one topic, on one process: `year` starts it.
+"""Makes many loads of a simulated fleet's topic, one after the other. `year` starts this program in
+a process of its own.
 
     python -m bench.year_load HOSTS PARTITIONS MINUTES_BETWEEN_LOADS LOADS STEPS HOURS_TO_COMPACT
 
-Prints a line of JSON at each of STEPS equal steps. The driver's part of a load runs the code of
-production, on a store in a directory in memory. Simulated are the brokers and the work of tasks:
-files of rows have a few bytes, and nobody reads them.
+The program divides the loads into STEPS equal steps, and prints a line of JSON after each step. The
+driver's part of a load runs the real code of the loader, on a store in a directory in memory. The
+brokers and the work of the tasks are simulated: files of rows have a few bytes, and nobody reads
+these files.
 """
 
 from __future__ import annotations
@@ -56,17 +58,18 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, Mem
 
 BATCH_RECORDS = 500
 MEDIAN_OF = 100
-"""A figure is the median of so many last loads of a step, or of all of them."""
+"""A figure is the median over this many last loads of a step, or over all loads of the step if
+there are fewer."""
 
 LATE_MINUTES = 3
-"""So long after an hour its small files are put together."""
+"""The small files of an hour are put together this many minutes after the end of the hour."""
 
 TOPIC = SOURCE.topic
 BYTES = b"no rows."
 
 
 class Loads:
-    """Owns the simulated cluster, the output, and the measurements."""
+    """Makes the loads, with a simulated cluster and an output, and measures them."""
 
     def __init__(self, fleet: Fleet, folder: Path) -> None:
         self._fleet, self._folder = fleet, folder
@@ -81,13 +84,13 @@ class Loads:
         )  # fmt: skip
         self._rows_compacted = START_MS // layout.HOUR_MS
         self.seconds: list[float] = []
-        """CPU time of each load in the driver, without the simulation."""
+        """The CPU time of the driver for each load, without the simulation."""
         self.begins: list[float] = []
-        """The part of it before the first task."""
+        """For each load, the part of this CPU time before the first task."""
         self.compactions: list[float] = []
 
     def patches(self) -> ExitStack:
-        """Puts the simulated cluster in the place of brokers."""
+        """Replaces the brokers by the simulated cluster inside a `with` block."""
         stack = ExitStack()
         for name, substitute in (
             ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self._cluster)),
@@ -101,7 +104,7 @@ class Loads:
         return stack
 
     def load(self) -> None:
-        """Lets the time until the next load pass, and makes the load as `load run` does."""
+        """Advances the simulated time to the next load, and makes this load as `load run` does."""
         taken = self._fleet.pass_time()
         self._say(list(self._fleet.messages()))
         for partition, end in enumerate(self._fleet.ends):
@@ -128,7 +131,7 @@ class Loads:
         log.expire(next(iter(feed.positions.values())))
 
     def compact(self, hours: int) -> None:
-        """Puts the small files of hours together, if so many hours ended a while ago."""
+        """Puts small files together as soon as this many hours have ended LATE_MINUTES ago."""
         hour = (self._fleet.time_ms - LATE_MINUTES * MINUTE_MS) // layout.HOUR_MS
         if hour < self._rows_compacted + hours:
             return
@@ -145,7 +148,7 @@ class Loads:
         self.compactions.append(time.process_time() - began)
 
     def figures(self, loads: int) -> dict[str, float]:
-        """The figures now. loads: how many of the last loads count."""
+        """The figures now. loads: the medians are over this many of the last loads."""
         gc.collect()
         state = self._folder / layout.state(TOPIC)
         manifests = sorted(state.glob("*.json"))
@@ -173,8 +176,8 @@ class Loads:
 
 
 class Spark:
-    """Stands for the tasks. seconds: the CPU time of this simulation. began: when the first task
-    began."""
+    """Simulates the tasks of Spark. seconds: the CPU time of this simulation. began: the process's
+    CPU time when the first task began."""
 
     started_s = 0.0
 
@@ -185,7 +188,7 @@ class Spark:
     def run(
         self, job: Job, work: Sequence[tuple[Slice, Any]], progress: Progress
     ) -> Iterator[SliceResult]:
-        """What the tasks of a load report."""
+        """The results that the tasks of a load would report."""
         self.began = time.process_time()
         results = [self._slice(job, piece, known) for piece, known in work]
         self.seconds += time.process_time() - self.began
@@ -193,7 +196,7 @@ class Spark:
         return iter(results)
 
     def run_work(self, work: Sequence[Any], progress: Progress) -> list[Rewritten]:
-        """Makes one file of each group."""
+        """Makes one file from each group of small files."""
         progress(len(work), len(work))
         return [self._group(*each.args[1:]) for each in work]
 
@@ -230,7 +233,7 @@ class Spark:
 
 class _Client(MemoryClient):
     def commit_offsets(self, group: str, offsets: Any) -> None:
-        """Nobody asks for them."""
+        """Does nothing, because nobody reads the committed offsets."""
 
 
 class _Registry:
@@ -243,7 +246,7 @@ def _header_at(_client: object, tp: TopicPartition, offset: int) -> Any:
 
 
 def main(fleet: Fleet, loads: int, steps: int, hours: int) -> None:
-    """Makes the loads. hours: how many hours are compacted together."""
+    """Makes the loads. hours: one compaction puts together the small files of this many hours."""
     shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="skidway-bench-", dir=shared) as name:
         each = Loads(fleet, Path(name))

@@ -1,4 +1,5 @@
-"""The broker as a whole: the parts that its handlers use, and the end of a turn."""
+"""The broker as a whole: the parts that the handlers of requests use, and what happens at the end
+of a turn of the loop."""
 
 from __future__ import annotations
 
@@ -26,26 +27,26 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.types import TopicPartition
 
 DISK_FULL = "DiskFull"
-"""The reason under which a batch is counted, if it was refused because the disk is full. All other
+"""If a batch was refused because the disk is full, it is counted under this reason. All other
 reasons are names of exceptions.
 """
 _log = log.get(__name__)
 
 
 class Appended(Protocol):
-    """One or more requests whose batches are appended in this turn and not yet written."""
+    """One or more requests whose batches were appended in this turn, but are not yet written."""
 
     def answer_written(self, broker: Broker) -> None:
-        """Answers the requests, or lets them wait for the high watermark."""
+        """Answers the requests, or makes them wait for the high watermark."""
         ...
 
     def abandon(self) -> None:
-        """Closes the requests' connection, because they cannot be answered."""
+        """Closes the connection of the requests, because the requests cannot be answered."""
         ...
 
 
 class Broker:
-    """All parts of a broker; handlers reach everything through it."""
+    """All parts of a broker. The handlers of requests reach every part through this object."""
 
     def __init__(
         self,
@@ -60,7 +61,7 @@ class Broker:
         groups: Groups,
         group_administration: GroupAdministration,
     ) -> None:
-        # There are so many parameters because this is the only place that knows every part by name.
+        # There are so many parameters because only this object needs all parts of the broker.
         self.settings = settings
         self.loop = loop
         self.logs = logs
@@ -73,26 +74,28 @@ class Broker:
         self.metadata_answers = KeptAnswers(lambda: (topics.catalog, logs.stopped))
         self.counts = Counts()
         self.api_ranges: Mapping[ApiKey, VersionRange] = {}
-        """The APIs that the broker offers, with their versions; `api.requests` sets this."""
+        """The APIs that the broker offers, with their versions. `api.requests` sets this."""
         self.api_versions_answers = KeptAnswers(lambda: (self.api_ranges,))
         self.now_ms = clock.time_ms()
         self.appended: list[Appended] = []
         self.stopping = False
         self.before_write: Callable[[], None] = _nothing
-        """Called before the turn's write, so that the mirrors can append their batches."""
+        """The broker calls this before the write at the end of a turn, so that the mirrors can
+        append their batches."""
         self.after_write: Callable[[], None] = _nothing
-        """Called after the turn's write: the mirrors check whether their batches were written."""
+        """The broker calls this after the write at the end of a turn, so that the mirrors can check
+        whether their batches were written."""
         self._clock = clock
 
     def read_clock(self) -> None:
-        """Called when a request begins. Reads the clock, unless something was appended in this
-        turn: from a turn's first append on, the time stays the same.
+        """Called when the handling of a request begins. Reads the clock if nothing was appended in
+        this turn yet. From the first append in a turn on, the time stays the same.
         """
         if not self.appended:
             self.now_ms = self._clock.time_ms()
 
     def end_turn(self) -> None:
-        """Writes what the turn appended, then answers the requests that appended it."""
+        """Writes the batches that were appended in this turn, then answers their requests."""
         self.before_write()
         self.partitions.write()
         self.after_write()
@@ -102,7 +105,8 @@ class Broker:
                 self._answer(each)
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """If a file cannot be read, takes its log directory or its partition out of use."""
+        """Called when a file cannot be read. Takes the file's log directory or partition out of
+        use."""
         partition = names.partition_of(error.path.parent.name)
         if isinstance(error, StorageFailed):
             self.partitions.storage_failed(error)
@@ -112,16 +116,17 @@ class Broker:
     def count_refused(self, partition: TopicPartition, kind: type[Exception]) -> None:
         """Counts a batch that was refused.
 
-        While the log directory of the partition is full, the full disk is counted as the reason: if
-        one batch of an idempotent producer did not fit, the batches after it are out of order only
-        because it is missing.
+        While the log directory of the partition is full, an out-of-order batch is counted under
+        DISK_FULL, like a batch that did not fit on the disk: if one batch of an idempotent producer
+        did not fit, the batches after it are out of order only because that batch is missing.
         """
         follows = issubclass(kind, (StorageFailed, OutOfOrderSequence))
         is_full = follows and self.logs.why_full(partition) is not None
         self.counts.count_refused(DISK_FULL if is_full else kind.__name__)
 
     def not_written(self, partition: TopicPartition) -> str | None:
-        """Counts a batch that its log could not write; returns the reason if it is known."""
+        """Counts a batch that could not be written to its log. Returns why the log directory is
+        full; None if it is not."""
         self.count_refused(partition, StorageFailed)
         return self.logs.why_full(partition)
 
@@ -147,4 +152,4 @@ class Broker:
 
 
 def _nothing() -> None:
-    """Does nothing, for a broker without mirrors."""
+    """Does nothing. A broker without mirrors uses this."""

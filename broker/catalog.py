@@ -11,7 +11,7 @@ NO_LEADER = -1
 
 @dataclass(frozen=True, slots=True)
 class BrokerAddress:
-    """A live broker and where it can be reached."""
+    """A live broker and its address."""
 
     broker_id: int
     host: str
@@ -33,8 +33,8 @@ class PartitionState:
 
 @dataclass(frozen=True, slots=True)
 class TopicPartitionInfo:
-    """One partition. replicas: the preferred leader comes first. state: None if nobody leads the
-    partition yet.
+    """One partition. replicas: broker ids, the preferred leader first. state: None if no broker
+    leads the partition yet.
     """
 
     replicas: tuple[int, ...]
@@ -43,7 +43,7 @@ class TopicPartitionInfo:
 
 @dataclass(frozen=True, slots=True)
 class Topic:
-    """A topic as it was created, with its settings."""
+    """A topic with its partitions and settings."""
 
     name: str
     topic_id: uuid.UUID
@@ -53,7 +53,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Everything that a Metadata answer is made from."""
+    """Everything that is needed to make an answer to a Metadata request."""
 
     cluster_id: str
     brokers: Mapping[int, BrokerAddress] = field(default_factory=dict)

@@ -1,4 +1,4 @@
-"""What the broker counts: plain numbers that the loop adds to; `metrics` shows them."""
+"""What the broker counts: plain numbers, which the loop increases and `metrics` publishes."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 @dataclass(slots=True)
 class Counts:
-    """Work done since the start."""
+    """How much work the broker has done since its start."""
 
     batches: int = 0
     messages: int = 0

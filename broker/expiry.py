@@ -1,12 +1,15 @@
-"""Applies retention at intervals, and asks which groups hold segments back.
+"""Applies retention at intervals, and finds out which groups still need expired segments.
 
-`retention.hold` names groups, for example of a mirror or a loader. Records that such a group has
-not read yet, according to its committed offsets, are kept even if retention would delete them. The
-offsets are in ZooKeeper, so they are read in the background, and only for partitions with expired
-segments. A group that has committed nothing holds everything back. While ZooKeeper is away, the
-offsets that were read before are used. Segments are held back only up to a limit. Beyond
-`retention.hold.max.ms` or `retention.hold.max.bytes` they are deleted, and the offsets in them that
-a group has not read are logged as a gap.
+The setting `retention.hold` lists groups, for example of a mirror or a loader. If such a group has
+not read some records yet, according to its committed offsets, these records are kept even if
+retention would delete them: the group holds the segments back. A group that has committed nothing
+holds everything back. The offsets are in ZooKeeper, so they are read in the background, and only
+for partitions with expired segments. While ZooKeeper cannot be reached, the offsets that were read
+last are used.
+
+Segments are held back only up to a limit. Beyond `retention.hold.max.ms` or
+`retention.hold.max.bytes` they are deleted, and the offsets in them that a group has not read are
+logged as a gap.
 """
 
 from __future__ import annotations
@@ -32,20 +35,20 @@ _log = log.get(__name__)
 
 
 class Session(Protocol):
-    """Does work on ZooKeeper, as broker.coordination.session does."""
+    """Runs operations on ZooKeeper, like broker.coordination.session."""
 
     def submit(
         self,
         work: Callable[[Coordinator], dict[Reader, int]],
         done: Callable[[dict[Reader, int] | SkidwayError], None],
     ) -> None:
-        """Does `work` on another thread, then calls `done` on the loop."""
+        """Runs `work` on another thread, then calls `done` on the loop."""
         ...
 
 
 class Expiry:
-    """Owned by the loop. `call_later(delay_ms, action)` lets the loop call `action` after the
-    delay.
+    """Only the loop's thread may use this. `call_later(delay_ms, action)` makes the loop call
+    `action` after the delay.
     """
 
     def __init__(
@@ -66,7 +69,8 @@ class Expiry:
         self._offsets: dict[Reader, int] = {}
 
     def look(self) -> None:
-        """Asks what the groups of `retention.hold` have committed, then expires segments."""
+        """Asks ZooKeeper what the groups of `retention.hold` have committed, then deletes expired
+        segments."""
         self._counts.retention_checks += 1
         held = self._logs.held()
         readers = [(group, tp) for tp, groups in held.items() for group in groups]
@@ -78,7 +82,7 @@ class Expiry:
             if isinstance(outcome, SkidwayError):
                 _log.warning("hold_offsets_not_read", reason=str(outcome))
             else:
-                self._offsets = dict(outcome)  # a group without an entry has no committed offset
+                self._offsets = dict(outcome)  # if a group has no entry, it has committed nothing
             self._expire(held)
 
         self._session.submit(lambda coordinator: store.committed(coordinator, readers), told)
@@ -89,8 +93,8 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # After the offsets were asked for, segments of the partition expired, or another
-                # group began to hold the partition's segments back.
+                # After ZooKeeper was asked for the offsets, segments of the partition have expired,
+                # or another group has begun to hold the partition's segments back.
                 return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 
@@ -106,15 +110,15 @@ class Expiry:
             self._call_later(delay_ms, partial(self._logs.remove, paths))
 
     def _known(self, reader: Reader) -> int:
-        """The offset up to which a group has read a partition; 0 if this offset is beyond the end
-        of the partition's log.
+        """The offset up to which a group has read a partition. 0 if it is unknown, or if it is
+        beyond the end of the partition's log.
         """
         offset, log = self._offsets.get(reader, 0), self._logs.logs.get(reader[1])
         return offset if log is not None and offset <= log.log_end_offset else 0
 
     def _name_gap(self, reader: Reader, offset: int, cut: Cut) -> None:
-        """Logs and counts the offsets that a group has lost, because segments that the group held
-        back were deleted.
+        """Logs and counts the offsets that a group can no longer read, because segments that the
+        group held back were deleted.
         """
         first = max(offset, cut.first)
         if first >= cut.end:

@@ -1,10 +1,11 @@
-"""Keeps encoded answers to requests that many clients send in the same form. An answer is kept as
-long as it is right.
+"""Keeps encoded answers to requests that many clients send with the same bytes. An answer is kept
+as long as it is right.
 
 After a restart of the broker, all clients ask for ApiVersions and Metadata at once, and most of
 them name the same topics. The bytes of an answer depend only on the request's version, on its body
-and on some snapshots. A snapshot is an object that is never changed, only replaced by a new one. So
-an answer is right as long as the snapshots are the same objects, and nobody has to report a change.
+and on some snapshots. A snapshot is an immutable object, which is replaced by a new object when
+something changes. So an answer is right as long as the snapshots are the same objects, and no other
+code has to report a change.
 
 The handler of a request must not keep its answer if the answer depends on anything else, or if the
 request has an effect, such as the creation of a topic.
@@ -19,21 +20,22 @@ from typing import Final
 
 ENTRIES_MAX: Final = 1000
 BYTES_MAX: Final = 8 << 20
-"""The most bytes of all kept answers together. This is enough for 200,000 partitions in answers to
-Metadata requests of version 5.
+"""All kept answers together have at most this many bytes. This is enough for 200,000 partitions in
+answers to Metadata requests of version 5.
 """
 REQUEST_BYTES_MAX: Final = 16 << 10
-"""Answers to longer requests are not kept. Such a request names hundreds of topics, and hardly two
-clients send the same request of this length.
+"""Answers to requests with more bytes are not kept. Such a request names hundreds of topics, and it
+hardly ever happens that two clients send the same one.
 """
 ENTRY_BYTES: Final = 300
-"""How many bytes of memory one entry takes besides the bytes of its request and its answer."""
+"""How many bytes of memory one entry needs besides the bytes of its request and its answer."""
 
 _Key = tuple[int, bytes]
 
 
 class KeptAnswers:
-    """Owned by the loop; evicts the least recently used answers first."""
+    """The kept answers; only the loop's thread may use them. Evicts the least recently used answers
+    first."""
 
     def __init__(self, pictures: Callable[[], tuple[object, ...]]) -> None:
         """`pictures` returns the current snapshots, from which answers are made."""
@@ -47,12 +49,12 @@ class KeptAnswers:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of memory the answers take, roughly."""
+        """About how many bytes of memory the answers need."""
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:
-        """The body of the answer to a request with this version and body; None if no answer is kept
-        that is still right.
+        """The body of the kept answer to a request with this version and body; None if there is no
+        kept answer, or if it is no longer right.
 
         If the result is None, the caller makes the answer from the current snapshots, and may
         `keep` it.
@@ -67,7 +69,8 @@ class KeptAnswers:
         return found
 
     def keep(self, version: int, request: memoryview, answer: bytes) -> None:
-        """Keeps an answer made from the snapshots that `get` saw, unless it is too large."""
+        """Keeps an answer, which must be made from the snapshots that were current when `get` was
+        called. Does nothing if the answer is too large."""
         key = version, bytes(request)
         weight = _weight(key, answer)
         outdated = self._drop_outdated()
@@ -80,7 +83,7 @@ class KeptAnswers:
             self._drop(next(iter(self._answers)))
 
     def _drop_outdated(self) -> bool:
-        """Forgets everything if a snapshot has been replaced; returns whether it did."""
+        """Forgets all answers if a snapshot has been replaced. Returns whether it did so."""
         now = self._pictures()
         if len(now) == len(self._made_from) and all(map(is_, now, self._made_from)):
             return False

@@ -1,7 +1,7 @@
 """Makes metrics from the broker's counts at each scrape.
 
-The endpoint's thread only reads the counts. Refused batches and closed connections are labelled
-with reasons from closed sets.
+The thread of the metrics endpoint only reads the counts. The labels for refused batches and closed
+connections come from fixed sets of reasons.
 """
 
 from __future__ import annotations
@@ -110,7 +110,7 @@ def _of_groups(groups: Groups) -> Iterator[Metric]:
 
 
 def _of_mirrors(sources: list[dict[str, Any]]) -> Iterator[Metric]:
-    """The metrics of each source cluster; none on a broker that mirrors nothing."""
+    """Yields the metrics of each source cluster. If the broker mirrors nothing, yields nothing."""
     if not sources:
         return
     records = _by_source(CounterMetricFamily, "records_total", "Records mirrored.")

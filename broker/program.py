@@ -37,10 +37,10 @@ from skidway.service import Shutdown
 from skidway.telemetry import Health, TelemetryServer
 
 STOP_WITHIN_MS = 10_000
-"""How long a stopping broker waits for the last flushes and answers."""
+"""A broker that is stopping waits at most this long for the last flushes and answers."""
 
 IDLE_GROUPS_MS = 10_000
-"""Time between two looks for groups without members."""
+"""The time between two searches for groups without members."""
 
 _MINUTE_MS = 60_000
 _log = log.get(__name__)
@@ -63,7 +63,8 @@ def run(settings: BrokerSettings, shutdown: Shutdown, clock: Clock | None = None
 
 
 class Program:
-    """A broker with everything around it. Call `start`, then `loop.run`, then `close`."""
+    """A broker with its loop, its session with ZooKeeper and all its other parts. Call `start`,
+    then `loop.run`, then `close`."""
 
     def __init__(self, settings: BrokerSettings, clock: Clock) -> None:
         self._settings = settings
@@ -95,7 +96,7 @@ class Program:
         self._stopping = False
 
     def start(self) -> None:
-        """Does everything up to accepting clients. Raises SkidwayError."""
+        """Starts all parts of the broker, and accepts clients at the end. Raises SkidwayError."""
         settings = self._settings
         self._listeners = [
             Listener(
@@ -136,7 +137,8 @@ class Program:
         systemd.ready(f"broker {self._settings.broker_id} serves {count} partitions")
 
     def stop(self) -> None:
-        """Accepts no more clients, flushes all logs, answers waiting requests, ends the loop."""
+        """Accepts no more clients, flushes all logs, answers waiting requests, and ends the
+        loop."""
         if self._stopping:
             return
         self._stopping = True
@@ -152,7 +154,7 @@ class Program:
         self.partitions.flush_all(self._flushed)
 
     def close(self) -> None:
-        """Frees everything; after a clean stop, marks the log directories as cleanly stopped."""
+        """Closes all parts. After a clean stop, marks the log directories as cleanly stopped."""
         session, self._session = self._session, None
         epoch = -1 if session is None else session.broker_epoch
         if session is not None:
@@ -287,7 +289,7 @@ class Program:
         self.loop.call_every(interval_ms, unless_stopping)
 
     def _flushed(self) -> None:
-        """Called when all logs are flushed. Answers waiting requests as well as it can, and ends
+        """Called when all logs are flushed. Answers waiting requests as well as possible, and ends
         the loop.
         """
         self._purgatory.expire_all()

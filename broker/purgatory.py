@@ -1,11 +1,11 @@
-"""Requests that cannot be answered yet: fetches with too little data, produce requests that wait
-for the high watermark. Such a request is an *operation* here. The name "purgatory" is Kafka's, and
-so is the rule that every operation completes exactly once.
+"""Requests that cannot be answered yet: fetches for which there is too little data, and produce
+requests that wait for the high watermark. Such a request is called an *operation* here. The name
+"purgatory" comes from Kafka, and so does the rule that every operation completes exactly once.
 
-An operation is registered under each partition that it waits for. Code that changes a partition
-calls `check`, which asks each operation registered under that partition whether it can complete. At
-its deadline an operation is told to expire. If an operation fails, it is abandoned: its connection
-is closed. Neither the other operations nor the caller of `check` notice this.
+An operation is registered for each partition for which it waits. Code that changes a partition
+calls `check`, which asks each operation of that partition whether it can complete. At its deadline,
+an operation expires. If an operation raises an exception, it is abandoned: its connection is
+closed. The failure does not affect the other operations or the caller of `check`.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ class Delayed(Protocol):
     """A waiting operation. Two operations are the same only if they are the same object."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Completes if it can. Returns whether it is complete; a complete operation is never asked
-        again. Only the partition `changed` has changed since the last call, so an operation that
-        watches many partitions need not look at the others.
+        """Completes if possible. Returns whether the operation is complete; if it is, this method
+        is never called again. Only the partition `changed` has changed since the last call, so an
+        operation that watches many partitions need not look at the others.
         """
         ...
 
     def expire(self) -> None:
-        """Completes now, as well as it can."""
+        """Completes now, as well as possible."""
         ...
 
     def abandon(self) -> None:
@@ -38,15 +38,15 @@ class Delayed(Protocol):
 
 
 WATCHED_MAX = 1_000_000
-"""The most partitions for which all operations together may wait. The entries of a million
-partitions take some 200 MB of memory. Operations outlive their connections, so the number of
-connections does not bound the number of operations.
+"""All operations together may wait for at most this many partitions. A million entries need about
+200 MB of memory. A limit is necessary because an operation stays when its connection is closed, so
+the number of connections does not limit the number of operations.
 """
 _log = log.get(__name__)
 
 
 class Purgatory:
-    """All waiting operations; owned by the loop."""
+    """All waiting operations. Only the loop uses it."""
 
     def __init__(self, timers: Timers) -> None:
         self.failed = 0
@@ -59,13 +59,15 @@ class Purgatory:
         return len(self._waiting)
 
     def has_room(self, partitions: int) -> bool:
-        """Whether an operation may wait for this many partitions; if not, it completes now."""
+        """Whether an operation may wait for this many partitions. If not, the operation must
+        complete at once."""
         return self._watched_count + partitions <= WATCHED_MAX
 
     def watch(
         self, operation: Delayed, partitions: Collection[TopicPartition], deadline: float
     ) -> None:
-        """Keeps an operation until it completes, or expires at `deadline` (monotonic seconds)."""
+        """Keeps an operation until it completes, or until it expires at `deadline` (monotonic
+        seconds)."""
         timer = self._timers.call_at(deadline, lambda: self._expire(operation))
         self._waiting[operation] = (partitions, timer)
         self._watched_count += len(partitions)
@@ -83,7 +85,7 @@ class Purgatory:
                 self._try(operation, partition)
 
     def forget(self, operation: Delayed) -> None:
-        """Drops an operation; harmless after it has completed."""
+        """Drops an operation. Does nothing if the operation has completed already."""
         found = self._waiting.pop(operation, None)
         if found is None:
             return
@@ -98,7 +100,7 @@ class Purgatory:
                     del self._watched[partition]
 
     def expire_all(self) -> None:
-        """Completes everything as well as it can, because the broker stops."""
+        """Called when the broker stops. Completes all operations as well as possible."""
         for operation in tuple(self._waiting):
             self._expire(operation)
 

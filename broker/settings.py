@@ -1,4 +1,4 @@
-"""Every setting of the broker, with Kafka's name where Kafka has the setting."""
+"""Every setting of the broker. If Kafka has the same setting, it has Kafka's name."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def parse_endpoint(text: str, key: str) -> Endpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MirrorSettings:
-    """One cluster whose topics this broker's cluster mirrors."""
+    """The settings for one source cluster, whose topics are mirrored into this broker's cluster."""
 
     cluster: str = setting("cluster", help="cluster.name of the source; prefix of its topics.")
     bootstrap_servers: str = setting(
@@ -56,7 +56,7 @@ class MirrorSettings:
     )
 
     def check(self) -> None:
-        """Refuses names and patterns that cannot work."""
+        """Raises ConfigurationRefused for names and patterns that cannot work."""
         if not self.cluster or "." in self.cluster:
             raise ConfigurationRefused(
                 f"mirror.sources.cluster: {self.cluster!r} must be a name without a dot"
@@ -338,8 +338,8 @@ class BrokerSettings:
     )
 
     def check(self) -> None:
-        """Refuses what the bounds of single settings cannot exclude, such as bad addresses and
-        contradictions.
+        """Raises ConfigurationRefused for errors that the checks of single settings do not find,
+        such as bad addresses and contradictions.
         """
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
@@ -375,9 +375,7 @@ class BrokerSettings:
             )
 
     def mirrors_as(self, topic: str) -> str | None:
-        """The source cluster, if a topic with this name would be a mirror; None if the topic would
-        not be a mirror.
-        """
+        """The source cluster of a topic with this name; None if the topic would be no mirror."""
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
         return cluster if mirrored else None
@@ -407,7 +405,7 @@ class BrokerSettings:
         )
 
     def log_defaults(self) -> LogConfig:
-        """The log settings of a topic that has none of its own."""
+        """The log settings of a topic that has no settings of its own."""
         hours = self.retention_hours
         by_hours = UNLIMITED if hours < 0 else hours * _HOUR_MS
         return LogConfig(

@@ -1,9 +1,9 @@
-"""The present states of the senders of counts: good, silent, late or retired. Pure.
+"""The present state of each sender of counts: good, silent, late or retired. Pure functions.
 
 Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
-only when it has loaded. So the audit can call a loader late only if a setting says how often the
-loader runs (`loads.every.ms`). The audit calls a whole output late, never a single topic in it,
-because a topic to which nobody writes is not loaded.
+only when it has loaded something. So the audit can call a loader late only if the setting
+`loads.every.ms` says how often the loader runs. The audit never calls a single topic late, but only
+a whole output (a root folder in HDFS), because a topic to which nobody writes is not loaded.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ from skidway.audit.judgement.verdict import Status
 from skidway.audit.topic.messages import Tier
 
 NOBODY_WAITS = "none"
-"""The status of a retired sender. The status of any other sender is the word of a verdict. Pages
-give a retired sender no colour."""
+"""The status of a retired sender; the web pages show it without a colour. The status of every other
+sender is the name of a bucket status (verdict.Status)."""
 
 
 @dataclass(frozen=True, slots=True)
 class SenderState:
-    """One sender. words: the sender's state in words. status: the word of a verdict that is as
-    grave as this state."""
+    """The state of one sender. words: the state in words. status: the name of the bucket status
+    that is as grave as this state, or NOBODY_WAITS."""
 
     key: SenderKey
     numbers: Numbers
@@ -37,7 +37,7 @@ class SenderState:
 
 
 def sender_states(evidence: Evidence, policy: Policy, now_ms: int) -> list[SenderState]:
-    """Every sender ever heard, by tier and name."""
+    """The states of all senders from which a message ever came, sorted by tier and name."""
     retired = retired_by(policy.retired_places, evidence.retirements)
     loaded = _last_loads(evidence)
     found = []
@@ -80,7 +80,7 @@ def _of_output(seen_ms: int, loaded_ms: int, policy: Policy, now_ms: int) -> tup
 
 
 def _last_loads(evidence: Evidence) -> dict[str, int]:
-    """For each output, when something was last loaded into it."""
+    """For each output, the time of the last message about a load into it."""
     found: dict[str, int] = {}
     for key in evidence.senders:
         if key.tier is Tier.HDFS:
@@ -90,5 +90,6 @@ def _last_loads(evidence: Evidence) -> dict[str, int]:
 
 
 def _output_of(key: SenderKey) -> str:
-    """The output's root: a producer of tier hdfs is `<root>/<topic>`."""
+    """The root of the output, from the sender's name: a sender of tier hdfs is called
+    `<root>/<topic>`."""
     return key.producer.rpartition("/")[0]

@@ -1,8 +1,9 @@
-"""The standing: the result of one judgement over all buckets (minutes of event time), topic by
-topic. Pure.
+"""The standing: the sum of the verdicts on all buckets (minutes of event time), topic by topic. The
+module does no I/O.
 
-Report, pages, metrics, /health and JSON all take their answers from the standing, so they agree.
-The standing covers every bucket, so no old problem is forgotten.
+The report, the web pages, the metrics, /health and the JSON documents are all made from the
+standing, so they agree with each other. The standing covers every bucket, so no old problem is
+forgotten.
 """
 
 from __future__ import annotations
@@ -20,30 +21,30 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing keeps the verdicts themselves for this many of the newest buckets, counted over all
-topics."""
+"""The standing keeps the full verdicts of this many of the newest buckets, counted over all topics.
+Of older buckets, it keeps only sums."""
 
 
 @dataclass(frozen=True, slots=True)
 class TopicStanding:
     """All buckets of one source topic together.
 
-    by_status: the number of all buckets by status.
-    overdue: the number of buckets that somebody should look at, by the status that they have if
-        accepted findings are left out.
-    lost_early: how many of the overdue buckets are too young to be complete, but lost already.
-    accepted: the number of buckets that are complete except for accepted findings, by status.
+    by_status: for each status, the number of buckets.
+    overdue: for each `residue` of a verdict, the number of buckets that somebody should look at.
+    lost_early: the number of overdue buckets that are lost, but still too young to be complete.
+    accepted: for each status, the number of buckets that are complete except for accepted findings.
     warned: the number of complete buckets with a warning that nobody accepted.
     warned_accepted: the number of complete buckets whose warnings were all accepted.
-    complete_until: the end in ms of the last bucket up to which all buckets are complete or
-        accepted; None if the oldest bucket is neither.
+    complete_until: all buckets up to this time in ms are complete or accepted; None if none is.
     oldest_overdue: the start of the oldest overdue bucket.
-    records, rejects, repeats: the sums over all buckets. For each bucket, each number is taken from
-        the place where it is greatest. Rejects are only the loader's rejects.
-    newest: the verdicts on the newest buckets, by the start of the bucket, see NEWEST_BUCKETS.
+    records, rejects, repeats: the sums over all buckets.
+    newest: the verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
     recounts: the newest recount of each output.
-    uncounted: the number of offsets that counters could not read; records without origin at these
-        offsets leave no other trace.
+    uncounted: the number of offsets that counters could not read.
+
+    The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
+    and repeats. Then the greatest number is added to the sum. Only the loader's rejects are
+    included. Records at `uncounted` offsets that came from no agent are in no other number.
     """
 
     source: Source
@@ -101,8 +102,8 @@ class TopicStanding:
 @dataclass(frozen=True, slots=True)
 class Standing:
     """The standing of all topics. starts: the starts of the newest buckets, newest first.
-    judged_ms: our clock when the newest buckets were judged. unjudged: how many blocks of buckets
-    are not judged yet (see collector.judge)."""
+    judged_ms: the audit's clock when the newest buckets were judged. unjudged: how many hours of
+    buckets are not judged yet (see collector.judge)."""
 
     topics: tuple[TopicStanding, ...]
     starts: tuple[int, ...]
@@ -116,18 +117,19 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """The number of buckets that somebody should look at, by the status that they have if
-        accepted findings are left out."""
+        """For each status, the number of buckets that somebody should look at. Accepted findings do
+        not count for this status."""
         return _added(topic.overdue for topic in self.topics)
 
     @property
     def lost_early(self) -> int:
-        """How many of the overdue buckets are too young to be complete, but lost already."""
+        """How many of the overdue buckets are already lost although they are still too young to be
+        complete."""
         return sum(topic.lost_early for topic in self.topics)
 
     @property
     def accepted(self) -> Mapping[Status, int]:
-        """The number of buckets that are complete except for accepted findings, by their status."""
+        """For each status, the number of buckets that are complete except for accepted findings."""
         return _added(topic.accepted for topic in self.topics)
 
     @property
@@ -156,7 +158,7 @@ class Standing:
         return tuple(topic for topic in self.topics if topic.buckets)
 
     def where(self, is_meant: Callable[[Source], bool]) -> Standing:
-        """The standing of some of the topics."""
+        """The standing of the topics for which `is_meant` is true."""
         topics = tuple(topic for topic in self.topics if is_meant(topic.source))
         return replace(self, topics=topics)
 
@@ -170,7 +172,7 @@ def judged(evidence: Evidence, policy: Policy, now_ms: int) -> Standing:
 
 
 def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: int = 0) -> Standing:
-    """The standing that follows from these verdicts on the evidence."""
+    """The standing that follows from the evidence and these verdicts on it."""
     asked = [
         source
         for source in evidence.topics
@@ -183,8 +185,9 @@ def of_evidence(evidence: Evidence, found: Sequence[BucketVerdict], judged_ms: i
 def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
-    """The standing from these verdicts. sources: topics that messages mention; these are included
-    even without counts, except topics of rejects."""
+    """The standing that follows from these verdicts. sources: the topics that messages mention. A
+    topic of `sources` is included even if nothing in it was counted, unless it is a topic of
+    rejects."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }
@@ -218,7 +221,7 @@ def _order(source: Source) -> tuple[str, str, str]:
 def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # of buckets with the same start, the gravest verdict is kept
+    for verdict in found:  # if buckets have the same start, the gravest verdict is kept
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict
@@ -246,8 +249,8 @@ def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
 
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
-    """The number of offsets that are in any gap; each offset counts once."""
-    count, at = 0, (-1, 0)  # at: a partition, and the end of what is counted in it
+    """The number of offsets that are in at least one gap. An offset in several gaps counts once."""
+    count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that are counted already
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first
         count += max(end - begin, 0)

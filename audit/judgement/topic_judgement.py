@@ -1,32 +1,34 @@
-"""The judgement: makes the verdict on each bucket of a topic from the evidence. Pure. The rules are
-in docs/delivery.md, section 6.
+"""The judgement: makes the verdict on each bucket of a topic from the evidence, without I/O. The
+rules are in docs/delivery.md, section 6.
 
 One agent's part of a bucket of a source topic is complete only if all of these hold:
 
-    schemas   this version of Skidway has the schema of every message; a message with an unknown
-              schema may say anything
-    numbers   for each sender whose counts are used, no number is missing, no number has two
-              contents, and if the sender's first messages expired, these messages cannot have
-              touched the bucket
-    chains    no delta of any sender for this bucket is missing
+    schemas   this version of Skidway knows the schema of every message, because a message with an
+              unknown schema may say anything
+    numbers   for each sender whose counts are used: no message number is missing; no two messages
+              with the same number differ; and if the sender's first messages expired, they cannot
+              have counted anything in the bucket
+    chains    no message with counts (delta) of any sender for this bucket is missing
     epochs    no new epoch of an agent puts the bucket in doubt (see rules.epochs)
-    doublings no delta touched the bucket while the agent of the delta may have been reading lines
-              that another agent had delivered already
+    doublings no delta counted anything in the bucket while the agent of the delta may have been
+              reading lines that another agent had delivered already
     losses    no line that may belong to the bucket was declared lost
-    seal      the agent's newest seal was made after the bucket's end plus lateness, or is the last
-              word of an agent that nobody waits for any more; and no delta touched the bucket after
-              that seal's `at`. A seal holds for the name of its topic, so it also counts if the
-              topic was deleted and created again
-    clock     the bucket's end plus lateness is over by our clock; if our clock is ahead of most
-              others, it is over by the time that our clock should show (see clocks)
-    equation  every tier that must count the topic has counted, and all counted the same records
+    seal      the agent's newest seal (its message that all lines up to a time are counted) was made
+              after the bucket's end plus lateness, or is the last seal of an agent that nobody
+              waits for any more; and no delta counted anything in the bucket after that seal's time
+              `at`. A seal is for a topic name, so it also counts if the topic was deleted and
+              created again
+    clock     by the audit's clock, the bucket's end plus lateness has passed; if the audit's clock
+              is ahead of most other clocks, it is corrected first (see clocks)
+    equation  every tier that must count the topic has counted it, and all tiers counted the same
+              records
 
-Records without origin have no seal. Instead, the counter that sees these records first must have
-been heard since the bucket was due.
+Records that came from no agent have no seal. Instead, the first counter on the way of these records
+must have sent a message after the bucket was due.
 
-The judgement relies only on what messages say. So if a tier never reported, the judgement does not
-treat the tier's counts as zero. If a host never sealed, the judgement does not treat the host as
-idle. A doubt can only make a verdict worse.
+The judgement relies only on what messages say. If a tier never reported, the judgement does not
+assume that the tier counted zero records. If a host never sent a seal, the judgement does not
+assume that the host had nothing to send. A doubt can only make a verdict worse.
 """
 
 from __future__ import annotations
@@ -80,15 +82,15 @@ class TopicJudgement:
         self._acceptances = _by_finding(facts.topic.acceptances)
 
     def buckets(self) -> list[BucketId]:
-        """The buckets in which anything was counted, and the buckets in which losses were declared.
-        If none of a bucket's lines arrived, nobody counted anything in it: then only a declared
-        loss names the bucket."""
+        """The buckets in which anything was counted, and the buckets in which an agent declared a
+        loss. If all lines of a bucket are lost, nobody counted anything in the bucket. Then the
+        declared loss is the only message that mentions the bucket."""
         begin, end = self._facts.evidence.window
         size = self._facts.evidence.bucket_ms or DEFAULT_BUCKET_MS
         notes = (note for notes in self._facts.topic.losses.values() for note in notes)
         declared = {note.loss.to_bucket for note in notes}
         lossy = {(x, size) for x in declared if x is not None and begin <= x < end}
-        if Tier.AGENT not in self._facts.tiers:  # losses do not matter without tier agent
+        if Tier.AGENT not in self._facts.tiers:  # without tier agent, losses do not matter
             lossy = set()
         return sorted(self._facts.topic.tallies.keys() | lossy)
 
@@ -117,16 +119,17 @@ class TopicJudgement:
 
     def may_have_lost(self, span: BucketId) -> bool:
         """Whether an agent declared a loss of lines that may belong to a span of time (start and
-        size in ms), also to buckets of the span in which nothing was counted."""
+        size in ms). It does not matter whether anything was counted in the span's buckets."""
         if Tier.AGENT not in self._facts.tiers:
             return False
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         return any(True for agent in losers for _ in self._losses.findings(agent, span, {}))
 
     def whole_bucket(self, bucket: BucketId) -> BucketVerdict:
-        """Like `bucket`, but a bucket in which nobody counted anything has a verdict as well: it is
-        complete if every expected agent has sealed it. In every bucket, the counters must have been
-        heard since the bucket was due, because no agent seals records without origin."""
+        """Like `bucket`, but also makes a verdict on a bucket in which nobody counted anything:
+        that bucket is complete if every expected agent has sealed it. For every bucket, the
+        counters must have sent a message after the bucket was due, because agents do not seal
+        records that came from no agent."""
         found = self.bucket(bucket)
         by_agent = self._facts.topic.tallies.get(bucket, {})
         agents = found.agents
@@ -161,8 +164,8 @@ class TopicJudgement:
     # One agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
-        """The verdict on one agent's part of a bucket. If nobody counted anything of that part,
-        there is nothing to compare, and the part is complete if the agent has sealed the bucket."""
+        """The verdict on one agent's part of a bucket. If nobody counted anything in that part,
+        there is nothing to compare: the part is complete if the agent has sealed the bucket."""
         found = self._agent(agent, bucket, self._facts.topic.tallies.get(bucket, {}).get(agent, {}))
         for each in self._unread_findings():
             found = replace(
@@ -204,8 +207,8 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """Verdicts on agents that declared losses and are not among `others`. Nobody waits for
-        these agents, but their losses still make the bucket's verdict worse."""
+        """The verdicts on agents that declared losses and are not in `others`. Nobody waits for
+        these agents any more, but their losses still make the bucket's verdict worse."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, self._losses.findings(agent, bucket, {}), {})
@@ -213,8 +216,8 @@ class TopicJudgement:
     def _accepted(
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
     ) -> tuple[Finding, ...]:
-        """The findings, the gravest first, each once. If a person accepted a finding for this
-        bucket, the finding holds the acceptance."""
+        """The findings without duplicates, the gravest first. If a person accepted a finding for
+        this bucket, the acceptance is added to the finding."""
         accepted = self._acceptances.get(bucket, {})
         ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
         return tuple(
@@ -222,7 +225,8 @@ class TopicJudgement:
         )
 
     def _unread_findings(self) -> Iterator[Finding]:
-        """A finding for unread messages, which may concern any agent, tier and bucket."""
+        """A finding if the audit could not read some messages. Such messages may concern any agent,
+        tier and bucket."""
         if self._facts.evidence.unread:
             yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))
 
@@ -247,7 +251,8 @@ class TopicJudgement:
 def _by_finding(
     acceptances: Iterable[Acceptance],
 ) -> dict[BucketId, dict[tuple[int, str], Acceptance]]:
-    """Acceptances by bucket and finding; if a finding has several, only the oldest is included."""
+    """The acceptances by bucket and finding. If a finding was accepted several times, only the
+    oldest acceptance is included."""
     found: dict[BucketId, dict[tuple[int, str], Acceptance]] = {}
     for each in acceptances:
         named = found.setdefault((each.bucket, each.bucket_ms), {})

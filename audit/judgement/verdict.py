@@ -2,14 +2,14 @@
 
     complete    all expected tiers counted the same records, and all expected agents sealed the
                 bucket (vouched that all of its lines are counted)
-    open        too young to decide, or an agent has not sealed the bucket yet
-    incomplete  old enough and counted, but a tier lacks records or has other records
+    open        the bucket is too young to decide, or an agent has not sealed it yet
+    incomplete  the bucket is old enough and counted, but a tier lacks records or has other records
     unknown     evidence that is needed to decide is missing, perhaps for ever
     lost        an agent declared that lines are lost, and the lines may belong to the bucket
 
-A bucket gets the gravest status of its findings, and every finding's reason in words. A finding
-that a person accepted stays in the verdict, but no longer counts against the bucket. `residue` is
-the status of the bucket without accepted findings.
+A bucket gets the gravest status of its findings, and the reasons of all findings in words. A
+finding that a person accepted stays in the verdict, but is no longer held against the bucket.
+`residue` is the status of the bucket without its accepted findings.
 """
 
 from __future__ import annotations
@@ -35,15 +35,15 @@ class Status(IntEnum):
 
     @property
     def word(self) -> str:
-        """The status as people read it."""
+        """The status as reports print it."""
         return self.name.lower()
 
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One fact that speaks against completeness. (With the status COMPLETE, it is only a remark.)
-    key: the finding's name, if the words of its reason may change. acceptance: the decision that
-    accepted it."""
+    """One reason why a bucket is not complete. (A finding with the status COMPLETE is only a
+    remark.) key: the finding's name, if the text of its reason may change. acceptance: the decision
+    of a person to accept the finding."""
 
     status: Status
     reason: str
@@ -63,7 +63,7 @@ class Finding:
 
 
 def accepted_words(acceptance: Acceptance) -> str:
-    """Who accepted something, and why."""
+    """Says who accepted something, and why."""
     return f"accepted by {acceptance.person} ({acceptance.reason})"
 
 
@@ -76,7 +76,7 @@ def left_of(findings: Iterable[Finding]) -> Status:
 @dataclass(frozen=True, slots=True)
 class Place:
     """The place where a tier counted: a cluster, or an output. is_retired: whether nobody waits for
-    its counts any more."""
+    the place's counts any more."""
 
     tier: Tier
     name: str
@@ -87,7 +87,7 @@ class Place:
 class AgentVerdict:
     """The verdict on one (source topic, agent, bucket). sums: the counts of each place that ever
     reported the topic; None for an expected tier that never reported it. retired: whether nobody
-    waits for the agent any more. findings: these determine status and reasons."""
+    waits for the agent any more. findings: they determine the status and the reasons."""
 
     agent: int
     host: str
@@ -99,7 +99,7 @@ class AgentVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status if accepted findings are left out."""
+        """The status without the accepted findings."""
         return left_of(self.findings) if _acceptances(self.findings) else self.status
 
     @property
@@ -112,9 +112,9 @@ class AgentVerdict:
 @dataclass(frozen=True, slots=True)
 class BucketVerdict:
     """The verdict on one (source topic, bucket). status: the gravest status of all agents and
-    findings. due: whether the bucket is old enough to be complete. findings: the findings that
-    concern no single agent. warnings: what an operator should know even if the bucket is complete;
-    a person can accept warnings like findings."""
+    findings. due: whether the bucket is old enough to be complete. findings: those findings that
+    belong to no single agent. warnings: what an operator should know even if the bucket is
+    complete; a person can accept warnings like findings."""
 
     source: Source
     bucket: int
@@ -136,7 +136,7 @@ class BucketVerdict:
 
     @property
     def residue(self) -> Status:
-        """The status if accepted findings are left out."""
+        """The status without the accepted findings."""
         if not self.acceptances:
             return self.status
         return max([left_of(self.findings), *(x.residue for x in self.agents)])
@@ -170,15 +170,15 @@ class BucketVerdict:
 
     @property
     def word(self) -> str:
-        """The status as people read it: the residue, and what was accepted."""
+        """The status as reports print it: the residue, and which findings were accepted."""
         accepted, left = f"{self.status.word}, accepted", self.residue
         if left is self.status:
             return left.word
         return accepted if left is Status.COMPLETE else f"{left.word} ({accepted})"
 
     def unaccepted(self) -> tuple[FindingName, ...]:
-        """The names of the findings and warnings that an acceptance of the bucket would cover
-        now."""
+        """The names of the findings and warnings that would be accepted if a person accepted the
+        bucket now."""
         found = [(NO_AGENT, x) for x in self.findings]
         found += [(verdict.agent, x) for verdict in self.agents for x in verdict.findings]
         found = [(agent, x) for agent, x in found if x.status > Status.OPEN]
@@ -198,7 +198,7 @@ class BucketVerdict:
 
     @property
     def records(self) -> int:
-        """The number of records in the place that counted most."""
+        """The number of records in the place that counted the most records."""
         return self._most(lambda sums: sums.count)
 
     @property
@@ -215,9 +215,9 @@ class BucketVerdict:
         return max((number(x) for x in self.places().values() if x is not None), default=0)
 
     def count(self, tier: Tier) -> int | None:
-        """The number of records at a tier: the least number among its places. Retired places are
-        left out if the tier has a place that is not retired. None if the tier never reported the
-        topic."""
+        """The number of records at a tier: the smallest count among the tier's places. Retired
+        places are left out if the tier has a place that is not retired. None if the tier never
+        reported the topic."""
         here = {place: x for place, x in self.places().items() if place.tier is tier}
         counting = [x for place, x in here.items() if not place.is_retired] or [*here.values()]
         counts = [0 if x is None else x.count for x in counting]

@@ -5,10 +5,10 @@
     hdfs_failures    turns the errors of hdfs-native into sentences
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
 
-Paths are relative to the output's root, with their parts joined by `/`. A missing file or directory
-is no error: the method returns None, or an empty result. Every other error from outside is raised
-as `StoreFailed` or `StoreUnreachable` with one sentence. Only the loader writes (loader/store,
-built on this package).
+Paths are relative to the output's root, with `/` between their parts. If a file or directory is
+missing, this is no error: the method returns None or an empty result. Every other error of the file
+system is raised as `StoreFailed` or `StoreUnreachable` with one sentence. This package only reads.
+The loader writes through loader/store, which is built on this package.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ HDFS_SCHEME: Final = "hdfs://"
 
 
 class StoreFailed(SkidwayError):
-    """The output refused an operation; the message says which one, and why."""
+    """The output refused an operation; the message says which operation, and why."""
 
 
 class StoreUnreachable(Unreachable):

@@ -18,12 +18,12 @@ RETRIES: Final = {
     "dfs.client.failover.max.attempts": "8",
     "dfs.client.failover.sleep.max.millis": "3000",
 }
-"""With these settings an operation fails after about 20 s without an answer; the client's own
-default is 3 minutes."""
+"""With these settings an operation fails if the server has not answered for about 20 s. With the
+client's defaults it would fail only after 3 minutes."""
 
 
 class HdfsOutput:
-    """Files below one folder of HDFS, to be read."""
+    """Reads the files below one folder of HDFS."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one: a folder that is deleted meanwhile hides no other folder
+        while folders:  # one by one, so that a deleted folder hides no others
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:
@@ -101,8 +101,8 @@ class HdfsOutput:
 
 
 class HdfsReader(io.RawIOBase):
-    """An open HDFS file. If a DataNode does not answer, `StoreUnreachable` is raised, because the
-    file need not be damaged."""
+    """An open HDFS file. If a DataNode does not answer, reading raises `StoreUnreachable` and not
+    `StoreFailed`, because the file need not be damaged."""
 
     def __init__(self, path: str, file: Any) -> None:
         super().__init__()
@@ -115,7 +115,7 @@ class HdfsReader(io.RawIOBase):
         return True
 
     def read(self, size: int | None = -1, /) -> bytes:
-        """Reads at most `size` bytes; without a size, all that are left."""
+        """Reads at most `size` bytes, or all bytes that are left if no size is given."""
         with failures("read", self._path):
             return bytes(self._file.read(-1 if size is None else size))
 

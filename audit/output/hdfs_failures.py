@@ -1,8 +1,8 @@
-"""Turns an error of the HDFS client into an error of ours, with one sentence.
+"""Turns an error of the HDFS client into one of Skidway's own errors, with one sentence.
 
-The client raises OSError if a connection fails, and RuntimeError with a Rust value as text for
-everything else: a refusal of the NameNode (Java's exception with its stack), or what went wrong
-between the client and the DataNodes.
+The client raises OSError if a connection fails. For everything else it raises RuntimeError with the
+text of a Rust value. This is either a refusal of the NameNode (a Java exception with its stack
+trace), or a failure between the client and the DataNodes.
 """
 
 from __future__ import annotations
@@ -17,14 +17,15 @@ from skidway.errors import SkidwayError
 
 
 class _Reason(NamedTuple):
-    """Why an operation failed. away: whether a server did not answer, or refuses for now."""
+    """Why an operation failed. away: whether a server did not answer, or refuses only for now."""
 
     sentence: str
     away: bool
 
 
 _REFUSAL: Final = re.compile(r'RPCError\("[\w.$]*?(\w+)", "((?:\\.|[^"\\])*)"\)')
-"""A refusal of the NameNode as the client quotes it: Java's exception class, message and stack."""
+"""Matches a refusal of the NameNode as the client quotes it: the Java exception's class, message
+and stack trace."""
 
 _NOT_NOW: Final = ("SafeModeException", "StandbyException", "RetriableException")
 """Java's exception classes for temporary refusals."""
@@ -40,16 +41,17 @@ _SAID: Final = {
     "DataTransferError": _Reason("a DataNode did not do its part", True),
     "ChecksumError": _Reason("the bytes that the DataNodes have are damaged", False),
 }
-"""What the client's text contains (the first that it contains counts), and the reason."""
+"""Maps a phrase to a reason. The first of these phrases that the text of the client's error
+contains shows why the operation failed."""
 
 _NETWORK: Final = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
-"""Words of other texts about a server that does not answer."""
+"""If another text contains one of these words, a server did not answer."""
 
 
 @contextmanager
 def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) -> Iterator[None]:
-    """Turns the client's errors into an error of ours with one sentence. The client raises OSError
-    and other errors, each for many causes.
+    """Turns the client's errors into one of Skidway's own errors with one sentence. The client
+    raises OSError, RuntimeError and ValueError, each for many causes.
 
     unclear: the error to raise if the operation may have been carried out in spite of the client's
     error. It is not raised if permission was refused.

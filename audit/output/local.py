@@ -14,11 +14,11 @@ NOT_THERE = (FileNotFoundError, NotADirectoryError, IsADirectoryError)
 
 
 class LocalOutput:
-    """Files below one directory, to be read."""
+    """Reads the files below one directory."""
 
     def __init__(self, directory: str) -> None:
         self._root = Path(directory).absolute()
-        self._odd: dict[str, Path] = {}  # by escaped name: files whose names are not UTF-8
+        self._odd: dict[str, Path] = {}  # files whose names are not UTF-8, by escaped name
 
     @property
     def url(self) -> str:
@@ -53,8 +53,8 @@ class LocalOutput:
                 return None
 
     def files(self, path: str) -> Iterator[FileEntry]:
-        """See Output. Lists a directory at a time, in order of names. Follows links, as programs
-        that read the rows do. Escapes the bytes of names that are not UTF-8."""
+        """See Output. Lists one directory at a time, sorted by name. Follows symbolic links, like
+        the programs that read the rows. Escapes the bytes of names that are not UTF-8."""
         with failures("list", self._root / path):
             top = self._root / path
             for folder, below, names in os.walk(top, onerror=_raise, followlinks=True):
@@ -64,7 +64,7 @@ class LocalOutput:
                     try:
                         length = file.stat().st_size
                     except NOT_THERE:
-                        continue  # the file was moved while we looked
+                        continue  # the file was moved meanwhile
                     yield FileEntry(self._called(file), length)
 
     def _file(self, path: str) -> Path:
@@ -93,8 +93,8 @@ def _is_above(folder: str, name: str) -> bool:
 
 
 def _raise(error: OSError) -> None:
-    """Raises the error of a directory that cannot be listed. A directory that is gone counts as
-    empty."""
+    """Raises the error of listing a directory. If the directory is gone, nothing is raised: it
+    counts as empty."""
     if not isinstance(error, NOT_THERE):
         raise error
 

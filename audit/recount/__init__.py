@@ -1,12 +1,14 @@
 """The recount: counts the rows of an output itself, as a second and independent way to a verdict.
 
-manifests        reads the loads' manifests
-checkpoints      reads the checkpoints, which stand for manifests that are gone
-named_files      the list of the output's files
-committed_files  fills this list from a checkpoint and manifests
-faults           the kinds of faults in files of the output, each with the file's name and place
-row_files        reads one file of rows: its bytes, and the rows in it
-listing          finds files in the output's directories that no manifest names
-later            the loads that are committed while the recount runs
-recount          counts all rows, and compares them with the audit's sums
+The package has these modules:
+
+    manifests        reads the manifests of loads
+    checkpoints      reads the checkpoints, which replace manifests that were deleted
+    named_files      the list of the output's files
+    committed_files  fills this list from a checkpoint and manifests
+    faults           the kinds of faults in files of the output, each with the file's name and place
+    row_files        reads one file of rows: its bytes, and the rows in it
+    listing          finds files in the output's directories that no manifest names
+    later            the loads that are committed while the recount runs
+    recount          counts all rows, and compares them with the audit's sums
 """

@@ -1,8 +1,11 @@
-"""Reads the checkpoints of a topic, which stand for manifests that are gone, as lines of JSON.
+"""Reads the checkpoints of a topic, which replace manifests that were deleted. They are lines of
+JSON.
 
-first line      {"load": the load, "files": the number of lines that follow, ...}
-a further line  {"file": {... as in a manifest ...}, "load": ..., "bucket_ms": ...}: a file of
-                rows or rejects that the output has after the load
+The lines of a checkpoint are:
+
+    first line      {"load": the load, "files": the number of lines that follow, ...}
+    a further line  {"file": {... as in a manifest ...}, "load": ..., "bucket_ms": ...}: a file of
+                    rows or rejects that belongs to the output after the load
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Lists the files that the loads of a topic have committed: the recount begins at a checkpoint, if
-there is one, and reads every manifest after it.
+"""Lists the files that the loads of a topic have committed. The recount begins at a checkpoint, if
+there is one, and reads every manifest after that checkpoint.
 
-It begins at the oldest checkpoint that it can begin at, and reads all manifests that are kept, not
-only those after the newest checkpoint. So it can compare the newest checkpoint, from which the
-loader goes on, with what the manifests say.
+The recount begins at the oldest usable checkpoint, and reads all manifests that are kept, not only
+those after the newest checkpoint. So the recount can compare the newest checkpoint, from which the
+loader continues, with the manifests.
 """
 
 from __future__ import annotations
@@ -18,12 +18,13 @@ from skidway.audit.recount.manifests import STATE, Checkpoint, ManifestUnreadabl
 from skidway.audit.recount.named_files import NamedFiles
 
 ATTEMPTS: Final = 5
-"""How often the recount begins anew, because loads deleted manifests before it had read them."""
+"""How often the recount tries to read the manifests. It tries again if a load deleted manifests
+before the recount had read them."""
 
 
 def read(output: Output, topic: str, named: NamedFiles) -> tuple[int, list[Fault]]:
-    """Fills the list of files. Returns the number of the newest load, and the faults of the
-    manifests. Raises ManifestUnreadable."""
+    """Fills `named` with the files that the loads of a topic have committed. Returns the number of
+    the newest load, and the faults of the manifests. Raises ManifestUnreadable."""
     for left in reversed(range(ATTEMPTS)):
         oldest = manifests.oldest_kept(output, topic)
         named.clear()
@@ -65,8 +66,9 @@ def _read(output: Output, topic: str, oldest: int, named: NamedFiles) -> tuple[i
 
 
 def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator[Fault]:
-    """Notes which files a load removes and adds. Yields a fault for each removed file that did not
-    belong to the output, and for each added file that an earlier load named too."""
+    """Notes in `named` which files a load removes and adds. Yields a fault for each removed file
+    that did not belong to the output, and for each added file that an earlier load had added
+    too."""
     for path, other in named.remove(manifests.removed_by(manifest), load):
         words = f"load {load} removes {path}, which no earlier manifest adds"
         if other is not None:
@@ -78,7 +80,8 @@ def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator
 
 
 def _compared(output: Output, checkpoint: Checkpoint, named: NamedFiles) -> Iterator[Fault]:
-    """A fault if a checkpoint does not name the files that the manifests leave after its load."""
+    """Yields a fault if a checkpoint does not name exactly the files that, by the manifests, belong
+    to the output after the checkpoint's load."""
     files = checkpoints.files_of(output, checkpoint)
     others = [file.path for file in files if named.named(file.path) != [file]]
     if others or len(files) != named.count():

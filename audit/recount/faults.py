@@ -17,8 +17,8 @@ HOUR_MS: Final = 3_600_000
 
 _HOUR = re.compile(r"/dt=(\d{4}-\d\d-\d\d)/hour=(\d\d)/")
 _FILE = re.compile(r"/(?:part|reject)-\d+-(\d+)-(\d+)\.parquet$")
-"""Files of one partition. A file `rows-<load>-<index>.parquet` may have rows of several partitions,
-so its name shows neither a partition nor an offset."""
+"""Matches the names of files with rows of one partition. A file `rows-<load>-<index>.parquet` may
+have rows of several partitions, so its name shows neither a partition nor an offset."""
 
 
 class Kind(Enum):
@@ -37,8 +37,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """The rows of a file, as far as they are known: the hour of their event times as
-    `2026-01-31T07`, their agents, their partition, and the range of offsets [first, end) that
+    """What is known about the rows of a file: the hour of their event times (such as
+    `2026-01-31T07`), their agents, their partition, and the range of offsets [first, end) that
     contains them."""
 
     hour: str = ""
@@ -62,7 +62,7 @@ class Whereabouts:
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One fault. what: a sentence without the place."""
+    """One fault of a file. what: a sentence that says what is wrong, but not where."""
 
     kind: Kind
     path: str
@@ -78,7 +78,8 @@ class Fault:
 
 @dataclass(slots=True)
 class Faults:
-    """All faults of a topic. Only the first `FAULTS_MAX` are kept; further ones are counted."""
+    """All faults of a topic. Only the first `FAULTS_MAX` faults are kept; further faults are only
+    counted."""
 
     kept: list[Fault] = field(default_factory=list)
     more: int = 0
@@ -89,7 +90,7 @@ class Faults:
         return len(self.kept) >= FAULTS_MAX
 
     def add(self, fault: Fault) -> None:
-        """Keeps a fault, or only counts it."""
+        """Keeps a fault. If FAULTS_MAX faults are kept already, only counts it."""
         if self.is_full:
             self.more += 1
         else:
@@ -120,17 +121,19 @@ def hour_ms(path: str) -> int | None:
 
 
 def is_before(path: str, since_ms: int) -> bool:
-    """Whether a file's path shows that all of its rows are of hours before `since_ms`, which is the
-    start of an hour."""
+    """Whether a file's path shows that all of its rows are older than `since_ms`, the start of an
+    hour."""
     begin_ms = hour_ms(path)
     return begin_ms is not None and begin_ms < since_ms
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """What the manifest that names a file shows about the rows in the file: the agents with counts
-    in the file's hour, and the offsets from the file's first offset to the end of the load. If the
-    file's name has no first offset, only the hour is known. A load that replaced files took no
-    offsets, and its counts are not those of its files."""
+    """What is known about the rows of a file from its path and from the manifest that names it. The
+    agents are those with counts in the file's hour. The offsets are those from the file's first
+    offset to the end of the load.
+
+    If the file's name has no first offset, only the hour is known. The same is true for a load that
+    replaced files: it loaded no new offsets, and its counts do not describe its files."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None or manifest.get("removed"):
         return place

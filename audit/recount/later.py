@@ -1,7 +1,7 @@
 """The loads that a loader commits while a recount runs.
 
-The recount has read the manifests before, and counts the files that they name. A later load may put
-new files into the directories, and may remove files that the recount has not read yet.
+The recount reads the manifests first, and then counts the files that they name. Meanwhile a later
+load may put new files into the directories, and may remove files that the recount has not read yet.
 """
 
 from __future__ import annotations
@@ -12,15 +12,16 @@ from skidway.audit.recount.named_files import NamedFiles
 
 
 class LaterLoads:
-    """The loads of a topic after load `last`, which is the last one that the recount counts. Reads
-    each manifest once, and notes in `named` what the manifest explains."""
+    """The loads of a topic after load `last`, which is the last load that the recount counts. Reads
+    the manifest of each later load once, and notes in `named` which files that load added and
+    removed."""
 
     def __init__(self, output: Output, topic: str, named: NamedFiles, last: int) -> None:
         self._output, self._topic, self._named, self._last = output, topic, named, last
 
     def read(self) -> None:
-        """Reads the manifests that are there by now. Their files are no surplus files. Raises
-        ManifestUnreadable."""
+        """Reads the manifests that exist by now. From then on, the files that they name are no
+        surplus files. Raises ManifestUnreadable."""
         for load in manifests.loads_after(self._output, self._topic, self._last):
             manifest = manifests.read(self._output, self._topic, load)
             for file in manifests.files_of(manifest):
@@ -29,8 +30,8 @@ class LaterLoads:
             self._last = load
 
     def removes(self, path: str) -> bool:
-        """Whether one of these loads removes a file. Ask this after the file was not found: the
-        manifest of the load is there before the file is deleted."""
+        """Whether one of these loads removes the file. Call this only if the file was not found: a
+        load writes its manifest before it deletes a file, so by then the manifest exists."""
         if not self._named.is_removed_later(path):
             self.read()
         return self._named.is_removed_later(path)

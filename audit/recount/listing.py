@@ -1,8 +1,8 @@
 """Finds files in the directories of a topic that do not belong to the output: no manifest names
 them, or a manifest removed them.
 
-It lists the directories whose files other programs read as rows: `<topic>` and the loader's
-rejects. Like these programs, it skips names that begin with `_` or `.`.
+The module lists the directories whose files other programs read as rows: `<topic>` and the loader's
+rejects. Like these programs, the module skips names that begin with `_` or `.`.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ from skidway.audit.recount.manifests import STATE
 from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
-"""An unnamed file is compared with at most this many named files of the same length."""
+"""A file that no manifest names is compared with at most this many named files of the same
+length."""
 
 _UNFINISHED: Final = "._COPYING_"
-"""While Hadoop's own tools copy a file, the file's name ends with this."""
+"""Hadoop's own tools add this ending to the name of a file that they have not yet copied whole."""
 
 _ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/(?:part-\d+-\d+-\d+|rows-\d+-\d+)\.parquet$")
 
@@ -42,9 +43,9 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """A fault for each file that does not belong to the output. If a load that removed files still
-    has to move its own files into place, the removed files are no fault: the next load deletes
-    them. Raises StoreFailed and StoreUnreachable."""
+    """Yields a fault for each file that does not belong to the output. But if a load has removed a
+    file and still has to move its own files into place, the removed file is no fault, because the
+    next load deletes it. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)
@@ -73,20 +74,21 @@ def _unnamed(path: str) -> Fault:
 
 
 def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
-    """Whether files of a load still lie where they were staged. A load moves its last file after it
-    has deleted all files that it removes. So look here first, and then for the removed files."""
+    """Whether files of a load are still in the staging directory. A load deletes all files that it
+    removes before it moves its last file out of there. So call this first, and look for the removed
+    files afterwards."""
     return any(output.length(path) is not None for path in named.staged(load))
 
 
 def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
-    """The fault with what the file itself shows."""
+    """The fault, with details that the content of the file shows."""
     if fault.kind is Kind.UNNAMED:
         fault = _compared(fault, row_files.measure(opened), named)
     return replace(fault, place=_place(opened, fault.place))
 
 
 def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
-    """The fault of an unnamed file, which may be a copy of a named file."""
+    """The fault of a file that no manifest names; says so if the file is a copy of a named file."""
     kind, words = fault.kind, fault.what
     for like in named.of_length(has.length, LIKE_MAX):
         if like.crc32c == has.crc32c:
@@ -97,7 +99,8 @@ def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
 
 
 def _place(opened: IO[bytes], place: Whereabouts) -> Whereabouts:
-    """What the file's columns show about its rows; `place` if the file has no such columns."""
+    """What the file's columns show about the rows in it. Returns `place` if the columns cannot be
+    read."""
     opened.seek(0)
     try:
         return row_files.whereabouts(opened, place.hour)

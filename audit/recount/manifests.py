@@ -1,17 +1,18 @@
-"""Reads the manifests of a topic, which say what is committed, as plain JSON.
+"""Reads the manifests of a topic: JSON files that say which files of rows are committed.
 
     <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
     files[].path      where a file is
-    files[].staged    where the file still is if the loader has not moved it yet
-    removed           paths of files of earlier loads; this load's files have the same records.
-                      Manifests of early builds may lack `removed`
-    <root>/_skidway/<topic>/checkpoints/<load>-<oldest>.jsonl    stands for manifests
-                      (checkpoints.py). Manifests below `oldest` may be gone; those that exist do
-                      not count, because a late loader may have created them again
+    files[].staged    where the file is as long as the loader has not moved it to `path`
+    removed           paths of files of earlier loads that this load replaces; this load's files
+                      have the same records. Manifests of early builds may lack `removed`
+    <root>/_skidway/<topic>/checkpoints/<load>-<oldest>.jsonl    a checkpoint, which replaces old
+                      manifests (checkpoints.py). Manifests of loads before `oldest` may be deleted.
+                      If such a manifest exists it does not count, because a late loader may have
+                      created it again
 
-The output consists of the files that a manifest adds and no later manifest removes. The recount
-trusts the loader only in this: which files belong to the output, and the length, CRC-32C, rows and
-checksum of each.
+The output consists of the files that a manifest adds and that no later manifest removes. The
+recount takes only two things from the loader without a proof: which files belong to the output, and
+the length, CRC-32C, number of rows and checksum of each file.
 """
 
 from __future__ import annotations
@@ -35,13 +36,14 @@ _NEEDED: Final = {"number", "source", "producer", "files", "audit", "partitions"
 
 
 class ManifestUnreadable(SkidwayError):
-    """A manifest cannot be understood. Guessing which files belong to the output would prove
-    nothing."""
+    """A manifest cannot be understood. Then the recount stops: if it guessed which files belong to
+    the output, its result would prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A topic of the output. source: None if the topic has no manifest at all, only rows."""
+    """A topic of the output. source: the source topic; None if the output has rows of the topic but
+    no manifest."""
 
     topic: str
     source: Source | None
@@ -49,10 +51,10 @@ class Committed:
 
 
 def loads(output: Output, topic: str) -> list[int]:
-    """The numbers of the loads that have a manifest, in order; without those that no longer count,
-    because a checkpoint stands for them."""
+    """The numbers of the loads that have a manifest, in order. Manifests that a checkpoint has
+    replaced are left out, because they no longer count."""
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
-    oldest = oldest_kept(output, topic)  # later than the listing of what it explains
+    oldest = oldest_kept(output, topic)  # read only after the manifests were listed
     return [load for match in found if match and (load := int(match[1])) >= oldest]
 
 
@@ -69,7 +71,7 @@ def loads_after(output: Output, topic: str, last: int) -> list[int]:
 
 
 class Checkpoint(NamedTuple):
-    """The numbers in the name of a checkpoint, and its path."""
+    """A checkpoint: the two numbers in its name, and its path."""
 
     load: int
     oldest: int
@@ -84,7 +86,8 @@ def checkpoints(output: Output, topic: str) -> list[Checkpoint]:
 
 
 def oldest_kept(output: Output, topic: str) -> int:
-    """Manifests below this number may be gone."""
+    """The oldest load whose manifest is certainly kept. Manifests of earlier loads may be
+    deleted."""
     return max((each.oldest for each in checkpoints(output, topic)), default=1)
 
 
@@ -109,7 +112,7 @@ def read(output: Output, topic: str, load: int) -> Mapping[str, Any]:
 
 
 def head(output: Output, topic: str) -> Committed:
-    """The topic as its newest manifest names it."""
+    """The topic, with the source and the producer from its newest manifest."""
     known = loads(output, topic)
     if not known:
         return Committed(topic, None)
@@ -146,7 +149,7 @@ def removed_by(manifest: Mapping[str, Any]) -> list[str]:
 
 
 def buckets_of(manifest: Mapping[str, Any]) -> Iterator[tuple[int, int, int]]:
-    """The (agent, bucket, bucket_ms) of every count in a load's manifest. Raises
+    """Yields (agent, bucket, bucket_ms) for every count in a load's manifest. Raises
     ManifestUnreadable."""
     try:
         audit = manifest["audit"]

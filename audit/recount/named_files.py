@@ -1,6 +1,6 @@
-"""The list of the files of an output that the recount makes from manifests and checkpoints.
+"""The list of an output's files, which the recount makes from manifests and checkpoints.
 
-All loads together made many files, so the list is kept on disk.
+The list is kept on disk, because all loads together may have made very many files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skidway.audit.output import FileEntry
 ROWS, REJECTS = "rows", "rejects"
 COUNTED: Final = (ROWS, REJECTS)
 OF_A_FILE: Final = ("path", "staged", "kind", "length", "crc32c", "rows", "checksum")
-"""What manifests and checkpoints say about a file."""
+"""The properties of a file that manifests and checkpoints give."""
 
 
 class NamedFile(NamedTuple):
@@ -50,7 +50,7 @@ class NamedFiles:
         )
 
     def close(self) -> None:
-        """Deletes the list."""
+        """Deletes the list from the disk."""
         self._connection.close()
 
     def clear(self) -> None:
@@ -58,8 +58,8 @@ class NamedFiles:
         self._connection.execute("DELETE FROM named")
 
     def add(self, files: Iterable[NamedFile]) -> Iterator[tuple[NamedFile, int]]:
-        """Adds the files of a manifest. Yields each file that an earlier manifest named too, with
-        the load of that manifest."""
+        """Adds the files of a manifest. Yields each file that an earlier manifest has named
+        already, with the load of that earlier manifest."""
         for file in files:
             added = self._connection.execute(
                 "INSERT OR IGNORE INTO named VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", file
@@ -69,8 +69,8 @@ class NamedFiles:
 
     def remove(self, paths: Iterable[str], load: int) -> Iterator[tuple[str, int | None]]:
         """Notes that a load removes files of earlier loads. Yields each path that does not belong
-        to the output, with the load that removed the file already, or None if no manifest has named
-        the file."""
+        to the output: with the load that has removed the file already, or with None if no manifest
+        has named the file."""
         for path in paths:
             noted = self._connection.execute(
                 "UPDATE named SET removed = ? WHERE path = ? AND removed IS NULL", (load, path)
@@ -79,8 +79,8 @@ class NamedFiles:
                 yield path, next((file.removed for file in self.named(path)), None)
 
     def remove_later(self, paths: Iterable[str]) -> None:
-        """Notes that a load of which `remove` knows nothing removes files. The files still belong
-        to the output that `count` and `all` show."""
+        """Notes that a load removes these files, although the recount does not count that load. For
+        `count` and `all`, the files still belong to the output."""
         rows = ((path,) for path in paths)
         self._connection.executemany("INSERT OR IGNORE INTO removed_later VALUES (?)", rows)
 
@@ -90,15 +90,16 @@ class NamedFiles:
         return self._connection.execute(query, (path,)).fetchone() is not None
 
     def named(self, path: str) -> list[NamedFile]:
-        """The named file with that path, removed or not: one or none."""
+        """The named file with that path, whether it was removed or not; an empty list if there is
+        none."""
         return self._select("WHERE path = ?", path)
 
     def of_length(self, length: int, limit: int) -> list[NamedFile]:
-        """Some named files of this length, removed or not."""
+        """At most `limit` named files of this length, whether they were removed or not."""
         return self._select("WHERE length = ? LIMIT ?", length, limit)
 
     def staged(self, load: int | None) -> Iterator[str]:
-        """Where the files of a load were staged."""
+        """The paths where the files of a load were staged."""
         query = "SELECT staged FROM named WHERE load = ?"
         for (path,) in self._connection.execute(query, (load,)):
             yield path
@@ -110,25 +111,25 @@ class NamedFiles:
         return int(count)
 
     def all(self) -> Iterator[NamedFile]:
-        """Every file that belongs to the output, by path. Meanwhile nothing may be added or
-        removed."""
+        """Yields every file that belongs to the output, by path. The caller may not add or remove
+        files until it has all of them."""
         query = "SELECT * FROM named WHERE removed IS NULL ORDER BY path"
         for row in self._connection.execute(query):
             yield NamedFile(*row)
 
     def found(self, entry: FileEntry) -> None:
-        """Notes a file that is in a directory, unless the file belongs to the output."""
+        """Notes a file of a directory as a surplus file, unless the file belongs to the output."""
         if all(file.removed is not None for file in self.named(entry.path)):
             row = (entry.path, entry.length)
             self._connection.execute("INSERT OR IGNORE INTO surplus VALUES (?, ?)", row)
 
     def explain(self, path: str) -> None:
-        """Takes a file from the surplus files, because a manifest names it by now."""
+        """Removes a file from the surplus files, because a manifest names it by now."""
         self._connection.execute("DELETE FROM surplus WHERE path = ?", (path,))
 
     def surplus(self) -> Iterator[FileEntry]:
-        """The files that are in the directories, but do not belong to the output, sorted by path:
-        those that no manifest names, and those that a manifest removed."""
+        """The surplus files, sorted by path. They are in the directories but do not belong to the
+        output, either because no manifest names them or because a manifest removed them."""
         for row in self._connection.execute("SELECT path, length FROM surplus ORDER BY path"):
             yield FileEntry(*row)
 

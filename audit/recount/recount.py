@@ -1,25 +1,25 @@
-"""The recount, a second and independent way to a verdict, from the files and the rows themselves.
-It checks that all of this is true:
+"""The recount: a second and independent way to a verdict, from the files and the rows themselves.
+The recount checks that all of the following is true:
 
     files   the directories hold every file that a manifest names, and no other file that programs
             read as rows
     bytes   each file has the length and the CRC-32C that were committed
     rows    every column of every row can be read. The recount computes count, bytes and checksum
             from `_agent`, `_file_id`, `_offset`, `_length` and `_timestamp` of rows and rejects.
-            All three equal those that the loader committed (tier hdfs), and those that the agents
-            sent (tier agent)
+            All three equal what the loader reported for its loads (tier hdfs), and what the agents
+            reported (tier agent)
 
-The output consists of the files that a manifest adds and no later manifest removes. A removed file
-is not counted. If it still lies in its directory, this is a fault, unless the load that removed the
-file still has to move its own files into place.
+The output consists of the files that a manifest adds and that no later manifest removes. A removed
+file is not counted. If a removed file is still in its directory, this is a fault, unless the load
+that removed it still has to move its own files into place.
 
-A loader may be at work meanwhile. It writes a manifest before it moves the first file of a load
-into place. So if the listing finds a file that no manifest named when the listing began, the
-recount looks the file up in the manifests that were written later. A file that is not in its place
-is looked for where it was staged, and then in its place again. Staging directories hold no rows for
-readers, and are not listed. If a named file is gone because a later load removed it, the file is no
-fault, but its rows lie in a file that this recount does not know. So the next recount judges the
-buckets of the file's hour.
+A loader may load the topic at the same time. The loader writes a manifest before it moves the first
+file of a load into place. So if the listing finds a file that no manifest named before, the recount
+looks for the file in the manifests that were written since. If a named file is not in its place,
+the recount looks in the staging directory, and then in the place again. Staging directories are not
+listed, because programs do not read rows there. If a later load has removed a named file, this is
+no fault. But the rows of that file are now in a file that this recount does not read, so the
+buckets of the file's hour are left to the next recount.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ from skidway.kafka.source import Source
 
 @dataclass(slots=True)
 class Recounted:
-    """The recount of a topic. sums: by (source, agent, bucket) and size of bucket. unjudged: the
-    starts of the hours that are left for the next recount, because a load removed files of these
-    hours before the files were read."""
+    """The result of recounting a topic. sums: the sums of the rows, by (source, agent, bucket) and
+    size of bucket. unjudged: the starts of the hours that are left to the next recount, because a
+    load removed files of these hours before the recount had read them."""
 
     committed: Committed
     loads: int = 0
@@ -66,7 +66,7 @@ class Recounted:
     unjudged: set[int] = field(default_factory=set)
 
     def leave(self, path: str) -> None:
-        """Leaves the hour of a file for the next recount."""
+        """Leaves the hour of a file to the next recount."""
         begin_ms = hour_ms(path)
         if begin_ms is not None:
             self.unjudged.add(begin_ms)
@@ -106,9 +106,9 @@ def topics(output: Output) -> list[str]:
 def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
-    """Topics by name: all topics in the output (`known`), and topics whose rows were counted in the
-    output although nothing of them is left there. If a topic has no manifest, the sender that
-    counted the topic shows the topic's source."""
+    """The topics that the output should have, by name. These are all topics in the output
+    (`known`), and all topics whose rows a loader has counted there, even if nothing is left of
+    them. If a topic has no manifest, its source is the source topic in the counts of its loader."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
@@ -123,7 +123,8 @@ def _root(producer: str) -> str:
 
 
 def _source_of(producer: str, evidence: Evidence) -> Source | None:
-    """The source topic whose rows a folder of the output holds."""
+    """The source topic whose rows a producer has put into its folder of the output; None if the
+    evidence has no counts of the producer."""
     for source, topic in evidence.topics.items():
         if any(key.producer == producer for key in topic.coverage):
             return source
@@ -132,10 +133,10 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
     """Counts every committed file of a topic. since_ms: only files of hours from this time on are
-    counted, and only buckets that begin at this time or later. Even so, all files are listed.
-    Raises ManifestUnreadable for a manifest that cannot be understood, and StoreUnreachable."""
+    counted, and only buckets that begin at this time or later; but all files are listed. Raises
+    StoreUnreachable, and ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # perhaps there is a manifest by now
+        committed = manifests.head(output, committed.topic)  # perhaps a load has written one by now
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -154,8 +155,8 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
 
 def loaded_since(output: Output, result: Recounted) -> set[tuple[int, BucketId]]:
     """The (agent, bucket) pairs of the loads that were committed while the topic was recounted. The
-    rows of these loads were not read, but the evidence may have their counts. Raises the same
-    errors as `recount`."""
+    recount has not read the rows of these loads, but the evidence may have their counts already.
+    Raises the same errors as `recount`."""
     topic = result.committed.topic
     return {
         (agent, (start, size))
@@ -173,10 +174,12 @@ def compare(
     """The buckets in which the rows differ from the counts of tier hdfs or tier agent. A tier is
     compared only if `tiers` names it.
 
-    since: the (agent, bucket) that were loaded during this recount; they are left for the next
-    recount, like the buckets that overlap an unjudged hour. If the rows equal the counts of tier
-    hdfs, but the agents counted more, the missing records are not loaded (yet). Such missing
-    records are no difference here; the report judges them.
+    since: the (agent, bucket) pairs that were loaded during this recount. They are left to the next
+    recount, like the buckets that overlap an unjudged hour.
+
+    If the rows equal the counts of tier hdfs but the agents counted more, the missing records are
+    just not loaded (yet). The recount does not report them as a difference; the verdict on the
+    bucket takes care of them.
     """
     source = result.committed.source
     if source is None:
@@ -246,14 +249,14 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # deleted since, or a fault that is named already
+    except ManifestUnreadable:  # deleted meanwhile, or already noted as a fault
         return by_name(file.path)
 
 
 def _check(
     output: Output, source: Source, file: NamedFile, counts: Counts
 ) -> tuple[int, tuple[Kind, str] | None]:
-    """The number of rows in a file, and the fault of the file, if it has one."""
+    """The number of rows in a file, and the fault of the file if there is one."""
     try:
         opened = _open(output, file)
         if opened is None:
@@ -296,7 +299,8 @@ def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | No
 
 
 def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
-    """Opens the file in its place, or where it was staged. The loader may move it while we look."""
+    """Opens the file in its place, or where it was staged. The place is tried twice, because the
+    loader may move the file meanwhile."""
     for path in (file.path, file.staged, file.path):
         opened = output.open(path)
         if opened is not None:
@@ -308,7 +312,7 @@ def _counted(
     evidence: Evidence, source: Source, tier: Tier, producer: str
 ) -> dict[tuple[BucketKey, int], Sums]:
     """The counts of a tier for the source topic: for tier agent, the counts of all agents; for tier
-    hdfs, those of this output in its newest epoch."""
+    hdfs, the counts of this output's loader in its newest epoch."""
     found: dict[tuple[BucketKey, int], Sums] = {}
     topic = evidence.topic(source)
     epochs = [x.epoch for x in evidence.senders if x[:2] == (tier, producer)]
@@ -343,7 +347,7 @@ def _differences(
     for key, size in {*recounted, *counted}:
         _, agent, start = key
         if tier is Tier.AGENT and agent == 0:
-            continue  # records without origin have no agent that counted them
+            continue  # no agent counted these records
         rows, said = recounted.get((key, size), Sums()), counted.get((key, size), Sums())
         if _content(rows) != _content(said):
             yield Difference(source, agent, (start, size), tier, rows, said)

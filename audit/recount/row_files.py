@@ -23,7 +23,7 @@ BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
-"""The errors that reading raises if the file is not one of our Parquet files."""
+"""The errors that reading raises if the file is not one of Skidway's Parquet files."""
 
 _ORIGIN = ("_agent", "_file_id", "_offset", "_length")
 _PLACE = ("_agent", "_partition", "_kafka_offset")
@@ -31,14 +31,14 @@ _PLACE = ("_agent", "_partition", "_kafka_offset")
 
 @dataclass(frozen=True, slots=True)
 class Bytes:
-    """Length and CRC-32C of a file's bytes."""
+    """The length and the CRC-32C of a file's bytes."""
 
     length: int
     crc32c: int
 
 
 def measure(file: IO[bytes]) -> Bytes:
-    """Length and CRC-32C of the bytes from the current position to the end."""
+    """The length and the CRC-32C of the bytes from the current position to the end of the file."""
     length = crc = 0
     while piece := file.read(PIECE_BYTES):
         length, crc = length + len(piece), google_crc32c.extend(crc, piece)
@@ -46,8 +46,8 @@ def measure(file: IO[bytes]) -> Bytes:
 
 
 def count(file: IO[bytes], named: NamedFile, source: Source, counts: Counts) -> tuple[int, int]:
-    """Adds the file's rows to `counts`, and reads every column of every row. Returns the number of
-    rows, and the sum of their hashes."""
+    """Reads every column of every row in the file, and adds the rows to `counts`. Returns the
+    number of rows, and the sum of their hashes."""
     time_column = "timestamp_ms" if named.kind == REJECTS else "_timestamp"
     rows = total = 0
     for batch in _batches(file):
@@ -77,8 +77,8 @@ def whereabouts(file: IO[bytes], hour: str) -> Whereabouts:
 
 
 def _batches(file: IO[bytes], columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-    """Yields the rows in pieces. Each column is read through a buffer, so no row group is in memory
-    as a whole."""
+    """Yields the rows in batches. Each column is read through a buffer, so that a row group is
+    never in memory as a whole."""
     parquet = pq.ParquetFile(file, buffer_size=BUFFER_BYTES, pre_buffer=False)
     wanted = None if columns is None else list(columns)
     yield from parquet.iter_batches(batch_size=BATCH_ROWS, columns=wanted)

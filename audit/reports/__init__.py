@@ -1,12 +1,14 @@
 """The audit's answers, in forms for people and for programs: sentences, tables, JSON.
 
-topic_names     names of topics, and what they name
-report          verdicts on buckets, and the exit status of `skidway audit report`
-recount_report  the result of a recount
-clock_report    wrong clocks
-host_report     the state of hosts, and the proofs of `skidway audit wait`
-completeness_question
-                asks a ledger whether topics are complete
-completeness_report
-                whether topics are complete, for `skidway audit complete`
+The package has these modules:
+
+    topic_names     names of source topics, and the topics that they mean
+    report          verdicts on buckets, and the exit status of `skidway audit report`
+    recount_report  the result of a recount
+    clock_report    wrong clocks
+    host_report     the state of hosts, and the proofs of `skidway audit wait`
+    completeness_question
+                    asks a ledger whether topics are complete
+    completeness_report
+                    whether topics are complete, for `skidway audit complete`
 """

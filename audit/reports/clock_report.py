@@ -8,16 +8,17 @@ from typing import Any
 from skidway.audit.judgement.clocks import Clocks, Difference
 
 NAMED_MAX = 5
-"""Sentences name at most this many senders; JSON has all of them."""
+"""A sentence names at most this many senders; the JSON document has all of them."""
 
 
 def sentences(clocks: Clocks) -> list[str]:
-    """Sentences about wrong clocks; empty if no clock is wrong, as far as is known."""
+    """Sentences about wrong clocks. The list is empty if the audit has found no wrong clock."""
     return [*_of_ours(clocks), *_of_others(clocks), *_of_silence(clocks)]
 
 
 def document(clocks: Clocks) -> dict[str, Any]:
-    """The whole report for programs. Differences are in ms: positive is ahead, negative behind."""
+    """The whole report for programs. Differences are in ms: positive if a clock is ahead, negative
+    if it is behind."""
     return {
         "sentences": sentences(clocks),
         "own_ahead_ms": clocks.ours_ms,

@@ -14,21 +14,21 @@ from skidway.audit.reports.topic_names import is_named, topics_named, with_rejec
 
 @dataclass(frozen=True, slots=True)
 class Answered:
-    """The answers, and the evidence from which they follow."""
+    """The answers to a question, and the evidence from which they follow."""
 
     found: list[Completeness]
     evidence: Evidence
 
     @property
     def is_complete(self) -> bool:
-        """Whether nothing speaks against reading the rows."""
+        """Whether all topics of the question are complete, so that a program can read the rows."""
         return not any(x.is_short for x in self.found)
 
 
 def question(
     name: str, since_ms: int, until_ms: int, bucket_ms: int = DEFAULT_BUCKET_MS
 ) -> Question:
-    """Asks about the topic of this name and about the topic of its rejects."""
+    """The question whether the topic of this name and the topic of its rejects are complete."""
     names = with_rejects([name])
     return Question(
         name,
@@ -41,7 +41,8 @@ def question(
 
 
 def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> Answered:
-    """Answers from what the ledger has now. Raises UsageError, like `completeness`."""
+    """Answers the question from what is in the ledger now. Raises UsageError, like
+    `completeness`."""
     size = ledger.bucket_ms() or asked.bucket_ms
     topics = topics_named(with_rejects([asked.name]))
     evidence = ledger.evidence((asked.since_ms - size, asked.until_ms), topics)

@@ -19,11 +19,11 @@ HOUR_MS = 3_600_000
 HOURS_SHOWN = 3
 PLACES_SHOWN = 3
 BUCKETS_SHOWN = 1_000
-"""The JSON document has at most this many short buckets of each topic."""
+"""The JSON document has at most this many incomplete buckets of each topic."""
 
 
 def sentences(found: Sequence[Completeness], question: Question, policy: Policy) -> list[str]:
-    """One sentence or a few for each topic: what it lacks, and what was accepted."""
+    """A few sentences for each topic: what the topic lacks, and which findings were accepted."""
     names = topic_names(x.source for x in found if x.source is not None)
     said = []
     for each in found:
@@ -95,7 +95,8 @@ def _of_short(found: Completeness, name: str, question: Question) -> Iterator[st
 
 
 def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
-    """For each person who accepted, and each reason, a sentence that names the accepted buckets."""
+    """One sentence for each person who accepted findings, and for each of the person's reasons. The
+    sentence names the buckets that this person accepted for this reason."""
     by_words: dict[str, list[BucketVerdict]] = {}
     for verdict in found.accepted:
         for words in dict.fromkeys(map(accepted_words, verdict.acceptances)):
@@ -113,15 +114,15 @@ def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
 
 
 def _gravity(verdict: BucketVerdict) -> Status:
-    """The bucket's status without its accepted findings; at least OPEN if the bucket is too
-    young."""
+    """The bucket's status without its accepted findings. If the bucket is too young, its status is
+    OPEN or graver."""
     residue = verdict.residue
     return residue if verdict.due else max(residue, Status.OPEN)
 
 
 def _left(verdict: BucketVerdict) -> list[str]:
-    """The reasons that keep the bucket from being complete, without what was accepted and without
-    remarks."""
+    """The reasons why the bucket is not complete, without the reasons that were accepted and
+    without remarks."""
     agents = [replace(x, reasons=_words_left(x.findings)) for x in verdict.agents]
     return [*_words_left(verdict.findings), *reasons.by_host(agents)]
 

@@ -47,7 +47,7 @@ def words(state: HostState) -> str:
 
 
 def sentence(states: Sequence[HostState]) -> str:
-    """All hosts in one sentence or a few."""
+    """The state of all hosts in a few sentences."""
     if not states:
         return "No host is named by a roster, and none was ever heard."
     return " ".join([_missed_sentence(states), *_namesakes_sentences(states)])
@@ -72,7 +72,7 @@ def _missed_sentence(states: Sequence[HostState]) -> str:
 
 
 def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
-    """Sentences about hosts under whose name several agents are alive."""
+    """A sentence for each host name under which several agents are running."""
     shared = [x for x in states if x.namesakes and x.status is not HostStatus.RETIRED]
     for state in shared[: report.REASONS_SHOWN]:
         names = " and ".join(map(str, state.namesakes))
@@ -82,7 +82,8 @@ def _namesakes_sentences(states: Sequence[HostState]) -> Iterator[str]:
 
 
 def _missed_names(missed: Sequence[HostState]) -> str:
-    """Says which missed hosts are behind, silent, or were never heard, with some of their names."""
+    """Says which of the missed hosts (expected hosts that do not report) are behind, which are
+    silent, and which never sent a message, with some of their names."""
     parts = []
     for status in MISSED:
         names = [_missed_name(state) for state in missed if state.status is status]
@@ -113,7 +114,7 @@ def status(states: Sequence[HostState]) -> Status:
 
 
 def summary(states: Sequence[HostState]) -> dict[str, Any]:
-    """The sentence and the numbers, without the hosts."""
+    """The sentence about all hosts and the numbers of hosts, without a list of the hosts."""
     by_state = Counter(state.status for state in states)
     return {
         "sentence": sentence(states),
@@ -150,7 +151,8 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host that is not proven; if all are proven, one sentence for all."""
+    """A sentence for each host without a proof. If there is a proof for every host, one sentence
+    about all hosts."""
     short = [proof for proof in found if proof.is_short]
     if short:
         return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]

@@ -25,10 +25,10 @@ REASONS_SHOWN = 3
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """0 if all is good, otherwise 1. All is good if all of this is true: there are buckets; every
-    bucket that is due (with `everything`: every bucket) is complete or accepted; no bucket has a
-    loss or a warning that nobody accepted; no hour of buckets is left unjudged; the newest recount
-    of every output agrees."""
+    """The exit status: 0 if all is good, otherwise 1. All is good if all of these hold: there are
+    buckets; every bucket that is due is complete or accepted (with `everything`, also the buckets
+    that are not due); no bucket has a loss or a warning that nobody accepted; no hour of buckets is
+    left unjudged; and the newest recount of every output agrees with the counts."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)
@@ -37,8 +37,8 @@ def exit_status(found: Standing, *, everything: bool) -> int:
 
 
 def sentence(found: Standing) -> str:
-    """The verdict on all buckets in one sentence, with remarks about rejects, repeats, gaps and
-    recounts."""
+    """The verdict on all buckets in one sentence, followed by remarks about rejects, repeated
+    records, gaps in the counts, and recounts."""
     judged = [_completeness(found)]
     if found.unjudged:
         judged.append(f"{_counted(found.unjudged, 'hour')} of older buckets not judged yet")
@@ -48,8 +48,8 @@ def sentence(found: Standing) -> str:
 def table(
     verdicts: Iterable[BucketVerdict], tiers: Sequence[Tier], *, each: bool = False
 ) -> list[dict[str, Any]]:
-    """Rows for a table. Consecutive buckets with the same verdict share a row, with the sums of
-    their counts. With `each`, every bucket has a row."""
+    """The rows of the report's table. Consecutive buckets with the same verdict share a row, which
+    shows the sums of their counts. If `each` is true, every bucket has a row of its own."""
 
     def alike(verdict: BucketVerdict) -> tuple[object, ...]:
         reported = tuple(verdict.count(tier) is not None for tier in tiers)
@@ -139,7 +139,7 @@ def recount_document(recount: RecountResult) -> dict[str, Any]:
 
 
 def recount_word(recount: RecountResult) -> str:
-    """The word that `skidway audit recount` prints for the result."""
+    """The result of a recount in one word, as `skidway audit recount` prints it."""
     return "agrees" if recount.is_good else "differs"
 
 
@@ -166,15 +166,15 @@ def bucket_document(verdict: BucketVerdict) -> dict[str, Any]:
 
 
 def reasons_text(reasons: Sequence[str]) -> str:
-    """The first reasons in one line."""
+    """The first REASONS_SHOWN reasons in one line."""
     shown = "; ".join(reasons[:REASONS_SHOWN])
     more = len(reasons) - REASONS_SHOWN
     return f"{shown}; and {more} more" if more > 0 else shown
 
 
 def time_text(time_ms: int) -> str:
-    """The time as RFC 3339, in UTC, to the second; the number itself if the time is beyond the
-    calendar."""
+    """The time as RFC 3339, in UTC, to the second. If the time is outside the calendar's range, the
+    number itself."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

@@ -1,7 +1,8 @@
-"""Names of source topics: as reports print them, and as people and programs give them back.
+"""Names of source topics: how reports print them, and how people and programs give them as
+arguments.
 
-A name is `<topic>`, or `<cluster>.<topic>`. If a topic was deleted and created again, the beginning
-of its id follows: `dc1.logs (id 0123abcd)`.
+A name is `<topic>` or `<cluster>.<topic>`. If a topic was deleted and created again, the name is
+followed by the beginning of the topic's id: `dc1.logs (id 0123abcd)`.
 """
 
 from __future__ import annotations
@@ -24,8 +25,9 @@ def topic_name(source: Source) -> str:
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """For each topic, the name that `topic_name` gives it. If a topic was deleted and created
-    again, the beginning of its id follows its name."""
+    """For each topic, its name as `topic_name` returns it. If several of these topics have the same
+    name (the topic was deleted and created again), each name is followed by the beginning of the
+    topic's id."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)
@@ -42,13 +44,14 @@ def with_id(source: Source, digits: int = 32) -> str:
 
 
 def with_rejects(names: Iterable[str]) -> list[str]:
-    """The named topics, and for each of them the topic of its rejects. The topic of rejects may
-    have any topic id."""
+    """The given topic names, and for each of them the name of the topic of its rejects. The name of
+    the topic of rejects contains no topic id, so it matches a topic with any id."""
     return [each for name in names for each in (name, _named(name)[0] + REJECTED_SUFFIX)]
 
 
 def topics_named(names: Sequence[str] | None) -> list[str] | None:
-    """The topics in their source clusters that these names may mean."""
+    """The topic names, without cluster and id, that these names may mean: `a.b` may mean the topic
+    `a.b`, or the topic `b` of cluster `a`. None if `names` is None."""
     if names is None:
         return None
     known = [_named(name)[0] for name in names]
@@ -56,14 +59,15 @@ def topics_named(names: Sequence[str] | None) -> list[str] | None:
 
 
 def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether a topic has one of these names, with or without the cluster's name and the topic
-    id."""
+    """Whether one of these names is the topic's name. A name may contain the cluster's name and the
+    beginning of the topic id, or leave them out."""
     known = {source.topic, topic_name(source)}
     topic_id = source.topic_id or "none"
     return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))
 
 
 def _named(text: str) -> tuple[str, str]:
-    """The topic's name, and the beginning of the topic id; "" if the text has no id."""
+    """The topic's name in the text, and the beginning of the topic id ("" if the text has no
+    id)."""
     match = _WITH_ID.fullmatch(text)
     return (match[1], match[2]) if match else (text, "")

@@ -1,9 +1,13 @@
 """The audit topic of a cluster, `_skidway_audit`: its messages, and how they are sent and read.
 
-decisions       decisions of people about verdicts: acceptances, and retired places
-recount_result  results of recounts
-messages        all messages (also deltas, seals, heartbeats, announcements), from and to Avro
-head            the first fields of a tier's message, read without decoding the rest
-topic           creates the topic, and reads values from it
-publisher       publishes messages from a durable outbox, in order; reads back the newest message
+The package has these modules:
+
+    decisions       decisions of people about verdicts: acceptances, and retired places
+    recount_result  results of recounts
+    messages        all kinds of messages, from and to Avro; defines deltas, seals, heartbeats and
+                    announcements
+    head            reads the first fields of a tier's message without decoding the rest
+    topic           creates the topic, and reads values from it
+    publisher       publishes messages from a durable outbox, in order; reads back the newest
+                    message
 """

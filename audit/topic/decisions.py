@@ -1,14 +1,15 @@
-"""The decisions of people about verdicts: accepted findings, retired places. Pure.
+"""The decisions of people about verdicts: accepted findings and retired places. The module does no
+I/O.
 
-    Acceptance    accepts findings of a bucket: they stay in the verdict, but no longer count
+    Acceptance    accepts findings of a bucket: they stay in the verdict, but are no longer held
                   against the bucket
     Retirement    retires a place: nobody waits for its counts any more (see retired_places)
     Revocation    takes back a decision, by its id
 
-Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts over
-reads them again. Each decision has a random id and holds until a revocation names that id, so
-neither the order of the messages nor any clock matters. An acceptance names the findings that the
-person saw, so it covers no later finding.
+Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts with
+an empty ledger reads them again. Each decision has a random id and is valid until a revocation with
+that id arrives, so neither the order of the messages nor any clock matters. An acceptance lists the
+findings that the person saw, so a finding that appears later is not accepted.
 """
 
 from __future__ import annotations
@@ -21,8 +22,8 @@ from skidway.kafka.source import Source
 
 
 class FindingName(NamedTuple):
-    """The name of a finding of a bucket. agent: 0 if the finding concerns no single agent. finding:
-    the text of judgement.verdict.Finding.name."""
+    """The name of a finding of a bucket. agent: the id of the agent, or 0 if the finding belongs to
+    no single agent. finding: the text of judgement.verdict.Finding.name."""
 
     agent: int
     finding: str
@@ -30,7 +31,7 @@ class FindingName(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Acceptance:
-    """Findings of one bucket that a person accepts."""
+    """A person accepts these findings of one bucket."""
 
     id: int
     time_ms: int
@@ -44,7 +45,8 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """A place that nobody waits for any more. place: a text as `retired_places` reads it."""
+    """A person decides that nobody waits for a place any more. place: the place, in the form that
+    `retired_places` reads."""
 
     id: int
     time_ms: int
@@ -68,14 +70,14 @@ Decision = Acceptance | Retirement | Revocation
 
 
 def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
-    """The decisions that no revocation took back, each once, the oldest first."""
+    """The decisions that no revocation has taken back, without duplicates, the oldest first."""
     said = sorted(set(decisions), key=_by_age)
     revoked = {each.revoked for each in said if isinstance(each, Revocation)}
     return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]
 
 
 def record_of(decision: Decision) -> dict[str, Any]:
-    """The record for the schema Decision."""
+    """The decision as a record of the schema Decision."""
     record: dict[str, Any] = {
         "kind": type(decision).__name__.upper(),
         "id": decision.id,

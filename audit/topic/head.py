@@ -1,11 +1,11 @@
-"""The first fields of a tier's message, read without decoding the rest.
+"""Reads the first fields of a tier's message, without decoding the rest.
 
-Most messages of a busy audit topic are agents' deltas, which a loader does not need, and the
-largest ones are deltas of loaders, with the counts of all agents. To decode all of them would cost
-a loader more than all other work of a small load.
+Most messages of a busy audit topic are deltas (counts) of agents, which a loader does not need. The
+largest messages are deltas of loaders, with the counts of all agents. If a loader decoded all of
+these messages, this would cost more than all other work of a small load.
 
-In every version of the schema `Audit`, a message begins with its kind and its tier. Both are enums
-with few symbols, so each takes one byte: twice the place of the symbol.
+In every version of the schema `Audit`, a message begins with its kind and its tier. Both are Avro
+enums with few symbols, so each is one byte: the index of the symbol times two.
 """
 
 from __future__ import annotations
@@ -35,13 +35,14 @@ class Head:
 
 
 def sort_of(value: bytes) -> tuple[str, Tier] | None:
-    """Kind and tier of a tier's message; None for any other value, and for a damaged one."""
+    """The kind and the tier of a tier's message; None if the value is damaged or is no message of a
+    tier."""
     return _sorts(bytes(value[:HEADER_BYTES])).get(bytes(value[HEADER_BYTES : HEADER_BYTES + 2]))
 
 
 def head_of(value: bytes) -> Head:
-    """The head of a tier's message, whose other fields may be damaged. Raises MessageRefused if the
-    value is no message of a tier, or its head is damaged."""
+    """The head of a tier's message. Raises MessageRefused if the value is no message of a tier, or
+    if the head is damaged. Does not notice damage in the other fields."""
     fields = _first_fields(bytes(value[:HEADER_BYTES]))
     if fields is None:
         raise MessageRefused("The value is no message of a tier.")
@@ -54,7 +55,7 @@ def head_of(value: bytes) -> Head:
 
 @cache
 def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
-    """The kinds and tiers of the messages with this header, by their two bytes."""
+    """Maps the first two bytes after this header to the message's kind and tier."""
     fields = _first_fields(header)
     if fields is None:
         return {}
@@ -68,7 +69,8 @@ def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
 
 @cache
 def _first_fields(header: bytes) -> Any:
-    """The schema with this header, cut behind the number; None if it is no schema of a tier."""
+    """The schema that this header names, without the fields after the message's number. None if it
+    is no schema of a tier's messages."""
     schema = single_object.shipped().with_header(header)
     if schema is None or schema.name != AUDIT_SCHEMA:
         return None

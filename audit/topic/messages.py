@@ -1,12 +1,18 @@
 """The messages of `_skidway_audit` as values, and as bytes (Avro single-object encoding).
 
-There are four schemas: schemas/audit.avsc for the messages of a tier (Delta and Seal, which are
-numbered, and Heartbeat, which repeats the last number), schemas/announcement.avsc for the meaning
-of a file id, schemas/decision.avsc for decisions of people (decisions), and schemas/recount.avsc
-for results of recounts (recount_result). The key of a numbered message is (tier, producer, epoch,
-number); the same key always has the same content.
+There are four schemas:
 
-Positions count bytes, offsets count records, times and buckets are ms since 1970.
+    schemas/audit.avsc           messages of a tier: Delta and Seal, which are numbered, and
+                                 Heartbeat, which repeats the last number
+    schemas/announcement.avsc    the meaning of a file id
+    schemas/decision.avsc        decisions of people (decisions)
+    schemas/recount.avsc         results of recounts (recount_result)
+
+The key of a numbered message is (tier, producer, epoch, number). Two messages with the same key
+always have the same content.
+
+Positions count bytes, and offsets count records. Times and the starts of buckets are in ms since
+1970.
 """
 
 from __future__ import annotations
@@ -31,8 +37,8 @@ from skidway.kafka.source import Source
 from skidway.schemas import single_object
 
 TOPIC = "_skidway_audit"
-"""The topic that carries these messages in every cluster. The name of a mirrored copy is the source
-cluster's name, a dot and this name."""
+"""The topic for these messages in every cluster. The name of a mirrored copy begins with the source
+cluster's name and a dot."""
 
 AUDIT_SCHEMA = "Audit"
 ANNOUNCEMENT_SCHEMA = "Announcement"
@@ -59,8 +65,7 @@ class SchemaUnknown(MessageRefused):
 
 
 class Tier(StrEnum):
-    """The tiers in which records are counted, in the order in which records pass through the
-    tiers."""
+    """The tiers that count records, in the order in which records pass through them."""
 
     AGENT = "AGENT"
     BROKER = "BROKER"
@@ -69,8 +74,8 @@ class Tier(StrEnum):
 
 
 class Certainty(StrEnum):
-    """Whether bytes that an agent set apart (declared in a Loss) certainly did not arrive (LOST),
-    or may have arrived (UNCERTAIN)."""
+    """Whether the bytes that an agent declared in a Loss certainly did not arrive (LOST), or may
+    have arrived (UNCERTAIN)."""
 
     LOST = "LOST"
     UNCERTAIN = "UNCERTAIN"
@@ -78,15 +83,15 @@ class Certainty(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Bounds:
-    """What an agent assumes about event times. lateness_ms: lines that were lost before anybody
-    read them are at most this much older than the last seal before the loss. ahead_ms: how far the
-    event time of a line can be ahead of the time at which the line was read."""
+    """What an agent assumes about event times. lateness_ms: a line that was lost before the agent
+    could read it is at most this much older than the last seal before the loss. ahead_ms: the event
+    time of a line is at most this much ahead of the time at which the line was read."""
 
     lateness_ms: int = 0
     ahead_ms: int = 0
 
     def or_wider(self, other: Bounds) -> Bounds:
-        """The greater `lateness_ms` and the greater `ahead_ms` of the two."""
+        """The greater `lateness_ms` of the two, and the greater `ahead_ms`."""
         return Bounds(max(self.lateness_ms, other.lateness_ms), max(self.ahead_ms, other.ahead_ms))
 
 
@@ -112,7 +117,8 @@ class Sender:
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """A message counts the records with the offsets [first, end) of a partition."""
+    """Offsets [first, end) of a partition. The message with this range contains the counts of the
+    records at these offsets."""
 
     source: Source
     partition: int
@@ -124,8 +130,9 @@ class Range:
 class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
-    previous: among the earlier deltas of the same producer and epoch, the number of the last delta
-    that touched the bucket; 0 for none, -1 if the producer does not know the number any more.
+    previous: the number of the last earlier delta of the same producer and epoch that has counts
+    for the bucket. 0 if there is no such delta; -1 if the producer does not know its number any
+    more.
     """
 
     source: Source
@@ -142,12 +149,12 @@ class Count:
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """Bytes [first, end) of a file that an agent set apart. end: None if the agent did not see the
-    end.
+    """Bytes [first, end) of a file that an agent declares lost or possibly lost. end: None if the
+    agent did not see the end.
 
-    from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket in which the
-    agent declared the loss. In both, None means unknown. Lost lines can be older than
-    `from_bucket`, see Bounds.
+    from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket of the time
+    at which the agent declared the loss. Either is None if it is unknown. Lost lines can be older
+    than `from_bucket` (see Bounds).
     """
 
     source: Source
@@ -173,18 +180,20 @@ class Gap:
 
 
 NEVER_SEALED: Final = 0
-"""The value of `sealed_until` for a topic that the agent has, but cannot read completely yet."""
+"""The value of `sealed_until` for a topic whose files the agent has found, but cannot read
+completely yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class SealedTopic:
-    """An agent's seal of one topic: all lines that the topic's files had at wall time
-    `sealed_until` are counted in deltas.
+    """An agent's seal of one topic: the agent has counted all lines that the topic's files had at
+    wall time `sealed_until`, and the counts are in its deltas.
 
-    If sealed_until is NEVER_SEALED, the seal vouches for nothing, and only says that the agent has
-    the topic. at: the number of the last delta that the agent had made when it noted
-    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent leaves
-    for good and sends nothing after this seal; if so, `at` is the number of its very last delta.
+    If sealed_until is NEVER_SEALED, the seal confirms no lines, and only says that the agent has
+    files of the topic. at: the number of the last delta that the agent had made when it noted
+    `sealed_until`. offsets: (partition, last acknowledged offset). final: whether the agent is shut
+    down for good and sends nothing after this seal; if so, `at` is the number of its very last
+    delta.
     """
 
     source: Source
@@ -196,7 +205,7 @@ class SealedTopic:
 
 @dataclass(frozen=True, slots=True)
 class Delta:
-    """The counts since the sender's previous delta, committed together with the sender's
+    """The counts since the sender's previous delta. The sender commits them together with its
     progress."""
 
     sender: Sender
@@ -221,7 +230,8 @@ class Seal:
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat:
-    """Only proves that the sender lives. number: the last number that was used."""
+    """Proves only that the sender is running. number: the number of the sender's last numbered
+    message."""
 
     sender: Sender
     number: int
@@ -233,10 +243,10 @@ class Announcement:
     """The meaning of a file id.
 
     fingerprint: SHA-256 of the first fingerprint_length bytes.
-    source: the topic that takes the file's records.
-    begin: the position of the first byte that the id covers.
+    source: the topic into which the file's records go.
+    begin: the position of the first byte to which the id refers.
     length: the final length once the file is closed; None while the file is open.
-    born_ns: when the file's inode was made, in ns since 1970; None if unknown.
+    born_ns: when the file's inode was created, in ns since 1970; None if unknown.
     """
 
     time_ms: int
@@ -271,19 +281,19 @@ def encode(message: Message) -> bytes:
 
 
 def encodings(message: Delta | Seal) -> list[bytes]:
-    """Every encoding of exactly this message, at most one for each schema that this version of
+    """All encodings of exactly this message: at most one for each schema that this version of
     Skidway knows.
 
-    The caller needs all of them: if a program of another version sends the message again, that
-    program may encode it in another way.
+    The caller needs all of them, because a program of another version may have sent the same
+    message in another encoding.
     """
     values = single_object.encodings(AUDIT_SCHEMA, _audit_record(message))
     return [value for value in values if decode(value) == message]
 
 
 def decode(value: bytes) -> Message:
-    """Decodes the message in a record's value. Raises SchemaUnknown for a message of a newer
-    version, and MessageRefused for any other value that is no message."""
+    """Decodes the message in a record's value. Raises SchemaUnknown if the message was written by a
+    newer version, and MessageRefused for any other value that cannot be decoded."""
     try:
         name, record = single_object.decode(value)
         if name == AUDIT_SCHEMA:
@@ -302,8 +312,9 @@ def decode(value: bytes) -> Message:
 
 
 def announcement_in(value: bytes) -> Announcement | None:
-    """The announcement in a record's value; None for any other value. Most messages are none, and
-    this function does not decode them. Raises MessageRefused for a damaged announcement."""
+    """The announcement in a record's value; None for any other value. Most messages are no
+    announcements; this function does not decode them. Raises MessageRefused for a damaged
+    announcement."""
     if single_object.name_of(value) != ANNOUNCEMENT_SCHEMA:
         return None
     message = decode(value)
@@ -424,7 +435,7 @@ def _source(record: dict[str, Any]) -> Source:
 
 
 def _nested(record: dict[str, Any]) -> dict[str, Any]:
-    """The record's fields, with the four fields of the source as one `Source`."""
+    """The record's fields, with the four fields of the source topic combined into one `Source`."""
     fields = {name: value for name, value in record.items() if name not in _SOURCE_FIELDS}
     return {"source": _source(record)} | fields
 

@@ -1,13 +1,14 @@
 """Publishes numbered messages from a durable outbox, in order, and reads back the newest message.
 
-The owner of an outbox is the program whose messages the outbox holds. A message enters the outbox
-in the transaction that also stores the owner's progress up to which the message counts. The message
-leaves the outbox once every in-sync replica has it. After a crash, all messages that are still in
-the outbox are sent again: the same key with the same content, which the collector counts once.
+The owner of an outbox is the program whose messages are in the outbox. One transaction puts a
+message into the outbox and stores the owner's progress: how far the owner had counted when it made
+the message. The message leaves the outbox once every in-sync replica has it. After a crash, all
+messages that are still in the outbox are sent again. A message that is sent twice has the same key
+and the same content, and the collector counts it once.
 
 At start the owner reads back its newest message. If that message is newer than the owner's state,
-the state is an older copy (a restored machine, a clone). If the owner went on, it would use the
-numbers of published messages for other content, so it stops.
+the state is an older copy (of a restored machine or a clone). Then the owner stops: if it went on,
+it would give new messages the numbers of messages that were published already.
 """
 
 from __future__ import annotations
@@ -35,8 +36,8 @@ ENTRIES_MAX = 500
 """At most this many entries are taken from the outbox at a time."""
 
 FIRST_LOOK_OFFSETS = 1_000
-"""The number of offsets that the first step of the search for the newest own message goes back;
-each further step goes back twice as far."""
+"""The search for the program's own newest message goes back by this many offsets in the first step,
+and twice as far in each further step."""
 
 _HEARTBEAT = "heartbeat"
 
@@ -55,12 +56,12 @@ class Outbox(Protocol):
         ...
 
     def published(self, up_to: int) -> None:
-        """Forgets the entries up to and including this sequence number."""
+        """Deletes the entries up to and including this sequence number."""
         ...
 
 
 class MemoryOutbox:
-    """An outbox in memory, for messages that are also kept elsewhere, or that a person can send
+    """An outbox in memory, for messages that are also stored elsewhere, or that a person can send
     again."""
 
     def __init__(self, values: Sequence[bytes]) -> None:
@@ -80,8 +81,8 @@ class PublishRefused(SkidwayError):
 
 
 class Publisher:
-    """Sends the messages of an outbox. Used by one thread; the producer belongs to this publisher
-    alone."""
+    """Sends the messages of an outbox. Only one thread may use a publisher, and nobody else may use
+    its producer."""
 
     def __init__(
         self, producer: Producer, outbox: Outbox, partition: TopicPartition, clock: Clock
@@ -93,8 +94,7 @@ class Publisher:
         self._sent = self._published = -1
 
     def poll(self, timeout_ms: int = 0, *wake: int) -> None:
-        """Sends waiting messages and takes acknowledgements, for which it waits at most
-        `timeout_ms`.
+        """Sends waiting messages, and waits at most `timeout_ms` for acknowledgements.
 
         wake: further file descriptors that end the wait when they become readable. Raises
         PublishRefused.
@@ -105,7 +105,7 @@ class Publisher:
             if delivery.error is None:
                 self._acknowledged(delivery.token)
             else:
-                self._sent = self._published  # later messages are sent again, in order
+                self._sent = self._published  # unpublished messages are sent again, in order
                 if not isinstance(delivery.error, Drained):
                     refusal = delivery.error
         if refusal is not None:
@@ -117,8 +117,8 @@ class Publisher:
         return self._sent <= self._published and not self._outbox.pending(self._sent, 1)
 
     def flush(self, timeout_s: float) -> bool:
-        """Publishes waiting messages until all are published or the time is over. Returns whether
-        all are published."""
+        """Publishes waiting messages until all are published or `timeout_s` has passed. Returns
+        whether all are published."""
         deadline = self._clock.monotonic() + timeout_s
         while not self.is_idle and self._clock.monotonic() < deadline:
             self.poll(100)
@@ -144,9 +144,9 @@ class Publisher:
 
 
 class Heartbeats:
-    """Sends heartbeats, with a producer of its own. A heartbeat says which number was used last, so
-    it must come after all numbered messages. Therefore it is sent only while the outbox is
-    empty."""
+    """Sends heartbeats, with a producer of its own. A heartbeat contains the number of the last
+    numbered message, so it must arrive after that message. Therefore heartbeats are sent only while
+    the outbox is empty."""
 
     def __init__(
         self, producer: Producer, publisher: Publisher, partition: TopicPartition, clock: Clock
@@ -170,7 +170,7 @@ class Heartbeats:
 
 @dataclass(frozen=True, slots=True)
 class Newest:
-    """A producer's newest message, as far as the search has found it."""
+    """The newest message of a producer that the search has found so far."""
 
     epoch: int
     number: int
@@ -193,9 +193,9 @@ def newest_own(
 
 
 def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -> None:
-    """Raises StateRefused when the newest published message is newer than the program's own state.
+    """Raises StateRefused if the newest published message is newer than the program's own state.
 
-    `state` names the state and its place, for the error's sentence.
+    `state` says which state this is and where it is stored, for the error message.
     """
     if newest is None or (newest.epoch, newest.number) <= (epoch, number):
         return
@@ -207,8 +207,8 @@ def check_restored(newest: Newest | None, epoch: int, number: int, state: str) -
 
 
 def _batches(entries: Sequence[tuple[int, bytes]]) -> list[tuple[int, pa.BinaryArray]]:
-    """Divides the entries into groups that are small enough for one batch each. A group is given by
-    the sequence number of its last entry and by the values of all of its entries."""
+    """Divides the entries into groups, each small enough for one batch. Returns for each group the
+    sequence number of its last entry, and the values of all of its entries."""
     sizes = np.array([len(value) for _, value in entries], np.int64)
     batches, start = [], 0
     for end in columns.cuts(sizes, LIMIT_BYTES):
@@ -226,7 +226,8 @@ def _newest_in(
     who: tuple[Tier, str],
     clock: Clock,
 ) -> Newest | None:
-    """Searches one partition backwards from the end, in steps that double."""
+    """Searches one partition backwards from the end; each step is twice as long as the step
+    before."""
     (first, end), step = offsets, FIRST_LOOK_OFFSETS
     while end > first:
         begin = max(first, end - step)
@@ -242,7 +243,7 @@ def _newest_in(
 
 
 def _own(value: bytes, tier: Tier, producer: str) -> Newest | None:
-    if producer.encode() not in value:  # so other producers' messages are not decoded
+    if producer.encode() not in value:  # saves decoding other producers' messages
         return None
     try:
         message = messages.decode(value)

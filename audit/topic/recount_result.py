@@ -1,7 +1,7 @@
 """The result of a recount, as a message to the collector.
 
-For each topic of each output, only the newest result counts, which is the last one in the log. All
-results go to one partition of the audit topic, so clocks do not matter.
+For each topic of each output, only the newest result counts. All results go to one partition of the
+audit topic, so the newest result is the last in the log, and clocks do not matter.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ _FIELDS = (
 @dataclass(frozen=True, slots=True)
 class RecountResult:
     """The result for one topic of one output. since_ms: only rows with event times from this time
-    on were counted again; None if all rows were. faults, differences: the number of each. reasons:
-    the first faults and differences, in words."""
+    on were recounted; None if all rows were recounted. faults, differences: how many were found.
+    reasons: the first faults and differences, in words."""
 
     time_ms: int
     host: str
@@ -44,7 +44,7 @@ class RecountResult:
 
 
 def record_of(result: RecountResult) -> dict[str, Any]:
-    """The record for the schema Recount."""
+    """The result as a record of the schema Recount."""
     record = {name: getattr(result, name) for name in _FIELDS}
     record |= {name: getattr(result.source, name) for name in _SOURCE_FIELDS}
     record |= {"time": result.time_ms, "since": result.since_ms, "reasons": list(result.reasons)}
@@ -52,7 +52,7 @@ def record_of(result: RecountResult) -> dict[str, Any]:
 
 
 def result_of(record: dict[str, Any], time_ms: int) -> RecountResult:
-    """The result in a record of the schema Recount."""
+    """The result that a record of the schema Recount contains."""
     return RecountResult(
         time_ms=time_ms,
         source=Source(*(record[name] for name in _SOURCE_FIELDS)),

@@ -1,7 +1,7 @@
 """Creates the audit topic of a cluster, and reads values from it.
 
-Messages of one producer keep their order because they go to one partition, which the producer's
-name determines. Readers do not depend on that order, because messages have numbers.
+All messages of a producer go to one partition, which the producer's name determines, so they keep
+their order. Readers do not rely on that order, because messages have numbers.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _RETRY_S = 0.2
 
 
 def is_audit_topic(name: str) -> bool:
-    """Whether the name is that of a cluster's own audit topic, or of a mirrored audit topic of
+    """Whether a topic of this name is a cluster's own audit topic, or the mirrored audit topic of
     another cluster."""
     prefix, _, rest = name.rpartition(TOPIC)
     return rest == "" and name.endswith(TOPIC) and (prefix == "" or _is_cluster_prefix(prefix))
 
 
 def partition_of(producer: str, partition_count: int) -> int:
-    """The partition that takes all messages of a producer."""
+    """The partition to which all messages of a producer go."""
     return zlib.crc32(producer.encode()) % partition_count
 
 
@@ -41,7 +41,8 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
     """Creates the topic if it is missing, waits for its leaders, and returns the number of its
     partitions.
 
-    pause: sleeps for the given seconds, or less if the program is told to stop. Raises Unreachable.
+    pause: sleeps for the given number of seconds, or shorter if the program is told to stop.
+    Raises Unreachable if the topic is not ready in time.
     """
     deadline = clock.monotonic() + READY_WITHIN_S
     while True:
@@ -60,8 +61,8 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """A record of an audit topic. sent_ms: the record's timestamp, by its sender's clock; None if
-    the broker replaced this timestamp by the broker's time, which is then in appended_ms."""
+    """A record of an audit topic. sent_ms: the record's timestamp by the sender's clock; None if
+    the broker has replaced it by the time of the append, which is then in `appended_ms`."""
 
     tp: TopicPartition
     offset: int
@@ -71,8 +72,8 @@ class Record:
 
 
 def values_of(batch: memoryview, begin: int) -> Iterator[tuple[int, bytes, int]]:
-    """The (offset, value, timestamp) of the batch's records from offset `begin` on, without records
-    that have no value."""
+    """Yields (offset, value, timestamp) for the batch's records from offset `begin` on. Records
+    without a value are left out."""
     decoded = columns.decode(batch)
     offsets, values = decoded.offsets.tolist(), decoded.values.to_pylist()
     for offset, value, time_ms in zip(offsets, values, decoded.timestamps.tolist(), strict=True):
@@ -100,8 +101,8 @@ def read(
     *,
     stalled_after_s: float = READY_WITHIN_S,
 ) -> Iterator[tuple[TopicPartition, int, bytes]]:
-    """All values in [begin, end) of each partition. Records that have expired meanwhile are
-    skipped.
+    """Yields all values at the offsets [begin, end) of each partition. Records that have expired
+    meanwhile are skipped.
 
     Raises Unreachable if nothing arrives for `stalled_after_s`.
     """
@@ -133,9 +134,9 @@ def poll(
     *wake: int,
 ) -> Iterator[Record]:
     """Yields the records that have arrived. `begins` has, for each partition, the first offset from
-    which records are wanted. If a partition no longer has that offset (it expired, or the topic was
-    deleted and created again), reading goes on at the partition's first offset. If messages are
-    lost in this way, their numbers are missing, which the audit finds."""
+    which records are wanted. If a partition no longer has that offset (because it expired, or
+    because the topic was deleted and created again), reading continues at the partition's first
+    offset. If messages are lost in this way, the audit notices that their numbers are missing."""
     try:
         fetched = fetcher.poll(timeout_ms, *wake)
     except OffsetOutOfRange as error:

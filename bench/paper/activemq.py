@@ -1,9 +1,10 @@
-"""ActiveMQ of Debian on loopback, loaded by its own producer and consumer threads.
+"""Runs Debian's ActiveMQ on loopback, under the load of ActiveMQ's own producer and consumer
+threads.
 
 ActiveMQ's commands `activemq producer` and `activemq consumer` run these threads. This benchmark
-runs the threads in a separate JVM and reads their progress through Py4J. The set-up is the paper's:
-persistent messages in KahaDB, which are sent and flushed asynchronously; automatic acknowledgement;
-a prefetch of 1,000.
+runs the threads in a separate JVM and reads their progress through Py4J. The set-up is the same as
+in the paper: persistent messages in KahaDB, which are sent and flushed asynchronously; automatic
+acknowledgement; a prefetch of 1,000 messages.
 """
 
 from __future__ import annotations
@@ -56,7 +57,7 @@ BROKER = """<beans xmlns="http://www.springframework.org/schema/beans"
 
 
 def provide() -> None:
-    """Installs ActiveMQ if it is missing. Raises SkidwayError if that is not possible."""
+    """Installs ActiveMQ if it is missing. Raises SkidwayError if it cannot be installed."""
     debian.provide("activemq", PACKAGES, "ActiveMQ is a peer")
 
 
@@ -98,7 +99,8 @@ class ActiveMQ:
 
     @contextlib.contextmanager
     def _session(self) -> Iterator[tuple[Any, Any, Any]]:
-        """Runs a client's JVM; yields the Java package of the threads, a session and the queue."""
+        """Runs the JVM of a client. Yields the Java package of the threads, a session and the
+        queue."""
         said = self._folder / f"client-{time.time_ns()}.out"
         command = self._java(HEAP_MB // 2, f"{CLASS_PATH}:{_py4j_jar()}")
         client = Program([*command, "py4j.GatewayServer", "0"], said)

@@ -1,5 +1,5 @@
-"""The experiment: each of the four systems (the sides) alone on the machine, one after the other,
-in one run."""
+"""The experiment: measures each of the four systems (the sides) alone on the machine, one after the
+other, in one run."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ ONE, FIFTY, CONSUMER = "producer, batch 1", "producer, batch 50", "consumer"
 PHASES = (ONE, FIFTY, CONSUMER)
 
 Found = dict[str, Series]
-"""The series of one side, by phase."""
+"""The results of one side: a series for each phase of the experiment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +66,8 @@ def run() -> SidesTable:
 
 
 def draw(figure: Figure, found: dict[str, Found]) -> None:
-    """Draws throughput over messages sent, as in the paper (except for the logarithmic axis)."""
+    """Draws throughput over messages sent, as in the paper; but here the throughput axis is
+    logarithmic."""
     curves = [
         plots.Line(f"{side}, {phase}", list(series.rates()), style, COLORS[side])
         for phase, style in figure.phases.items()
@@ -89,8 +90,8 @@ def _kafka(folder: Path) -> Found:
 
 
 def _stock(address: str) -> Found:
-    """Sends with librdkafka: batches of 1 to one topic, batches of 50 to another. Then reads the
-    second topic."""
+    """Sends with librdkafka: batches of 1 to one topic, and batches of 50 to a second topic. Then
+    reads the second topic."""
     found: Found = {}
     for phase, batch in ((ONE, 1), (FIFTY, 50)):
         topic = f"paper-{batch}"

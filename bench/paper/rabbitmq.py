@@ -1,9 +1,9 @@
-"""RabbitMQ of Debian on loopback, loaded by its own perf-test.
+"""Runs Debian's RabbitMQ on loopback, under the load of RabbitMQ's own perf-test.
 
-The set-up is the paper's: a durable queue of persistent messages, no publisher confirms, automatic
-acknowledgement. This module starts Erlang's port mapper (epmd) on a separate port and on loopback,
-because the port mapper that the server would start listens on all addresses and does not stop with
-the server.
+The set-up is the same as in the paper: a durable queue of persistent messages, no publisher
+confirms, and automatic acknowledgement. This module starts Erlang's port mapper (epmd) on loopback
+and on a separate port. If the server started the port mapper itself, the port mapper would listen
+on all addresses and would continue to run after the server has stopped.
 """
 
 from __future__ import annotations
@@ -26,12 +26,14 @@ PACKAGES = ("rabbitmq-server",)
 PERF_TEST = "rabbitmq-perf-test"
 QUEUE = "paper"
 SERVER = "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server"
-"""The server's own script; the script on PATH works only with Debian's user and directories."""
+"""The server's own start script. The script on PATH cannot be used, because it works only with
+Debian's user and directories."""
 SAMPLE = re.compile(r"time ([\d.]+) s, (?:sent|received): (\d+) msg/s")
 
 
 def provide() -> None:
-    """Installs the server, and fetches its load generator. Raises SkidwayError if that fails."""
+    """Installs the server, and downloads its load generator. Raises SkidwayError if either
+    fails."""
     debian.provide("rabbitmq-server", PACKAGES, "RabbitMQ is a peer")
     if not peers.is_complete(PERF_TEST):
         peers.fetch(PERF_TEST, peers.provide_maven())
@@ -104,8 +106,8 @@ class RabbitMQ:
 
 
 def sampled(printed: str) -> Series:
-    """The series from the output of perf-test: one line a second, with the time and the rate since
-    the previous line.
+    """The series from the output of perf-test. It prints one line a second, with the time and the
+    rate since the previous line.
 
     >>> sampled("id: test, time 2.000 s, sent: 100 msg/s").points
     [Point(seconds=2.0, messages=200)]

@@ -1,4 +1,4 @@
-"""The progress of a run, with a point about every second, for the paper's figures."""
+"""Records the progress of a run, with a point about every second, for the paper's figures."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The number of messages that were sent or read after some seconds."""
+    """How many messages were sent or read when `seconds` seconds of the run had passed."""
 
     seconds: float
     messages: int
@@ -17,7 +17,7 @@ class Point:
 
 @dataclass(slots=True)
 class Series:
-    """One run, from its first message to its last."""
+    """The points of one run, from its first message to its last."""
 
     points: list[Point] = field(default_factory=list)
 
@@ -57,13 +57,13 @@ class Stopwatch:
         return time.perf_counter() >= self._end
 
     def tell(self, messages: int) -> None:
-        """Takes the number of messages so far."""
+        """Tells the stopwatch how many messages were sent or read so far."""
         now = time.perf_counter()
         if now - self._noted >= self.EVERY_S:
             self._note(now, messages)
 
     def finish(self, messages: int) -> Series:
-        """Ends the run; adds a last point if messages were sent or read since the previous
+        """Ends the run. Adds a last point if messages were sent or read since the previous
         point."""
         if not self.series.points or messages > self.series.messages:
             self._note(time.perf_counter(), messages)

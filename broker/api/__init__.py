@@ -1,21 +1,29 @@
-"""One file for each Kafka API: the versions that it serves, what it does, what it leaves out.
+"""One file for each Kafka API. The file's docstring says which versions the broker serves, what the
+API does, and which parts of it the broker does not support.
 
-Each file defines `API`, a `registration.Api` with key and handler; `registry` collects them. The
-versions stand in `skidway.kafka.protocol.apis`. The answer to ApiVersions is computed from the
-registered APIs and these versions.
+Each file defines `API`, a `registration.Api` with key and handler. `registry` collects these
+definitions. The versions are defined in `skidway.kafka.protocol.apis`. The answer to ApiVersions is
+computed from the registered APIs and these versions.
 
-A handler gets the broker and an `Exchange`, which holds the request and the means to answer it: at
-once, later (for example when a topic has been created), or never (produce with acks=0). The request
-body is a view that is valid only until the handler returns, so a handler decodes it before it waits
-for anything.
+A handler gets the broker and an `Exchange`. The exchange contains the request, and has methods to
+answer the request at once, later (for example when a topic has been created), or never (produce
+with acks=0). The request body is a view that is valid only until the handler returns, so a handler
+decodes the body before it waits for anything.
 
-Produce and Fetch are the hot paths: hand-written parsing, no object per record, nothing copied.
-Their handlers only note what has to be done at the end of the turn.
+Produce and Fetch are the hot paths. Their parsers are written by hand, make no object per record,
+and copy nothing. Their handlers only note what has to be done at the end of the loop's turn.
 
-Domain code knows no error codes: `errors` maps its exceptions to codes.
+The code outside this package raises exceptions and does not use error codes: `errors` maps the
+exceptions to codes.
 
-Beside the files of the APIs, the package has `requests` (dispatches each request to its handler),
-`registration` (what a file registers), `exchange`, `gathering` (answers whose parts arrive one by
-one), `describe` (settings as clients see them), and `produce_shape` and `produce_run` (a producer's
-successive requests that differ only in their batch, appended together).
+Besides the files of the APIs, the package has these modules:
+
+    requests         gives each request to its handler
+    registration     what the file of an API defines
+    exchange         one request, and the methods to answer it
+    gathering        answers whose parts arrive one by one
+    describe         settings as clients see them
+    produce_shape    what a producer's requests have in common
+    produce_run      successive requests of a producer that differ only in their batch; the batches
+                     are appended together
 """

@@ -1,9 +1,9 @@
-"""AlterConfigs (33), versions 0-2, and the code that it shares with IncrementalAlterConfigs.
+"""AlterConfigs (33), versions 0-2; also the code that it shares with IncrementalAlterConfigs.
 
-After the request, a topic has exactly the given settings. Only settings that a mirror wrote stay
-unchanged. The given settings are checked like the settings of a new topic, and written to
-ZooKeeper. The given settings apply as soon as the request is answered. A request with
-`validate_only` is only checked.
+After the request, a topic has exactly the given settings, except that settings which a mirror wrote
+stay unchanged. The broker checks the given settings like the settings of a new topic, and writes
+them to ZooKeeper. They apply as soon as the request is answered. If `validate_only` is set, the
+broker only checks them.
 
 The settings of a broker come from its configuration file and cannot be altered over the network.
 """
@@ -32,14 +32,15 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.describe_configs import ResourceType
 
 Key = tuple[int, str]
-"""Type and name of a resource."""
+"""The type and the name of a resource."""
 Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""Makes the wanted settings from a topic's settings. Raises ConfigRefused, ChangeRefused."""
+"""A function that makes the wanted settings from a topic's present settings. It raises
+ConfigRefused and ChangeRefused."""
 Responses = Sequence[AlterConfigsResourceResponse]
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Alters each resource; answers when the last one is done."""
+    """Alters the resources, and answers when all of them are done."""
     request = exchange.decode(AlterConfigsRequest)
     wanted: list[tuple[Key, Alteration]] = []
     for each in request.resources:

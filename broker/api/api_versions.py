@@ -1,9 +1,11 @@
 """ApiVersions (18), versions 0-3. A request of any other version also gets an answer (KIP-511).
 
 The answer has a range of versions for each API. The ranges are computed from the registered APIs.
-Every connection begins with this request, and after a restart all clients connect at once. So if a
-request has the version and body of an earlier request, it gets the same answer, byte for byte. Left
-out: features.
+Features are not supported.
+
+Every connection begins with this request, and after a restart of the broker all clients connect at
+once. So encoded answers are kept: a request with the version and body of an earlier request gets
+the same bytes as answer.
 """
 
 from __future__ import annotations
@@ -23,7 +25,8 @@ _UNKNOWN_VERSION: Final = -1
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers with the versions of all APIs; never reads the body of an unknown version."""
+    """Answers with the versions of all APIs. The body of a request of an unknown version is never
+    read."""
     answers, version, body = broker.api_versions_answers, exchange.version, exchange.body
     if version not in api_versions.VERSIONS:
         version, body = _UNKNOWN_VERSION, _UNREAD  # one answer to all of them

@@ -30,7 +30,8 @@ from skidway.kafka.protocol.create_partitions import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Checks all topics, extends those that pass, and answers when the last is done."""
+    """Checks all topics, adds partitions to those that pass the check, and answers when all of them
+    are done."""
     request = exchange.decode(CreatePartitionsRequest)
     results: list[CreatePartitionsTopicResult | None] = [None] * len(request.topics)
     if not request.topics:

@@ -1,12 +1,12 @@
 """CreateTopics (19), versions 2-7. Creates topics.
 
--1 for partitions or replication factor means the broker's default in every version (KIP-464;
-kafkajs sends it). Names, counts, settings and assignments are checked before anything is written.
-The broker reports success as soon as the topic's partitions on this broker can be used. A request
-with `validate_only` is only checked. While ZooKeeper is away, the answer is REQUEST_TIMED_OUT, on
-which clients try again.
+In every version, -1 for the number of partitions or the replication factor means the broker's
+default (KIP-464; kafkajs sends -1). The broker checks names, counts, settings and assignments
+before it writes anything; if `validate_only` is set, it only checks them. The broker reports
+success as soon as the topic's partitions on this broker can be used. While ZooKeeper cannot be
+reached, the answer is REQUEST_TIMED_OUT, after which clients try again.
 
-Left out: more than one replica.
+More than one replica is not supported.
 """
 
 from __future__ import annotations
@@ -38,15 +38,15 @@ from skidway.kafka.protocol.create_topics import (
 from skidway.kafka.protocol.messages import NO_ID
 
 PARTITIONS_MAX = 10_000
-"""The most partitions of one topic, and of all topics of one request. Each partition takes a
-directory and open files.
+"""One topic, and all topics of one request together, may have at most this many partitions. The
+limit exists because each partition needs a directory and open files.
 """
 
 Assignment = Mapping[int, tuple[int, ...]]
 
 
 class Refused(Exception):
-    """A topic that cannot be created as asked."""
+    """A topic cannot be created as the request asks."""
 
     def __init__(self, code: ErrorCode, message: str) -> None:
         super().__init__(message)
@@ -54,7 +54,8 @@ class Refused(Exception):
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Checks all topics, creates those that pass, and answers when the last is done."""
+    """Checks all topics, creates those that pass the check, and answers when all of them are
+    done."""
     request = exchange.decode(CreateTopicsRequest)
     results: list[CreatableTopicResult | None] = [None] * len(request.topics)
     asked = Counter(topic.name for topic in request.topics)
@@ -83,7 +84,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def check(broker: Broker, topic: CreatableTopic) -> Assignment:
-    """Checks a topic; returns which broker gets which partition. Raises Refused."""
+    """Checks a topic. Returns which broker gets which partition. Raises Refused."""
     illegal = names.illegal_topic(topic.name)
     if illegal is not None:
         raise Refused(ErrorCode.INVALID_TOPIC_EXCEPTION, illegal)
@@ -120,7 +121,7 @@ def check_room(count: int, room: int) -> None:
 
 
 def check_partition_count(count: int) -> None:
-    """Raises Refused unless a topic may have this many partitions."""
+    """Raises Refused if a topic cannot have this many partitions."""
     if not 0 < count <= PARTITIONS_MAX:
         raise Refused(
             ErrorCode.INVALID_PARTITIONS,
@@ -129,7 +130,8 @@ def check_partition_count(count: int) -> None:
 
 
 def check_assigned(broker: Broker, broker_ids: tuple[int, ...]) -> None:
-    """Raises Refused unless a partition has exactly one replica, on a live broker."""
+    """Raises Refused if a partition does not have exactly one replica, or if the replica's broker
+    is not live."""
     live = broker.topics.catalog.brokers
     if len(broker_ids) != 1 or broker_ids[0] not in live:
         raise Refused(

@@ -17,7 +17,7 @@ from skidway.kafka.protocol.delete_groups import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Deletes each group; answers when the last is done."""
+    """Deletes the groups, and answers when all of them are done."""
     names = tuple(dict.fromkeys(exchange.decode(DeleteGroupsRequest).groups_names))
     codes: dict[str, ErrorCode] = {}
 

@@ -1,9 +1,10 @@
 """DeleteRecords (21), versions 0-2. Raises the log start offset of a partition.
 
 The new offset may be any offset up to the high watermark, or -1 for the high watermark itself. If
-it is lower than the present log start offset, nothing changes. The answer comes when the new offset
-is on disk, so that consumers can never again read the records before this offset. The next check of
-retention deletes the segments before this offset, even if a group of `retention.hold` needs them.
+the new offset is lower than the present log start offset, nothing changes. The broker answers when
+the new offset is on disk, so consumers can never again read the records before it, not even after a
+crash. The next check of retention deletes the segments before the new offset, even if a group of
+the setting `retention.hold` has not read them.
 """
 
 from __future__ import annotations

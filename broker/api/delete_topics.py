@@ -1,8 +1,9 @@
 """DeleteTopics (20), versions 1-6. Deletes topics that are given by name, or, from version 6 on, by
 id.
 
-The answer comes when the topic is removed from ZooKeeper and its directories are renamed. The
-directories are removed in the background. A topic recreated under the same name has another id.
+The broker answers when the topic is removed from ZooKeeper and the topic's directories are renamed.
+The directories are deleted in the background. If a topic of the same name is created again, it has
+another id.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from skidway.kafka.protocol.delete_topics import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Deletes each topic that exists; answers when the last is done."""
+    """Deletes the topics that exist, and answers when all of them are done."""
     request = exchange.decode(DeleteTopicsRequest)
     states = tuple({(each.name, each.topic_id): each for each in request.states()}.values())
     results: list[DeletableTopicResult | None] = [None] * len(states)

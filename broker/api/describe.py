@@ -1,7 +1,7 @@
 """The settings of topics and of the broker, as DescribeConfigs shows them.
 
-A setting's synonyms are all places that give it a value, in order of precedence: the topic, the
-broker's configuration, the default.
+The synonyms of a setting are all its values, in order of precedence: from the topic, from the
+broker's configuration, and the default.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TYPES: Final[Mapping[type, ConfigType]] = {
 def describe_topic(
     settings: BrokerSettings, configs: Mapping[str, str]
 ) -> list[DescribeConfigsResourceResult]:
-    """Every setting of a topic. `configs`: the settings that the topic sets itself."""
+    """All settings of a topic. `configs`: the settings that the topic sets itself."""
     defaults = settings.log_defaults()
     named = configs.get(gaps.CONFIG, "")
     own = {**configs, **gaps.shown(named, VALUE_BYTES_MAX)} if named else configs
@@ -52,8 +52,8 @@ def describe_topic(
 
 
 def describe_broker(settings: BrokerSettings) -> list[DescribeConfigsResourceResult]:
-    """Every setting of the broker. All are read-only, because they come from the broker's
-    configuration.
+    """All settings of the broker. They are read-only, because they come from the broker's
+    configuration file.
     """
     found = []
     for key, spec in specs(BrokerSettings).items():
@@ -109,7 +109,8 @@ def _inherited(settings: BrokerSettings, defaults: LogConfig, each: TopicConfig)
 
 
 def _synonyms(settings: BrokerSettings, keys: tuple[str, ...]) -> list[DescribeConfigsSynonym]:
-    """The values in the broker's configuration, then the defaults; skips keys without a value."""
+    """The values of these keys in the broker's configuration, followed by their defaults. Keys
+    without a value are left out."""
     table = specs(BrokerSettings)
     given, default = [], []
     for key in keys:

@@ -1,7 +1,7 @@
-"""DescribeCluster (60), versions 0-1. Answers with what Metadata says about the cluster, without
-topics (KIP-700).
+"""DescribeCluster (60), versions 0-1. Answers with the part of Metadata that is about the cluster
+and not about topics (KIP-700).
 
-Left out: authorized operations (never computed).
+Authorized operations are not supported.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
-"""DescribeConfigs (32), versions 1-4. Answers with all settings of a topic or this broker, defaults
-included.
+"""DescribeConfigs (32), versions 1-4. Answers with all settings of a topic or of this broker,
+including defaults.
 
-A broker describes only itself, because clients send a request to the broker that the request names.
-A broker's settings are read-only, because they come from its configuration file. A resource that a
-request names twice is answered once.
+A broker describes only its own settings, because clients send a request about a broker to that
+broker. A broker's settings are read-only, because they come from its configuration file. If a
+request names a resource twice, the answer contains it once.
 
-An empty broker name asks for the defaults of all brokers, and there are no such settings here.
+An empty broker name means cluster-wide defaults for all brokers. Skidway has no such defaults.
 
-Left out: broker loggers, secrets (there are none among the settings yet).
+Broker loggers are not supported. No value is hidden, because no setting is a secret yet.
 """
 
 from __future__ import annotations
@@ -35,8 +35,8 @@ from skidway.kafka.protocol.describe_configs import (
 def handle(broker: Broker, exchange: Exchange) -> None:
     """Describes each resource."""
     request = exchange.decode(DescribeConfigsRequest)
-    # Each resource is answered once, because a name of two bytes is answered with twenty thousand
-    # bytes.
+    # Each resource is answered once, even if the request repeats it: a name of two bytes in the
+    # request makes an answer of twenty thousand bytes.
     resources = {(each.resource_type, each.resource_name): each for each in request.resources}
     results = tuple(_describe(broker, request, each) for each in resources.values())
     exchange.reply(DescribeConfigsResponse(results=results))

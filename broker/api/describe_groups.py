@@ -1,5 +1,5 @@
-"""DescribeGroups (15), versions 0-5. Describes groups and their members. Left out: authorized
-operations.
+"""DescribeGroups (15), versions 0-5. Describes groups and their members. Authorized operations are
+not supported.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from skidway.kafka.protocol.describe_groups import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Describes each group; answers when the last is known."""
+    """Describes the groups, and answers when all of them are known."""
     names = tuple(dict.fromkeys(exchange.decode(DescribeGroupsRequest).groups))
     found: dict[str, DescribedGroup] = {}
 

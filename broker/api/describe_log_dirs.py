@@ -1,8 +1,8 @@
 """DescribeLogDirs (35), versions 1-4. Describes this broker's log directories and their partitions.
 
-The answer names every directory, with KAFKA_STORAGE_ERROR if the directory is offline. It leaves
-out partitions that this broker does not have. The size of the volume is asked for in the
-background, because a disk may be slow.
+The answer contains every directory, with KAFKA_STORAGE_ERROR if the directory is offline.
+Partitions that this broker does not have are left out. A background thread asks for the size of the
+volume, because a disk may be slow.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from skidway.kafka.protocol.describe_log_dirs import (
 from skidway.kafka.types import TopicPartition
 
 Space = tuple[int, int]
-"""Total and usable bytes of a volume."""
+"""The total and the usable bytes of a volume."""
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:

@@ -1,4 +1,4 @@
-"""Maps the broker's exceptions to Kafka's error codes: the only place that knows both."""
+"""Maps the broker's exceptions to Kafka's error codes. No other module uses both."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One request, and the means to answer it: now, later, or never."""
+"""A request, and the methods with which a handler answers it: now, later, or never."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from skidway.kafka.protocol.messages import Request, Response, decode, encode
 from skidway.kafka.protocol.pieces import Piece
 
 SHARED_BYTES_MIN: Final = 4096
-"""Bodies of at least this length are not copied behind their header, but sent as a piece of their
-own.
+"""A body of at least this length is not copied behind its header, but is sent as a separate piece.
 """
 
 _NOTHING: Final = memoryview(b"")
@@ -25,8 +24,8 @@ _log = log.get(__name__)
 
 
 class Exchange:
-    """One request. `body` and `frame` (header and body, for handlers that need both) are valid only
-    until the handler returns; everything else stays valid."""
+    """One request, and the methods to answer it. `body` and `frame` (header and body, for handlers
+    that need both) are valid only until the handler returns. Everything else stays valid."""
 
     __slots__ = (
         "_loop",
@@ -49,8 +48,8 @@ class Exchange:
         body: memoryview,
         frame: memoryview | None = None,
     ) -> None:
-        # Seven parameters, because an Exchange is made for every request, and a header object for
-        # each would cost time.
+        # There are seven parameters and no header object, because an Exchange is made for every
+        # request, and one more object for each request would cost time.
         self._loop = loop
         self.connection = connection
         self.key = key
@@ -61,8 +60,8 @@ class Exchange:
         self._slot: Slot | None = connection.reserve()
 
     def forget_request(self) -> None:
-        """Frees the request's memory, because a request may have 100 MB, and its answer may wait
-        for minutes.
+        """Frees the request's memory. A request may have 100 MB, and may wait for its answer for
+        minutes.
         """
         self.body = _NOTHING
         self.frame = None
@@ -72,11 +71,11 @@ class Exchange:
         return decode(kind, self.body, self.version, may_have_more=True)
 
     def reply(self, response: Response) -> bytes | None:
-        """Answers with a message in the request's version; returns its encoded body.
+        """Answers with a message in the request's version. Returns the message's encoded body.
 
-        If the message cannot be encoded in that version, closes the connection and returns None. It
-        does not raise, because timers also send answers, and an exception in a timer would not
-        close the connection.
+        If the message cannot be encoded in that version, closes the connection and returns None.
+        This is no exception, because timers also send answers, and an exception in a timer would
+        not close the connection.
         """
         try:
             body = encode(response, self.version)
@@ -88,20 +87,21 @@ class Exchange:
         return body
 
     def reply_body(self, body: bytes) -> None:
-        """Answers with an encoded body. A long body is not copied, so clients that get the same
-        body share its memory.
+        """Answers with an encoded body. A long body is not copied, so the same memory serves all
+        clients that get the same body.
         """
         head = response_head(self.key, self.version, self.correlation_id, len(body))
         self.send([head + body] if len(body) < SHARED_BYTES_MIN else [head, body])
 
     def send(self, pieces: Sequence[Piece]) -> None:
-        """Answers with a whole frame, in pieces. Nothing happens if the client is gone."""
+        """Answers with a whole frame, which is given in pieces. Nothing happens if the client has
+        disconnected."""
         slot, self._slot = self._slot, None
         assert slot is not None, "a request is answered once"
         self._loop.fill(self.connection, slot, pieces)
 
     def stay_silent(self) -> None:
-        """Sends no answer, as the request wants."""
+        """Sends no answer, because the request wants none."""
         self.send(())
 
     def close(self, reason: str) -> None:

@@ -1,16 +1,19 @@
 """Fetch (1), versions 4-12.
 
-Answers with whole batches. In each partition, the first batch is the one that holds the wanted
-offset, and no batch lies beyond the high watermark. The batches are slices of files, which sendfile
-sends. The first batch found, in the request's order, is sent even if it is larger than every limit
-(KIP-74). If there is less than `min_bytes`, the request is parked until there is enough, or until
-`max_wait_ms` have passed. When a request is parked, its partitions are flushed at once.
+The answer contains whole batches. In each partition, the first batch is the one with the wanted
+offset, and no batch is beyond the high watermark. The batches are slices of files, which sendfile
+sends. The first batch that is found (partitions are read in the order of the request) is sent even
+if it is larger than every limit (KIP-74). If fewer than `min_bytes` bytes can be read, the request
+is parked until there are enough, or until `max_wait_ms` have passed. When a request is parked, its
+partitions are flushed at once.
 
-    offset below the log start or above the log end   OFFSET_OUT_OF_RANGE, log start filled in
-    known leader epoch older / newer than ours        FENCED_LEADER_EPOCH / UNKNOWN_LEADER_EPOCH
+    offset below the log start or above the log end    OFFSET_OUT_OF_RANGE, log start filled in
+    client's leader epoch older than this broker's     FENCED_LEADER_EPOCH
+    client's leader epoch newer than this broker's     UNKNOWN_LEADER_EPOCH
 
-Left out: fetch sessions (every answer has session 0, which clients take as "none"; KIP-227),
-aborted transactions (there are none), followers of the replication protocol.
+Fetch sessions (KIP-227) are not supported: every answer has session 0, by which clients know that
+there is no session. Followers of the replication protocol are not supported. The answer has no
+aborted transactions, because there are no transactions.
 """
 
 from __future__ import annotations
@@ -33,13 +36,14 @@ from skidway.kafka.types import TopicPartition
 
 READ_COMMITTED = 1
 WAIT_MS_MAX = 60_000
-"""Limits `max_wait_ms`, because a parked request outlives its connection."""
+"""The greatest `max_wait_ms` that the broker uses. Without this limit, a parked request could stay
+long after its connection is closed."""
 _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A parked request, with the number of bytes available in each of its partitions, and their
-    sum.
+    """A parked request. Knows how many bytes can be read in each of its partitions, and the sum of
+    these numbers.
     """
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
@@ -59,11 +63,11 @@ class DelayedFetch:
 
     @property
     def partitions(self) -> Collection[TopicPartition]:
-        """The partitions that the request waits for."""
+        """The partitions for which the request waits."""
         return self._targets.keys()
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if there is enough data or an error; looks only at the changed partition."""
+        """Answers if there is enough data or an error. Looks only at the changed partition."""
         if self._exchange.connection.closed:
             return True
         least_bytes = self._request.min_bytes
@@ -78,7 +82,7 @@ class DelayedFetch:
         return True
 
     def expire(self) -> None:
-        """Answers with the data that is there."""
+        """Answers with the data that can be read now."""
         if not self._exchange.connection.closed:
             _send(self._exchange, _read_all(self._broker, self._request))
 
@@ -88,20 +92,20 @@ class DelayedFetch:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers at once if there is enough to answer, or if the request may not wait; else parks
-    it.
+    """Answers at once if enough bytes can be read, or if the request may not wait. Otherwise parks
+    the request.
     """
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
     if len(request.wanted) > 1:
-        # If a request names a partition twice, only the partition's last entry counts, as in Kafka.
-        # So the work is bounded.
+        # If a request names a partition several times, only the last entry is used, as in Kafka. So
+        # a request cannot make the broker read a partition again and again.
         wanted = {(each.topic, each.partition): each for each in request.wanted}
         if len(wanted) < len(request.wanted):
             request = request._replace(wanted=list(wanted.values()))
     if request.session_id and request.session_epoch > 0:
-        # This broker has no fetch sessions. On this error, the client begins again without a
-        # session.
+        # This broker has no fetch sessions. When the client gets this error, it begins again
+        # without a session.
         code = ErrorCode.FETCH_SESSION_ID_NOT_FOUND
         exchange.send(
             write_response(exchange.correlation_id, exchange.version, (), error_code=code)
@@ -122,8 +126,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether min_bytes can be read, or there is an error. Adds to `found` how many bytes each
-    partition has.
+    """Whether `min_bytes` can be read, or a partition gives an error. If neither is true, `found`
+    gets the number of bytes that can be read in each partition.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:
@@ -142,8 +146,8 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
-    """How many bytes may be read in a partition now; at least `least_bytes` if reading the
-    partition gives an error, which is answered at once.
+    """How many bytes can be read in a partition now. If reading the partition gives an error,
+    returns at least `least_bytes`, so that the error is answered at once.
     """
     replica = broker.partitions.replicas.get(partition)
     if replica is None or _epoch_error(replica, target):

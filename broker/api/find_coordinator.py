@@ -1,8 +1,9 @@
 """FindCoordinator (10), versions 0-3. Answers which broker coordinates a group.
 
-Left out: several keys at once; transactions. As in InitProducerId, transactions are refused with
-TRANSACTIONAL_ID_AUTHORIZATION_FAILED. This error is final. If the answer said that no coordinator
-is available, clients would go on asking for a minute.
+Several keys in one request are not supported. Transactions are not supported either: as in
+InitProducerId, they are refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which is a final error.
+If the answer said instead that no coordinator is available, clients would repeat the request for a
+minute.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Gathers the parts of an answer, which may come one by one. The answer is sent after the last
-part.
+"""Gathers the parts of an answer, which may arrive one by one. The answer is sent when the last
+part has arrived.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ P = TypeVar("P")
 
 
 class Gathering(Generic[P]):
-    """A number of parts in a fixed order; calls `finish` once, with all of them."""
+    """Gathers parts in a fixed order. Calls `finish` once, with all parts, when none is missing."""
 
     __slots__ = ("_finish", "_missing", "_parts")
 
@@ -23,7 +23,7 @@ class Gathering(Generic[P]):
             finish(())
 
     def put(self, at: int, part: P) -> None:
-        """Stores the part at index `at`; the last missing part finishes the answer."""
+        """Stores the part at index `at`. When no part is missing any more, calls `finish`."""
         assert self._parts[at] is None
         self._parts[at] = part
         self._missing -= 1

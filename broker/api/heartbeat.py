@@ -1,4 +1,5 @@
-"""Heartbeat (12), versions 0-4. Tells the broker that a member of a group lives."""
+"""Heartbeat (12), versions 0-4. With a heartbeat, a member of a group tells the broker that it is
+still running."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from skidway.kafka.protocol.heartbeat import HeartbeatRequest, HeartbeatResponse
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Renews the member's session, and tells it of a rebalance."""
+    """Renews the member's session, and tells the member if a rebalance has begun."""
     request = exchange.decode(HeartbeatRequest)
 
     def reply(code: ErrorCode) -> None:

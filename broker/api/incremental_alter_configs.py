@@ -1,8 +1,8 @@
 """IncrementalAlterConfigs (44), versions 0-1: sets or deletes settings of topics, and adds or
 removes elements of settings that are lists. Settings that the request does not name stay unchanged.
 
-If a topic does not set a list itself, elements are added to, or removed from, the list that it
-inherits.
+If a topic does not set a list itself, elements are added to the list that the topic inherits, or
+removed from that list.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skidway.kafka.protocol.incremental_alter_configs import (
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Alters each resource; answers when the last is done."""
+    """Alters the resources, and answers when all of them are done."""
     request = exchange.decode(IncrementalAlterConfigsRequest)
     defaults = inherited(broker.settings)
     wanted: list[tuple[Key, Alteration]] = []

@@ -1,11 +1,11 @@
 """InitProducerId (22), versions 0-4. Gives an id to an idempotent producer.
 
-Every request gets a new id with epoch 0, even if it names the id that the producer had (KIP-360). A
-new id is always correct, and there are plenty of ids. While the broker has no id to give, the
-answer is COORDINATOR_LOAD_IN_PROGRESS, on which clients try again.
+Every request gets a new id with epoch 0, even if the request contains the producer's previous id
+(KIP-360). A new id is always correct, and there are plenty of ids. While the broker has no id to
+give, the answer is COORDINATOR_LOAD_IN_PROGRESS, after which clients try again.
 
-Left out: transactions. A request with a transactional id is refused with a final error, so that the
-client does not wait.
+Transactions are not supported. A request with a transactional id is refused with a final error, so
+that the client does not wait.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitP
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers as soon as there is an id."""
+    """Answers as soon as the broker has an id to give."""
     request = exchange.decode(InitProducerIdRequest)
     if request.transactional_id is not None:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

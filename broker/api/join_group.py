@@ -1,4 +1,4 @@
-"""JoinGroup (11), versions 2-7. Takes a member into a group. The answer comes when the group's next
+"""JoinGroup (11), versions 2-7. Adds a member to a group. The broker answers when the group's next
 generation begins.
 """
 
@@ -18,15 +18,15 @@ from skidway.kafka.protocol.join_group import (
 )
 
 KNOWN_ID_SINCE = 4
-"""From this version on, a client joins twice: the first answer gives it a member id, with which it
-joins again (KIP-394).
+"""From this version on, a new client joins twice (KIP-394): the answer to the first request gives
+the client a member id, with which the client joins again.
 """
 
 NULL_PROTOCOL_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Hands the request to the group, which answers when its next generation begins."""
+    """Gives the request to the group, which answers when its next generation begins."""
     request = exchange.decode(JoinGroupRequest)
 
     def reply(joined: Joined) -> None:

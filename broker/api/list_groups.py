@@ -1,4 +1,5 @@
-"""ListGroups (16), versions 0-4. Lists every group, including those that only have offsets."""
+"""ListGroups (16), versions 0-4. Lists every group, including groups that have only committed
+offsets and no members."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from skidway.kafka.protocol.list_groups import ListedGroup, ListGroupsRequest, L
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Lists the groups in the wanted states."""
+    """Lists the groups whose states the request asks for."""
     request = exchange.decode(ListGroupsRequest)
     wanted = {state.lower() for state in request.states_filter}
 

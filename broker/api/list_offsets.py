@@ -1,16 +1,16 @@
 """ListOffsets (2), versions 1-7. Finds the offset for a time, or the offset at which a log begins
 or ends.
 
-    -1 latest          the high watermark, which never goes back; also the last stable offset
+    -1 latest          the high watermark, which never decreases; it is also the last stable offset
     -2 earliest        the log start offset
     -3 max timestamp   the first record that has the largest timestamp (KIP-734)
     a time             the first record at or after that time; if there is none, -1 and -1
-    any other below 0  UNSUPPORTED_VERSION, as for -3 before version 7
+    any other below 0  the error UNSUPPORTED_VERSION, as for -3 before version 7
 
 A partition that a request names twice is answered with INVALID_REQUEST, as in Kafka.
 
-To find a time, one batch is decompressed, within bounds, to read its records' timestamps; nothing
-else in the broker looks into a batch.
+To find a time, the broker decompresses one batch of limited size and reads the timestamps of its
+records. The broker looks into a batch for no other purpose.
 """
 
 from __future__ import annotations

@@ -1,14 +1,16 @@
-"""Metadata (3), versions 0-11. Names the brokers, the topics, and the leader of each partition.
+"""Metadata (3), versions 0-11. Lists the brokers, the topics, and the leader of each partition.
 
-The answer is made from the catalog, so it comes even while ZooKeeper is away. If a request has the
-version and body of an earlier request, it gets the same answer, byte for byte, as long as that
-answer is right. Answers are kept because all clients ask at once after a restart.
+The answer is made from the catalog (the broker's snapshot of ZooKeeper), so the broker can answer
+even while ZooKeeper cannot be reached. After a restart all clients send this request at once, so
+encoded answers are kept. A request with the version and body of an earlier request gets the same
+bytes as answer, as long as that answer is still right.
 
-If a request names an unknown topic, the topic is created if both `auto.create.topics.enable` and
-the request allow it. Until the topic is there, the answer says LEADER_NOT_AVAILABLE, and clients
-ask again. A topic whose name belongs to a mirror's source is created only by the mirror.
+If a request names an unknown topic, the broker creates the topic if both the setting
+`auto.create.topics.enable` and the request allow this. Until the topic exists, the answer says
+LEADER_NOT_AVAILABLE, and clients ask again. If the topic's name belongs to a mirror's source, only
+the mirror creates the topic.
 
-Left out: authorized operations (never computed), topics by id (version 12).
+Authorized operations, and requests for topics by id (version 12), are not supported.
 """
 
 from __future__ import annotations
@@ -36,7 +38,7 @@ _log = log.get(__name__)
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers with a kept answer, or makes one from the catalog."""
+    """Answers with a kept answer if there is one. Otherwise makes the answer from the catalog."""
     answers = broker.metadata_answers
     kept = answers.get(exchange.version, exchange.body)
     if kept is not None:
@@ -76,7 +78,7 @@ def _named(broker: Broker, name: str, may_create: bool) -> MetadataResponseTopic
     if names.illegal_topic(name) is not None:
         code = ErrorCode.INVALID_TOPIC_EXCEPTION
     elif broker.settings.mirrors_as(name) is not None:
-        pass  # only the mirror may create it: an ordinary topic would be in the mirror's way
+        pass  # only the mirror may create it: the mirror could not use an ordinary topic
     elif may_create and broker.settings.auto_create_topics:
         code = ErrorCode.LEADER_NOT_AVAILABLE
         if not broker.topics.is_creating(name) and broker.topics.session.is_connected:

@@ -1,9 +1,9 @@
-"""OffsetCommit (8), versions 2-8. Stores the offsets up to which a group has read. The answer comes
-when ZooKeeper has the offsets.
+"""OffsetCommit (8), versions 2-8. Stores the offsets up to which a group has read. The broker
+answers when the offsets are in ZooKeeper.
 
-Offsets that cannot be stored are refused partition by partition; the others are stored. Retention
-times in requests of old clients (versions 2-4) are ignored: offsets.retention.minutes applies to
-all offsets.
+If some offsets cannot be stored, the answer has an error for their partitions, and the other
+offsets are stored. Retention times in requests of old clients (versions 2-4) are ignored: the
+setting offsets.retention.minutes applies to all offsets.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Hands the offsets to the group."""
+    """Gives the offsets to the group, which stores them."""
     request = exchange.decode(OffsetCommitRequest)
     refused: dict[TopicPartition, ErrorCode] = {}
     offsets: dict[TopicPartition, Committed] = {}

@@ -1,6 +1,6 @@
 """OffsetFetch (9), versions 1-7. Answers with the offsets that a group has committed.
 
-A partition without a committed offset is answered with -1 and no error. Every offset is stable,
+For a partition without a committed offset, the answer is -1 and no error. Every offset is stable,
 because there are no transactions.
 """
 

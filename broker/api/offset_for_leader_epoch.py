@@ -1,4 +1,5 @@
-"""OffsetForLeaderEpoch (23), versions 2-4. Tells where the records of a leader epoch end (KIP-320).
+"""OffsetForLeaderEpoch (23), versions 2-4. Answers with the offset at which the records of a leader
+epoch end (KIP-320).
 
 The answer is made from the leader epochs in the log. A mirror's log has the leader epochs of the
 source, because the copied batches contain them.

@@ -1,21 +1,25 @@
 """Produce (0), versions 3-9. Requests of versions 0-2 are answered with UNSUPPORTED_VERSION.
 
-    acks 0    no answer; on an error the connection is closed, so that the client learns of it
+    acks 0    no answer; if there is an error, the connection is closed, so that the client notices
+              the error
     acks 1    answered when the batch is written, at the end of the loop turn
-    acks -1   answered when the high watermark has passed the batch: each in-sync replica flushed it
+    acks -1   answered when the high watermark has passed the batch, which means that each in-sync
+              replica has flushed it
 
-A duplicate (KIP-98) is answered with the offset of its original, whatever acks the request has. The
-answer comes as soon as the high watermark has passed the original. Before that, a crash could lose
-the original. ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1
-sends uncompressed (KAFKA-18659).
+A duplicate batch (KIP-98) is answered with the offset of the batch that is already stored (the
+original). Whatever acks the request has, the broker answers only when the high watermark has passed
+the original, because before that a crash could lose the original.
 
-This is the general path. A good request that is like an earlier one takes a shorter path,
-`skidway.broker.api.produce_run`.
+ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1 does not
+compress its batches (KAFKA-18659).
 
-On a topic with LogAppendTime, batches are stamped with the time of appending, and their CRC is
-computed again. The answer contains the time of appending.
+This is the general path. A valid request that is similar to an earlier request takes a shorter
+path, `skidway.broker.api.produce_run`.
 
-Left out: transactions (a transactional id is refused).
+If a topic uses LogAppendTime, the broker writes the time of the append into each batch and computes
+the CRC again. The answer contains this time.
+
+Transactions are not supported: a request with a transactional id is refused.
 """
 
 from __future__ import annotations
@@ -50,7 +54,8 @@ from skidway.kafka.protocol.produce import (
 from skidway.kafka.types import TopicPartition
 
 Appended = tuple[Replica, int, int, bool]
-"""(replica, base offset, the offset after the last record, whether the batch is a duplicate)."""
+"""An appended batch: (replica, base offset, offset after the last record, whether it is a
+duplicate)."""
 _UNKNOWN_OFFSET = -1
 
 
@@ -72,7 +77,8 @@ class Appending:
         self.exchange.close("failed")
 
     def answer_written(self, broker: Broker) -> None:
-        """Answers at the end of the turn, after the write, or waits for the high watermark."""
+        """Called at the end of the turn, after the write. Answers, or waits for the high
+        watermark."""
         if self.exchange.connection.closed:
             return
         if self.acks == 0:
@@ -93,20 +99,21 @@ class DelayedProduce:
         self._request = request
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if, for each batch, the high watermark of the batch's partition has passed the
-        batch or can no longer do so.
+        """Answers if no batch waits any more. A batch waits until the high watermark of its
+        partition has passed it, or can no longer pass it.
         """
         return self.try_at_once()
 
     def try_at_once(self) -> bool:
-        """Does what `try_complete` does, but before anything has changed."""
+        """Does the same as `try_complete`, but is called before any partition has changed."""
         if any(_waits(each) for each in self._request.appended):
             return False
         self._answer()
         return True
 
     def expire(self) -> None:
-        """Answers now; says REQUEST_TIMED_OUT for each batch that the watermark has not passed."""
+        """Answers now, with REQUEST_TIMED_OUT for each batch that the high watermark has not
+        passed."""
         self._answer()
 
     def abandon(self) -> None:
@@ -120,7 +127,7 @@ class DelayedProduce:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Appends every good batch; the answer comes at the end of the turn or later."""
+    """Appends every valid batch. The answer is sent at the end of the turn or later."""
     request = parse_request(exchange.body, exchange.version)
     refusal = _refusal(exchange.version, request)
     appending = Appending(exchange, request.acks, request.timeout_ms)
@@ -143,7 +150,7 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def _remember(exchange: Exchange, request: Produce, replica: Replica) -> None:
-    """Remembers the shape of a request, so that later requests like it take the shorter path."""
+    """Remembers the shape of a request, so that later similar requests take the shorter path."""
     if exchange.frame is None:
         return
     shape = learn(exchange.frame, exchange.version, request, replica)

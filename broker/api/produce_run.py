@@ -1,15 +1,15 @@
-"""A run of similar produce requests on one connection. They are appended one by one, and answered
-together.
+"""A run of similar produce requests on one connection. The requests are appended one by one, and
+answered together.
 
-A run takes requests for one loop turn at most, and ends at the first request that is not like the
-others. A run holds one place in the connection's queue for all its answers, and sends the answers
+A run lasts for one turn of the loop at most, and ends at the first request that is not similar to
+the others. A run has one place in the connection's queue for all its answers, and sends them
 together at the end of the turn. With acks=all, the batches of a run are flushed together, and the
 answers are sent when the high watermark has passed all these batches.
 
-Some requests cannot simply be appended: the batch is to be refused or is a duplicate, or the log
-cannot be written. Other requests need a different answer: one that contains the time of appending,
-or one that says that there are too few replicas. Such requests do not join a run. They take the
-general path in `skidway.broker.api.produce`, which knows every answer.
+Some requests do not join a run, and take the general path in `skidway.broker.api.produce`. These
+are requests that cannot simply be appended, because the batch must be refused or is a duplicate, or
+because the log cannot be written. These are also requests that need another answer, because it must
+contain the time of the append or say that there are too few replicas.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ from skidway.kafka.types import TopicPartition
 ALL: Final = -1
 _UNKNOWN_OFFSET: Final = -1
 _Part = tuple[Shape, int, int, int]
-"""(shape, correlation id, base offset, the offset after the last record)."""
+"""A request of a run: (shape, correlation id, base offset, offset after the last record)."""
 
 
 class Alike:
-    """What a connection remembers: the shapes of its producer's requests, and the open run."""
+    """The data that belongs to a connection: the shapes of its producer's requests, and the open
+    run."""
 
     __slots__ = ("run", "shapes")
 
@@ -43,7 +44,7 @@ class Alike:
 
 
 class Run:
-    """Good requests of one connection within one turn, in order, answered together."""
+    """Valid requests of one connection in one turn, in their order. They are answered together."""
 
     __slots__ = ("_alike", "_broker", "_connection", "_parts", "_slot", "acks", "shape")
 
@@ -59,19 +60,20 @@ class Run:
     def takes(self, shape: Shape) -> bool:
         """Whether a request of this shape may be answered together with the run.
 
-        With acks=all only requests of one partition are answered together, so that no answer waits
-        for another log's flush.
+        With acks=all, only requests to the same partition are answered together, so that no answer
+        waits for the flush of another log.
         """
         return shape is self.shape or (shape.acks == self.acks != ALL)
 
     def add(self, part: _Part) -> None:
-        """Adds a request whose batch is appended."""
+        """Adds a request whose batch has been appended."""
         if self._parts:
             self._connection.reserve_in(self._slot)
         self._parts.append(part)
 
     def answer_written(self, broker: Broker) -> None:
-        """Answers at the end of the turn, after the write, or waits for the high watermark."""
+        """Called at the end of the turn, after the write. Answers, or waits for the high
+        watermark."""
         self._alike.run = None
         if self._connection.closed:
             return
@@ -83,7 +85,8 @@ class Run:
             self._send([_when_written(broker, part) for part in self._parts])
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Answers if the high watermark has passed all batches, or can no longer pass them all."""
+        """Answers if the high watermark has passed all batches, or can no longer pass all of
+        them."""
         replica, end = self.shape.replica, self._parts[-1][3]
         if replica.served and replica.log.written.offset >= end > replica.offset:
             return False
@@ -91,7 +94,8 @@ class Run:
         return True
 
     def expire(self) -> None:
-        """Answers now; says REQUEST_TIMED_OUT for each batch that the watermark has not passed."""
+        """Answers now, with REQUEST_TIMED_OUT for each batch that the high watermark has not
+        passed."""
         if not self._connection.closed:
             self._send([self._at_watermark(part) for part in self._parts])
 
@@ -129,9 +133,9 @@ class Run:
 
 
 def handle_alike(broker: Broker, connection: Connection, frame: memoryview) -> bool:
-    """If the request is good and like an earlier one on this connection, appends its batch and
-    returns True. Otherwise returns False, and leaves the request unchanged, so that the general
-    path can say what is wrong with it.
+    """If the request is valid and similar to an earlier request on this connection, appends its
+    batch and returns True. Otherwise returns False and changes nothing, so that the general path
+    can handle the request.
     """
     alike = connection.memo
     if not isinstance(alike, Alike):

@@ -1,10 +1,11 @@
-"""The shape of a producer's requests: what all of them have in common. Only their correlation ids
-and records differ.
+"""The shape of a producer's requests: the bytes that are the same in all of them. Requests of one
+shape differ only in their correlation ids and records.
 
-For each connection and partition, the bytes before the records are parsed once, and later requests
-are compared with them. The bytes of the answer before and after its offsets are encoded once. A
-request that differs in more than correlation id and records takes the general path. Only requests
-with one batch have a shape, because only many small requests need this speed::
+For each connection and partition, the broker parses the bytes before the records once, and compares
+later requests with these bytes. Likewise it encodes the answer's bytes before and after the offsets
+once. A request that differs in anything but correlation id and records takes the general path. Only
+requests with one batch have a shape, because only a producer of many small requests needs this
+speed::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -20,12 +21,12 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
 SHAPES_MAX: Final = 64
-"""The most shapes that are remembered for one connection. If there are more, all are forgotten and
-learned again.
+"""At most this many shapes are remembered for one connection. If a connection has more, all of its
+shapes are forgotten and learned again.
 """
 PREFIX_BYTES_MAX: Final = 1024
-"""A longer prefix is not worth its memory. A prefix can be long, because it contains the client's
-name, which may have any length.
+"""A request with a longer prefix gets no shape, because the prefix would take too much memory. A
+prefix contains the client's name, which may have any length.
 """
 
 _INT32: Final = Struct(">i")
@@ -39,7 +40,7 @@ _START_MARK: Final = 0x0123456789ABCDEF
 
 
 class Shape:
-    """A request without its correlation id and records; and the answer to the request on success,
+    """A request without its correlation id and records, and the answer to the request on success
     without the answer's offsets.
     """
 
@@ -72,8 +73,8 @@ class Shape:
         self._learn_answer()
 
     def records(self, frame: memoryview) -> memoryview | None:
-        """The records of a request that has this shape's key, version and prefix; None if the rest
-        of the request differs."""
+        """The records of a request that has this shape's key, version and prefix; None if the
+        request's other bytes do not match the shape."""
         at = self._size_at
         if not self._flexible:
             size = len(frame) - at - _INT32.size
@@ -118,7 +119,8 @@ class Shapes:
         self._heads: dict[int, Struct] = {}
 
     def match(self, frame: memoryview) -> tuple[Shape, int, memoryview] | None:
-        """Shape, correlation id and records of a request of a known shape; None for any other."""
+        """The shape, the correlation id and the records of a request of a known shape; None for any
+        other request."""
         for head_bytes, head in self._heads.items():
             if len(frame) < head_bytes:
                 continue
@@ -136,13 +138,14 @@ class Shapes:
             self._heads = {}
         size = len(shape.prefix)
         self._shapes[shape.prefix] = shape
-        # The key is the length of a frame up to the end of the size, which follows the prefix. A
-        # shorter frame cannot have this shape.
+        # The key is the length of a frame up to the end of the size field, which follows the
+        # prefix. A shorter frame cannot have this shape.
         self._heads[_PREFIX_START + size + _INT32.size] = Struct(f">ii{size}s")
 
 
 def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -> Shape | None:
-    """The shape of a parsed request; None if it does not have one batch in the usual place."""
+    """The shape of a parsed request; None if the request does not consist of one batch in the usual
+    place."""
     if len(request.data) != 1 or request.transactional_id is not None:
         return None
     records = request.data[0].records
@@ -158,7 +161,8 @@ def learn(frame: memoryview, version: int, request: Produce, replica: Replica) -
 
 
 def _compact_size(frame: memoryview, at: int) -> tuple[int, int]:
-    """The size in a compact length of at most four bytes, and the position after it."""
+    """Decodes a compact length of at most four bytes. Returns the size, and the position after the
+    length."""
     size = shift = 0
     for position in range(at, at + 4):
         byte = frame[position]

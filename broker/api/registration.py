@@ -1,5 +1,5 @@
-"""What an API file registers: a key and a handler. The module `apis` of kafka/protocol lists the
-versions.
+"""What the file of an API registers: a key and a handler. The versions of the APIs are listed in
+the module `apis` of kafka/protocol.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Handler = Callable[[Broker, Exchange], None]
 
 @dataclass(frozen=True, slots=True)
 class Api:
-    """One API that this broker serves."""
+    """One Kafka API that this broker serves."""
 
     key: ApiKey
     handle: Handler
 
     @property
     def versions(self) -> VersionRange:
-        """The versions that the handler takes; each has a decoder and a test."""
+        """The versions that the handler accepts. For each version there is a decoder and a test."""
         return self.key.broker

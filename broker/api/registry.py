@@ -1,4 +1,4 @@
-"""Every API that this broker serves; the answer to ApiVersions comes from here."""
+"""Lists every API that this broker serves. The answer to ApiVersions is made from this list."""
 
 from __future__ import annotations
 
@@ -72,5 +72,5 @@ SERVED: Final[Mapping[ApiKey, Api]] = {
 
 
 def ranges() -> dict[ApiKey, VersionRange]:
-    """The versions of every API served."""
+    """The versions of every API that this broker serves."""
     return {key: api.versions for key, api in SERVED.items()}

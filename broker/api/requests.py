@@ -16,10 +16,12 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 
 REQUEST_COST: Final = 20
-"""The cost of a request outside of its handler, in microseconds: receiving, writing, answering."""
+"""The cost of a request outside of its handler, in microseconds: for receiving it, writing, and
+answering."""
 ALIKE_COST: Final = REQUEST_COST + 5
-"""The cost of a request that `handle_alike` handles, on the shorter path. This cost is not
-measured, because all these requests cost the same, and reading the clock would add to the cost.
+"""The cost of a request that `handle_alike` handles on the shorter path, in microseconds. It is an
+estimate for all such requests: they all cost the same, and to read the clock for each of them would
+cost more time.
 """
 
 
@@ -32,8 +34,8 @@ class Requests:
         broker.api_ranges = registry.ranges()
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles one request; returns its cost (see `Service`). Raises ProtocolError, which closes
-        the connection."""
+        """Handles one request. Returns its cost (see `Service`). Raises ProtocolError, after which
+        the connection is closed."""
         self._broker.read_clock()
         if handle_alike(self._broker, connection, frame):
             return ALIKE_COST
@@ -42,11 +44,12 @@ class Requests:
         return max(round((self._clock.monotonic() - began) * 1_000_000), REQUEST_COST)
 
     def end_turn(self) -> None:
-        """Writes what the turn appended, then answers the requests that appended it."""
+        """Writes the batches that were appended in this turn, then answers their requests."""
         self._broker.end_turn()
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """If a file cannot be read, takes its log directory or its partition out of use."""
+        """Called when a file cannot be read. Takes the file's log directory or partition out of
+        use."""
         self._broker.unreadable(error)
 
     def _handle(self, connection: Connection, frame: memoryview) -> None:

@@ -1,5 +1,5 @@
-"""SyncGroup (14), versions 0-5. Gives a member its assignment. The answer comes when the leader's
-assignment is stored.
+"""SyncGroup (14), versions 0-5. Gives a member its assignment. The broker answers when the
+assignment that the group's leader sent is stored.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skidway.kafka.protocol.sync_group import SyncGroupRequest, SyncGroupRespons
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Hands the request to the group, which answers when there is an assignment."""
+    """Gives the request to the group, which answers when there is an assignment."""
     request = exchange.decode(SyncGroupRequest)
 
     def reply(synced: Synced) -> None:

@@ -1,6 +1,7 @@
 """Waits for kazoo's answers, and raises Unreachable after a time limit.
 
-Independent requests are sent together, without waiting for each other's answers.
+Requests that do not depend on each other are sent together: none waits for another request's
+answer.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ ANSWER_WITHIN_S = 10.0
 
 @contextlib.contextmanager
 def answered(coordinator: Coordinator) -> Iterator[Any]:
-    """Lends kazoo's client. Raises Unreachable if ZooKeeper does not answer inside the `with`
-    block.
+    """Yields kazoo's client for a `with` block. Raises Unreachable if ZooKeeper does not answer a
+    request that is made in the block.
     """
     try:
         yield coordinator.client
@@ -32,13 +33,13 @@ def answered(coordinator: Coordinator) -> Iterator[Any]:
 
 
 def one_answer(asked: Any) -> Any:
-    """The answer to one request, within the session's timeout."""
+    """Waits for the answer to one request, for the session's timeout at most."""
     return asked.get()
 
 
 def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any]:
-    """Makes a request for each path. Returns the answers, in order. If ZooKeeper refuses a request,
-    the exception stands in the place of the answer.
+    """Makes a request for each path. Returns the answers in the order of the paths. If ZooKeeper
+    refuses a request, the list has the exception instead of an answer.
 
     Raises kazoo's own error if ZooKeeper does not answer.
     """
@@ -57,6 +58,6 @@ def each_answer(request: Callable[[str], Any], paths: Sequence[str]) -> list[Any
 
 
 def require(error: Exception, *expected: type[Exception]) -> None:
-    """Raises an error unless it is one of the expected types."""
+    """Raises `error` if it has none of the expected types."""
     if not isinstance(error, expected):
         raise error

@@ -1,5 +1,5 @@
-"""The content of a committed offset's node in ZooKeeper. `skidway.kafka.group_nodes` has the node's
-path.
+"""The content of the node in ZooKeeper that stores a committed offset. The node's path comes from
+`skidway.kafka.group_nodes`.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from skidway.kafka.group_nodes import split_offset
 
 NO_EPOCH = -1
 OFFSET_BYTES: Final = 350
-"""How many bytes of memory a committed offset takes, apart from its client's metadata."""
+"""About so many bytes of memory are needed for a committed offset without its client's metadata."""
 _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """A committed offset. time_ms: when it was committed, 0 if unknown. version: the version of its
-    node.
+    """A committed offset. time_ms: when it was committed; 0 if unknown. version: the version of its
+    node in ZooKeeper.
     """
 
     offset: int
@@ -34,8 +34,8 @@ class Committed:
 
 
 class TopicOffset(NamedTuple):
-    """A committed offset and its topic's id. The id is needed because another topic may have the
-    same name by now.
+    """A committed offset and the id of its topic. The id is needed because by now another topic may
+    have the topic's name.
     """
 
     topic_id: uuid.UUID
@@ -43,18 +43,18 @@ class TopicOffset(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of memory the offset takes, roughly."""
+        """About how many bytes of memory the offset needs."""
         return OFFSET_BYTES + sys.getsizeof(self.committed.metadata)
 
 
 def partition_number(name: str) -> int | None:
-    """The partition whose number is the node's name; None if the name is no number."""
+    """The number of the partition, from the node's name; None if the name is no number."""
     return int(name) if _NUMBER.match(name) else None
 
 
 def offset_document(committed: Committed) -> bytes:
-    """The content of a committed offset's node. If nothing but the offset was committed, the
-    content is only a number.
+    """The content of the node for a committed offset. If the client committed the offset without
+    metadata or leader epoch, the content is only a number.
     """
     more: dict[str, str | int] = {}
     if committed.metadata:

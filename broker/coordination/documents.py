@@ -1,5 +1,5 @@
-"""Paths and contents of the broker's nodes in ZooKeeper. Contents come from outside, so reads check
-them.
+"""The paths and contents of the broker's nodes in ZooKeeper. Other programs may have written the
+contents, so the functions that read them check them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ class DocumentRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Registration:
-    """A broker's registration. directory_id: tells a restarted broker from another broker."""
+    """A broker's registration. directory_id: distinguishes a restarted broker from another broker
+    with the same id."""
 
     address: BrokerAddress
     directory_id: str
@@ -51,7 +52,7 @@ def config_path(topic: str) -> str:
 
 
 def deletion_path(topic: str) -> str:
-    """The mark of a topic that is being deleted."""
+    """The path of the node that marks a topic as being deleted."""
     return f"{DELETE_TOPICS}/{topic}"
 
 
@@ -71,7 +72,7 @@ def read_cluster_id(path: str, data: bytes) -> str:
 
 
 def registration(registered: Registration, now_ms: int) -> bytes:
-    """Content of a broker's node, as Kafka writes it, with our directory id added."""
+    """The content of a broker's node: the same as Kafka writes, and also Skidway's directory id."""
     address = registered.address
     return _dump(
         {
@@ -177,7 +178,7 @@ def read_controller(path: str, data: bytes) -> int:
 
 
 def producer_id_block(broker_id: int, first: int, last: int) -> bytes:
-    """Content of /latest_producer_id_block; both ends included."""
+    """The content of /latest_producer_id_block. `first` and `last` both belong to the block."""
     return _dump(
         {"version": 1, "broker": broker_id, "block_start": str(first), "block_end": str(last)}
     )

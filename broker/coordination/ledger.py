@@ -1,6 +1,8 @@
-"""Writes groups to ZooKeeper, on the session's thread, which waits for ZooKeeper's answers.
+"""Writes groups to ZooKeeper. The session's thread runs this code and waits for ZooKeeper's
+answers.
 
-One transaction writes the offsets of many groups. A job whose answer was lost can be done again.
+One transaction writes the offsets of many groups. If the answer to a job was lost, the job can be
+done again.
 """
 
 from __future__ import annotations
@@ -22,10 +24,10 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 WRITTEN_AT_ONCE = 500
-"""The most offsets in one transaction."""
+"""One transaction writes at most this many offsets."""
 WRITTEN_BYTES_AT_ONCE = 256 * 1024
-"""The most bytes in one transaction, because ZooKeeper closes the connection of a request above 1
-MB.
+"""One transaction has at most this many bytes, because ZooKeeper closes the connection if a request
+has more than 1 MB.
 """
 _REMEMBERED_MAX = 200_000
 _LISTED_ABOVE = 10
@@ -35,8 +37,8 @@ Offset = tuple[str, TopicPartition]
 
 
 class Record(NamedTuple):
-    """A group's content to store. A group with members is stored only if none of its consumers has
-    registered in ZooKeeper, as Skidway's own consumers do.
+    """The content of a group that is to be stored. A group with members is stored only if no
+    consumer has registered in ZooKeeper for the group. (Skidway's own consumers register there.)
     """
 
     content: bytes
@@ -45,7 +47,8 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that the loop hands over together. It is done in the order of these fields."""
+    """Work that the loop gives to the session's thread as a whole. The thread does the work in the
+    order of these fields."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)
@@ -56,7 +59,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """The results of a job, by group: what was read, or an error."""
+    """The results of a job for each group: what was read, or an error."""
 
     records: dict[str, SkidwayError | None] = field(default_factory=dict)
     loads: dict[str, bytes | None] = field(default_factory=dict)
@@ -66,10 +69,10 @@ class Report:
 
 
 class Ledger:
-    """Writes groups, on the session's thread. Remembers which nodes are there, and their versions.
+    """Writes groups, on the session's thread. Remembers which nodes exist, and their versions.
 
-    If others have deleted or changed a node meanwhile, ZooKeeper refuses the write, and the ledger
-    looks at the node again.
+    If another program has deleted or changed a node meanwhile, ZooKeeper refuses the write, and the
+    ledger reads the node again.
     """
 
     def __init__(self) -> None:
@@ -77,8 +80,8 @@ class Ledger:
         self._versions: dict[str, int] = {}
 
     def carry_out(self, coordinator: Coordinator, job: Job) -> Report:
-        """Does all of a job. If it raises Unreachable, nobody knows which parts of the job were
-        done.
+        """Does all the work of a job. If Unreachable is raised, nobody knows which parts of the
+        work were done.
         """
         report = Report()
         with answered(coordinator) as client:
@@ -110,7 +113,7 @@ class Ledger:
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
                 # A consumer registers in a transaction that writes to the node `ids`. If that
-                # transaction and this transaction come at the same time, one of the two fails.
+                # transaction and the transaction here come at the same time, one of the two fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -133,9 +136,9 @@ class Ledger:
     def _learn_version(self, client: Any, group: str, path: str) -> None:
         """Reads the version of a group's node again after a refused write.
 
-        The refusal has two possible reasons: others made, changed or removed the node or its
-        parent; or an earlier write of this broker was done and its answer was lost. No other broker
-        coordinates the group.
+        The refusal has two possible reasons: another program has created, changed or removed the
+        node or its parent; or an earlier write of this broker was done, and its answer was lost. It
+        cannot be another broker's write, because no other broker coordinates the group.
         """
         found = one_answer(client.exists_async(path))
         if found is not None:
@@ -150,7 +153,7 @@ class Ledger:
         self._versions[group] = version
 
     def _write_offsets(self, client: Any, commits: Mapping[Offset, Committed]) -> int:
-        """Writes all offsets; returns the number of transactions."""
+        """Writes all offsets. Returns the number of transactions."""
         count = 0
         for chunk in _chunks(commits):
             count += self._write_chunk(client, chunk)
@@ -187,10 +190,10 @@ def _refuses(result: Any) -> bool:
 
 
 def _missing(client: Any, offsets: list[str]) -> set[str]:
-    """Returns each node that does not exist, among the nodes `offsets` and the nodes above them.
+    """Finds the nodes that do not exist, among the nodes `offsets` and all nodes above them.
 
-    To save requests, all partitions of a group and topic are listed with one request, and so are
-    all existing groups.
+    To save requests, one request lists all existing groups, and one request lists all partitions of
+    a group and topic.
     """
     topics = sorted({_parent(path) for path in offsets})
     groups = {path: _parent(_parent(path)) for path in topics}

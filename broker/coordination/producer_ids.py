@@ -1,9 +1,9 @@
 """Gives out producer ids from the block that this broker owns.
 
-When a block is used up, the broker takes another one from ZooKeeper. Requests that come meanwhile
-wait for the new block. The ids of a new block are higher than those of every earlier block and than
-the highest id in the broker's logs. So no id is ever given out twice, even if ZooKeeper was
-restored from an older state. What is left of a block when the broker stops is never used.
+When a block is used up, the broker takes a new block from ZooKeeper. Requests that come meanwhile
+wait for the new block. The ids of a new block are higher than the ids of every earlier block, and
+higher than the highest id in the broker's logs. So no id is ever given out twice, even if ZooKeeper
+was restored from an older state. When the broker stops, the unused ids of its block are never used.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ Block = tuple[int, int]
 
 
 class ProducerIds:
-    """Owned by the loop. `take_block` gets a block and calls back on the loop."""
+    """The producer ids of this broker. Only the loop uses it. `take_block` gets a block from
+    ZooKeeper, and calls its callback on the loop."""
 
     def __init__(
         self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]
@@ -30,7 +31,7 @@ class ProducerIds:
         self._waiting: list[Given] = []
 
     def give(self, given: Given) -> None:
-        """Calls `given` with an unused id, or with the reason why there is none now."""
+        """Calls `given` with an unused id, or with the reason why there is no id now."""
         if self._next <= self._last and not self._waiting:
             self._next += 1
             given(self._next - 1)

@@ -1,7 +1,7 @@
-"""Reads the catalog from ZooKeeper: first all of it, then only the nodes that have changed, as the
-watches tell. A watch tells only once that a node has changed, and reading the node sets the watch
-again. So no change is missed, and a node that changes twice between two reads is read once. If a
-read fails half-way, the next one reads the changed nodes again.
+"""Reads the catalog from ZooKeeper: first all of it, and then only the nodes that have changed.
+ZooKeeper's watches say which nodes these are. A watch fires only once, and reading the node sets
+the watch again. So no change is missed, and a node that changes twice between two reads is read
+once. If a read fails half-way, the next read reads the changed nodes again.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from skidway.broker.coordination.documents import DocumentRefused
 from skidway.broker.log import names
 from skidway.coordination import Coordinator
 
-_BROKERS = "/"  # no topic can have this name
+_BROKERS = "/"  # the name for the list of brokers; no topic can have this name
 _log = log.get(__name__)
 
 
 class CatalogReader:
-    """Used on the session's thread. Calls `changed`, on kazoo's thread, when the catalog should be
-    read again.
+    """Reads the catalog on the session's thread. Calls `changed`, on kazoo's thread, when the
+    catalog should be read again.
     """
 
     def __init__(self, coordinator: Coordinator, changed: Callable[[], None]) -> None:
@@ -40,7 +40,8 @@ class CatalogReader:
         self._watches: dict[str, Callable[[Any], None]] = {}
 
     def forget(self) -> None:
-        """Forgets all topics, because a new session has no watches."""
+        """Forgets all topics, so that the next `read` reads all of them. Called for a new session,
+        because it has no watches."""
         self._topics = {}
 
     def read(self, cluster_id: str, broker_id: int, time_ms: int) -> Catalog:
@@ -50,7 +51,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(stale)  # these names' watches have fired and will not fire again
+            self._stale.extend(stale)  # their watches have fired and will not fire again
             raise
 
     def _read(
@@ -91,7 +92,7 @@ class CatalogReader:
             return self._read_topic(client, name)
         except DocumentRefused as error:
             _log.error("topic_refused", topic=name, reason=str(error))
-            return self._topics.get(name)  # unchanged: a typo must not stop a topic that is served
+            return self._topics.get(name)  # keep it unchanged: a typo must not stop a topic in use
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
         if names.illegal_topic(name) is not None:
@@ -144,7 +145,7 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """The watch of a name. For one name it is always the same function, so that kazoo, which
+        """The watch of a name. Always returns the same function for a name, so that kazoo, which
         keeps watches in a set, calls it only once.
         """
         watch = self._watches.get(name)

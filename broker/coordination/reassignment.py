@@ -1,4 +1,4 @@
-"""A partition's assignment and state, read together and changed in one transaction."""
+"""Reads a partition's assignment and state together, and changes them in one transaction."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The assignment of a topic's partitions with its version, and the state of one of these
-    partitions.
+    """The assignment of a topic's partitions with the version of its node, and the state of one of
+    these partitions.
     """
 
     topic_id: uuid.UUID
@@ -31,8 +31,8 @@ class Assigned:
 def read(coordinator: Coordinator, partition: TopicPartition) -> Assigned:
     """Reads a partition's assignment and state.
 
-    Raises StateRefused if no broker ever led the partition; also raises TopicGone, DocumentRefused
-    and Unreachable.
+    Raises StateRefused if no broker has ever led the partition. Also raises TopicGone,
+    DocumentRefused and Unreachable.
     """
     topic, number = partition
     path = documents.topic_path(topic)
@@ -60,10 +60,10 @@ def write(
     wanted: PartitionState,
 ) -> None:
     """Assigns the partition to the leader of `wanted`, and writes `wanted` as the partition's
-    state; does both or neither.
+    state. Either both are done, or nothing.
 
-    Raises SkidwayError if the assignment or the state has changed since `before`. If it raises
-    Unreachable, the write may have been done.
+    Raises SkidwayError if the assignment or the state has changed since `before` was read. If
+    Unreachable is raised, the write may have been done.
     """
     topic, number = partition
     path, state_path = documents.topic_path(topic), documents.state_path(topic, number)

@@ -1,13 +1,13 @@
 """The session with ZooKeeper: its thread, its jobs, and what happens when the session is lost.
 
-The loop hands over jobs with `submit` and gets their outcomes by `post`. Jobs run one after the
-other, so a topic is never created and deleted at the same time. While the session is not connected,
-`submit` accepts no job. The caller learns this at once, not after a timeout. If ZooKeeper falls
-silent during a job, the job ends within the session's timeout, because every wait in
+The loop submits jobs with `submit` and gets their outcomes by `post`. Jobs run one after the other,
+so a topic is never created and deleted at the same time. While the session is not connected,
+`submit` accepts no job, and the caller gets an error at once, not after a timeout. If ZooKeeper
+stops answering during a job, the job ends within the session's timeout, because every wait in
 `skidway.coordination` is bounded.
 
-If a session was lost, the broker waits for a new session. Then the broker registers again and reads
-the whole catalog, and repeats both until they succeed.
+If the session was lost, the broker waits for a new session. Then the broker registers again and
+reads the whole catalog, and repeats these two steps until they succeed.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _log = log.get(__name__)
 
 
 class Job(Generic[T]):
-    """Work to do with ZooKeeper, and the function that gets its outcome."""
+    """An operation on ZooKeeper, and the function that is called with its outcome."""
 
     __slots__ = ("_done", "_work")
 
@@ -50,7 +50,7 @@ class Job(Generic[T]):
         self._done = done
 
     def run(self, coordinator: Coordinator, post: Post) -> None:
-        """Does the work on this thread, and posts the outcome to the loop."""
+        """Does the work on the calling thread, and posts the outcome to the loop."""
         outcome: T | SkidwayError
         try:
             outcome = self._work(coordinator)
@@ -66,7 +66,7 @@ class Job(Generic[T]):
 
 
 class ZooKeeperSession:
-    """The session. The loop's thread makes it before the loop runs, and closes it."""
+    """The session. The thread of the loop creates it before the loop runs, and closes it."""
 
     def __init__(
         self,
@@ -98,18 +98,21 @@ class ZooKeeperSession:
         return self._coordinator.state is SessionState.CONNECTED
 
     def register(self, registration: Registration, *, wait_s: float) -> None:
-        """Registers the broker, on the calling thread, before `start`. Raises SkidwayError."""
+        """Registers the broker. Runs on the calling thread; call it before `start`. Raises
+        SkidwayError."""
         self.broker_epoch = store.register(
             self._coordinator, registration, wait_s=wait_s, time_ms=self._clock.time_ms()
         )
         self._registration = registration
 
     def read_catalog(self, broker_id: int) -> Catalog:
-        """The catalog, on the calling thread, before `start`. Raises Unreachable."""
+        """Reads the catalog. Runs on the calling thread; call it before `start`. Raises
+        Unreachable."""
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
-        """Writes a partition's state on the calling thread, before `start`. Raises SkidwayError."""
+        """Writes a partition's state. Runs on the calling thread; call it before `start`. Raises
+        SkidwayError."""
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:
@@ -119,7 +122,7 @@ class ZooKeeperSession:
     def submit(
         self, work: Callable[[Coordinator], T], done: Callable[[T | SkidwayError], None]
     ) -> None:
-        """Does `work` on the session's thread, then calls `done` on the loop with its outcome."""
+        """Runs `work` on the session's thread, then calls `done` on the loop with the outcome."""
         try:
             if self.is_connected:
                 self._jobs.put_nowait(Job(work, done))  # type: ignore[arg-type]
@@ -131,14 +134,14 @@ class ZooKeeperSession:
         self._post(lambda: done(refusal))
 
     def close(self) -> None:
-        """Ends the thread, and ends the session and with it the broker's registration. The job
-        under way has `CLOSE_WITHIN_S` to finish. The other jobs are dropped, and their callers are
-        not told. The time is bounded, whatever ZooKeeper does, because closing the session ends
-        every wait.
+        """Ends the thread, the session, and with the session the broker's registration. The running
+        job has `CLOSE_WITHIN_S` to finish. The other jobs are dropped, and their `done` is never
+        called. Closing takes a bounded time whatever ZooKeeper does, because the end of the session
+        ends every wait for ZooKeeper.
         """
         self._closing.set()
         if self._thread.is_alive():
-            with contextlib.suppress(queue.Full):  # the jobs of a full queue wake the thread
+            with contextlib.suppress(queue.Full):  # if the queue is full, its jobs wake the thread
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
         self._coordinator.close()
@@ -153,7 +156,8 @@ class ZooKeeperSession:
             job.run(self._coordinator, self._post)
 
     def _refresh(self) -> None:
-        """Asks for the catalog to be read again. Any thread may call this, any number of times."""
+        """Makes the session read the catalog again. Any thread may call this, any number of
+        times."""
         if not self._refreshing.is_set() and not self._closing.is_set():
             self._refreshing.set()
             self._enqueue(self._read_again)
@@ -185,7 +189,7 @@ class ZooKeeperSession:
         self._post(lambda: self._on_catalog(catalog))
 
     def _state_changed(self, state: SessionState) -> None:
-        """Called on kazoo's thread, which must not wait."""
+        """kazoo calls this on its own thread, which must not be blocked."""
         if self._closing.is_set():
             return
         if state is SessionState.LOST:
@@ -217,4 +221,5 @@ class ZooKeeperSession:
 
 
 def _ignore(_outcome: object) -> None:
-    """Ignores the outcome, because the session's own jobs log their errors themselves."""
+    """Ignores the outcome of one of the session's own jobs, because these jobs log their errors
+    themselves."""

@@ -1,9 +1,9 @@
-"""The operations on ZooKeeper, one function each. All of them block, so only the session's thread
-calls them.
+"""The operations on ZooKeeper, with one function for each. All of them block, so only the session's
+thread calls them.
 
-They raise Unreachable when ZooKeeper does not answer, and DocumentRefused for a node's invalid
-content. An operation whose answer was lost can be done again, because each operation looks at the
-current state before it concludes that somebody else was faster.
+They raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content of a node is
+invalid. If the answer to an operation was lost, the operation can be done again: each operation
+looks at the current state before it concludes that another broker was faster.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from skidway.kafka.types import TopicPartition
 PRODUCER_IDS_A_BLOCK = 1000
 PRODUCER_ID_MAX = (1 << 63) - 1
 REMOVED_AT_ONCE = 500
-"""The most nodes that one transaction removes, because ZooKeeper closes the connection of a request
-above 1 MB.
+"""One transaction removes at most this many nodes, because ZooKeeper closes the connection if a
+request has more than 1 MB.
 """
 _ATTEMPTS_MAX = 100
 _LOOK_AGAIN_S = 0.25
@@ -40,21 +40,21 @@ _log = log.get(__name__)
 
 
 class TopicExists(SkidwayError):
-    """A topic of that name is there, or is being deleted."""
+    """A topic of that name exists, or is being deleted."""
 
 
 class TopicGone(SkidwayError):
-    """The topic is not there any more; a new topic may have its name."""
+    """The topic no longer exists. A new topic may have its name."""
 
 
 class TooManyGaps(SkidwayError):
-    """A mirror topic has more gaps (ranges of offsets that are missing in the source) than its
-    settings can name.
+    """A mirror topic has more gaps (ranges of offsets that are missing in the source) than fit into
+    its settings.
     """
 
 
 def cluster_id(coordinator: Coordinator) -> str:
-    """The cluster's id, which the first broker makes."""
+    """The cluster's id. The first broker of the cluster creates it."""
     path = documents.CLUSTER_ID
     coordinator.create_if_absent(path, documents.cluster_id(encode_id(uuid.uuid4())))
     found = coordinator.get(path)
@@ -66,12 +66,12 @@ def cluster_id(coordinator: Coordinator) -> str:
 def register(
     coordinator: Coordinator, registered: Registration, *, wait_s: float, time_ms: int
 ) -> int:
-    """Registers the broker, after the session of its predecessor (another process with the same
+    """Registers the broker, when the session of its predecessor (another process with the same
     broker id) has ended. Returns the broker's epoch.
 
-    If the predecessor has the same directory id, the predecessor is dead, because this broker holds
-    the directory's lock. Then the predecessor's node is deleted at once. Raises SkidwayError if
-    another broker keeps the id for longer than `wait_s`.
+    If the predecessor has the same directory id, its process has ended, because this broker now has
+    the lock of the directory. Then the predecessor's node is deleted at once. Raises SkidwayError
+    if another broker keeps the broker id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -95,7 +95,7 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # this may pass: a moved broker's old session may not be over yet
+            raise SkidwayError(  # may pass: the old session of a moved broker may still exist
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
@@ -106,7 +106,7 @@ def register(
 
 
 def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> int:
-    """Becomes controller if there is none; returns the controller's broker id.
+    """Becomes the controller if there is none. Returns the controller's broker id.
 
     Raises Unreachable if the controller keeps changing.
     """
@@ -117,8 +117,9 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
         found = coordinator.get(path)
         if found is not None:
             return documents.read_controller(path, found.data)
-        # The old controller's session ended between the two calls, so no watch will report this
-        # end. Claim again, because otherwise there is no controller until something else changes.
+        # The old controller's session ended between the two calls, so no watch will report its end.
+        # So the loop tries again, because otherwise there is no controller until something else
+        # changes.
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
@@ -129,16 +130,17 @@ def create_topic(
     partitions: Mapping[int, Sequence[int]],
     configs: Mapping[str, str],
 ) -> None:
-    """Creates a topic with its settings, both or none. Raises TopicExists."""
+    """Creates a topic and its settings in one transaction. Raises TopicExists."""
     with answered(coordinator) as client:
         if client.retry(client.exists, documents.deletion_path(topic)) is not None:
             raise TopicExists(f"Topic '{topic}' is being deleted.")
         for parent in (documents.TOPICS, documents.TOPIC_CONFIGS):
             client.ensure_path(parent)
         transaction = client.transaction()
-        # A half-finished creation or deletion may have left settings behind. They are removed in
-        # the same transaction, so that the settings of a topic that another broker creates at the
-        # same time stay: that topic refuses the whole transaction.
+        # A creation or deletion that was not finished may have left settings behind. They are
+        # removed in the same transaction that creates the topic. If another broker creates the
+        # topic at the same time, this transaction fails as a whole, so that broker's settings are
+        # not removed.
         if client.retry(client.exists, documents.config_path(topic)) is not None:
             transaction.delete(documents.config_path(topic))
         transaction.create(documents.config_path(topic), documents.configs(configs))
@@ -152,7 +154,8 @@ def create_topic(
 
 
 def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap) -> None:
-    """Adds a gap to a mirror topic's settings, even while others change them.
+    """Adds a gap to a mirror topic's settings, even if another program changes the settings at the
+    same time.
 
     Raises TopicGone, TooManyGaps.
     """
@@ -176,7 +179,8 @@ def name_gap(coordinator: Coordinator, topic: str, topic_id: uuid.UUID, gap: Gap
 def committed(
     coordinator: Coordinator, readers: Iterable[tuple[str, TopicPartition]]
 ) -> dict[tuple[str, TopicPartition], int]:
-    """The offsets that groups have committed. A group that has committed nothing has no entry."""
+    """The offsets that these groups have committed. If a group has committed no offset in a
+    partition, the result has no entry for them."""
     found = {}
     for group, partition in readers:
         path = group_nodes.offset_path(group, partition)
@@ -196,9 +200,10 @@ def alter_configs(
     topic_id: uuid.UUID,
     change: Callable[[Mapping[str, str]], Mapping[str, str]],
 ) -> dict[str, str]:
-    """Changes a topic's settings, even while others change them; returns the new settings.
+    """Changes a topic's settings, even if another program changes them at the same time. Returns
+    the new settings.
 
-    Raises TopicGone, and what `change` raises.
+    Raises TopicGone, and the exceptions that `change` raises.
     """
     topic_path, path = documents.topic_path(topic), documents.config_path(topic)
     for _ in range(_ATTEMPTS_MAX):
@@ -225,7 +230,8 @@ def add_partitions(
     topic_id: uuid.UUID,
     partitions: Mapping[int, Sequence[int]],
 ) -> None:
-    """Adds partitions to a topic. `partitions` has the old and the new ones. Raises TopicGone."""
+    """Adds partitions to a topic. `partitions` has both the old and the new partitions. Raises
+    TopicGone."""
     path = documents.topic_path(topic)
     content = documents.topic(topic_id, partitions)
     for _ in range(_ATTEMPTS_MAX):
@@ -241,7 +247,7 @@ def add_partitions(
 
 
 def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Marks a topic as being deleted: from now on no broker serves it. Raises TopicGone."""
+    """Marks a topic as being deleted; from then on no broker serves the topic. Raises TopicGone."""
     _still(coordinator, topic, topic_id)
     coordinator.create_if_absent(documents.deletion_path(topic), documents.deletion(topic_id))
 
@@ -250,8 +256,8 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
     """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
     in the topic. Can be done again.
 
-    If the mark is missing, removes nothing: somebody else has finished the deletion, and any topic
-    that has the name now is a new one.
+    If the mark is missing, removes nothing: another broker has finished the deletion, and a topic
+    that now has the name is a new topic.
     """
     mark = documents.deletion_path(topic)
     with answered(coordinator) as client:
@@ -269,8 +275,8 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
 
 
 def _removed(client: Any, mark: str, paths: Sequence[str]) -> bool:
-    """Removes the nodes in order, in transactions that fail if the mark is gone. Returns whether
-    all are removed.
+    """Removes the nodes in their order, in transactions that fail if the mark is gone. Returns
+    whether all nodes are removed.
     """
     for at in range(0, len(paths), REMOVED_AT_ONCE):
         transaction = client.transaction()
@@ -283,7 +289,8 @@ def _removed(client: Any, mark: str, paths: Sequence[str]) -> bool:
 
 
 def _tree(client: Any, path: str) -> list[str]:
-    """The node and all nodes below it, each after its children; empty if there is no node."""
+    """The paths of a node and of all nodes below it, each node after its children. The list is
+    empty if the node does not exist."""
     try:
         children = client.retry(client.get_children, path)
     except NoNodeError:
@@ -293,7 +300,7 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _still(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> None:
-    """Raises TopicGone unless the topic of that name exists and has this id."""
+    """Raises TopicGone if there is no topic with this name and this id."""
     path = documents.topic_path(topic)
     found = coordinator.get(path)
     if found is None or documents.read_topic(path, found.data)[0] != topic_id:
@@ -307,7 +314,8 @@ def lead_new(
     partitions: Sequence[int],
     leader: int,
 ) -> dict[int, PartitionState]:
-    """Writes the leader of a topic's new partitions; returns their states. Raises TopicGone."""
+    """Writes the leader of a topic's new partitions. Returns the states of these partitions. Raises
+    TopicGone."""
     _still(coordinator, topic, topic_id)
     wanted = PartitionState(leader, 0, (leader,))
     return {each: lead(coordinator, topic, each, wanted) for each in partitions}
@@ -316,11 +324,11 @@ def lead_new(
 def lead(
     coordinator: Coordinator, topic: str, partition: int, wanted: PartitionState
 ) -> PartitionState:
-    """Writes the state of a partition, or creates the state (`wanted.version` -1). Returns the
-    state that ZooKeeper has afterwards.
+    """Writes the state of a partition, or creates it if `wanted.version` is -1. Returns the state
+    that ZooKeeper has afterwards.
 
-    The returned state differs from `wanted` if somebody else wrote the state in between. Raises
-    TopicGone.
+    The returned state differs from `wanted` if another broker has written the state meanwhile.
+    Raises TopicGone.
     """
     path = documents.state_path(topic, partition)
     content = documents.state(wanted)
@@ -335,8 +343,8 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """Takes a new block, above every earlier block and above `above`; returns its first and last
-    id.
+    """Takes a new block of producer ids. They are higher than the ids of every earlier block, and
+    higher than `above`. Returns the block's first and last id.
     """
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):
@@ -351,7 +359,7 @@ def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> t
             done = coordinator.create_if_absent(path, content)
         else:
             done = coordinator.set_versioned(path, content, found.version)
-        # If a block was taken and the answer was lost, that block is never used.
+        # If a block was taken but the answer was lost, the ids of that block are never used.
         if done:
             return first, end
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be written")

@@ -1,7 +1,7 @@
-"""Reads, lists and deletes the groups in ZooKeeper, on the session's thread, which waits for
-ZooKeeper's answers.
+"""Reads, lists and deletes the groups in ZooKeeper. The session's thread runs this code and waits
+for ZooKeeper's answers.
 
-An operation whose answer was lost can be done again.
+If the answer to an operation was lost, the operation can be done again.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 DELETED_BYTES_AT_ONCE = 256 * 1024
-"""The most bytes of paths in one transaction, because ZooKeeper closes the connection of a request
-above 1 MB.
+"""The paths in one transaction have at most this many bytes, because ZooKeeper closes the
+connection if a request has more than 1 MB.
 """
 NOBODY_EVER = -1
-"""The version of a group's registrations if no consumer ever registered."""
+"""The value of `Looked.ids_version` if no consumer has ever registered for the group."""
 NO_RECORD = -2
 _ATTEMPTS_MAX = 5
 _log = log.get(__name__)
@@ -37,7 +37,7 @@ Offsets = dict[TopicPartition, Committed]
 
 
 class GroupInUse(SkidwayError):
-    """The group has members, perhaps consumers that registered in ZooKeeper."""
+    """The group has members. They may be consumers that registered in ZooKeeper."""
 
 
 class GroupGone(SkidwayError):
@@ -45,11 +45,12 @@ class GroupGone(SkidwayError):
 
 
 class Looked(NamedTuple):
-    """A group as it was read; `native` counts the consumers that registered in ZooKeeper.
+    """A group as it was read. `native` is the number of consumers that have registered in
+    ZooKeeper.
 
-    ids_version: the version of the children of the group's `ids` node, under which consumers
-    register. ids_writes: the version of that node itself, to which each consumer writes when it
-    registers.
+    ids_version: the version of the children of the group's `ids` node; consumers register as
+    children of this node. ids_writes: the version of the `ids` node itself; each consumer writes to
+    it when it registers.
     """
 
     record: bytes | None
@@ -61,7 +62,7 @@ class Looked(NamedTuple):
 
 
 def look(coordinator: Coordinator, group: str) -> Looked:
-    """Reads all of a group. Raises Unreachable."""
+    """Reads everything that is stored for a group. Raises Unreachable."""
     with answered(coordinator) as client:
         found = coordinator.get(group_nodes.record_path(group))
         status = one_answer(client.exists_async(group_nodes.ids_path(group)))
@@ -73,7 +74,7 @@ def look(coordinator: Coordinator, group: str) -> Looked:
 
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
-    """Every group, with its record; None if the group has no record. Raises Unreachable."""
+    """The record of every group; None for a group without a record. Raises Unreachable."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     with answered(coordinator) as client:
         answers = each_answer(
@@ -86,12 +87,13 @@ def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
 
 
 def delete_group(coordinator: Coordinator, group: str) -> None:
-    """Deletes a group with its offsets. Raises GroupInUse, GroupGone. Can be done again.
+    """Deletes a group with its offsets. Raises GroupInUse and GroupGone. The deletion can be
+    repeated.
 
     The transaction includes the node under which Skidway's own consumers register. So a consumer
-    that registers meanwhile either prevents the deletion or begins with an empty group. (A group
-    that has too many nodes for one transaction is deleted in several transactions. Only the first
-    transaction includes that node.)
+    that registers meanwhile either prevents the deletion or begins with an empty group. If a group
+    has too many nodes for one transaction, it is deleted in several transactions, of which only the
+    first includes that node.
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
@@ -108,7 +110,8 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
 
 
 def require_unused(coordinator: Coordinator, group: str) -> None:
-    """Raises GroupGone if there is no such group, GroupInUse if it has a registered consumer."""
+    """Raises GroupGone if there is no such group, and GroupInUse if a consumer has registered for
+    the group in ZooKeeper."""
     with answered(coordinator) as client:
         if one_answer(client.exists_async(group_nodes.group_path(group))) is None:
             raise GroupGone(f"there is no group {group!r}")
@@ -120,7 +123,7 @@ def require_unused(coordinator: Coordinator, group: str) -> None:
 def delete_offsets(
     coordinator: Coordinator, group: str, partitions: Iterable[TopicPartition]
 ) -> None:
-    """Deletes offsets; a missing offset is no error."""
+    """Deletes offsets. If an offset does not exist, this is no error."""
     paths = [group_nodes.offset_path(group, each) for each in partitions]
     with answered(coordinator) as client:
         for answer in each_answer(client.delete_async, paths):
@@ -129,8 +132,8 @@ def delete_offsets(
 
 
 def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
-    """Deletes those offsets that have not changed since they were read; returns how many were
-    deleted. Newer commits stay.
+    """Deletes those offsets that have not changed since they were read. Returns how many offsets
+    were deleted. Newer commits stay.
     """
     versions = {
         group_nodes.offset_path(group, each): committed.version
@@ -138,7 +141,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
     }
     count = 0
     with answered(coordinator) as client:
-        # All requests are sent at once, because commits of other groups wait for this job.
+        # All requests are sent together to save time, because commits of other groups wait for this
+        # job.
         for answer in each_answer(
             lambda path: client.delete_async(path, versions[path]), list(versions)
         ):
@@ -150,9 +154,9 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
-    """Deletes a group if it has not changed since it was read; returns the number of deleted
-    offsets. If offsets were committed or members joined since the group was read, the offsets or
-    members are kept, and so is the group.
+    """Deletes a group if it has not changed since it was read. Returns the number of deleted
+    offsets. If an offset was committed or a member has joined since then, that offset or member is
+    kept, and so is the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -165,7 +169,7 @@ def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
 
 
 def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
-    """The nodes under which groups have committed offsets of a topic: one for each group."""
+    """The nodes below which groups have committed offsets of a topic: one node for each group."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     paths = [group_nodes.topic_offsets_path(group, topic) for group in groups]
     with answered(coordinator) as client:
@@ -174,7 +178,7 @@ def offset_paths(coordinator: Coordinator, topic: str) -> list[str]:
 
 
 def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
-    """How many consumers have registered in ZooKeeper, by group."""
+    """For each group, the number of its consumers that have registered in ZooKeeper."""
     paths = [group_nodes.ids_path(group) for group in groups]
     found = each_answer(client.exists_async, paths)
     for each in found:
@@ -187,7 +191,7 @@ def count_native(client: Any, groups: Sequence[str]) -> dict[str, int]:
 
 
 def read_offsets(client: Any, group: str) -> Offsets:
-    """All offsets of a group; nodes that hold no offset are skipped and logged."""
+    """All offsets of a group. A node that contains no valid offset is skipped and logged."""
     try:
         topics = sorted(one_answer(client.get_children_async(group_nodes.offsets_path(group))))
     except NoNodeError:
@@ -222,8 +226,8 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
 
 
 def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
-    """Deletes the notes that Skidway's own consumers made about topics, unless a consumer has
-    registered since the group was looked at.
+    """Deletes what Skidway's own consumers have recorded about topics (how many partitions a topic
+    had when the group first read it), if no consumer has registered since the group was read.
     """
     above = group_nodes.offsets_path(group)
     with contextlib.suppress(NoNodeError):
@@ -231,7 +235,7 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # deletes no node that has offsets below it
+            one_answer(transaction.commit_async())  # fails for a node that has offsets below it
 
 
 def _prune(client: Any, path: str) -> None:
@@ -266,8 +270,8 @@ def _tree(client: Any, path: str) -> list[str]:
 
 
 def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
-    """The nodes to delete, in parts. Each part fits into one transaction; the first part has the
-    node `ids`.
+    """The nodes to delete, divided into parts that each fit into one transaction. The node `ids` is
+    in the first part.
     """
     ordered = [*(each for each in nodes if each == ids), *(each for each in nodes if each != ids)]
     part: list[str] = []
@@ -283,7 +287,8 @@ def _parts(nodes: Sequence[str], ids: str) -> Iterator[Sequence[str]]:
 
 
 def _delete(client: Any, nodes: Sequence[str]) -> bool:
-    """Deletes all nodes or none; False if the nodes have changed since they were listed."""
+    """Deletes all nodes or none of them. Returns False if the nodes have changed since they were
+    listed."""
     transaction = client.transaction()
     for each in nodes:
         transaction.delete(each)

@@ -1,39 +1,42 @@
-"""Consumer groups of stock clients: who is in them, who reads what, how far they have read.
+"""Consumer groups of stock clients: their members, their assignments, and their committed offsets.
 
-    limits          what bounds groups
-    member          one member; which protocol a group's members agree on
-    outcomes        what the state machine returns: answers, and what to store
+    limits          the limits of groups
+    member          one member; chooses the protocol of a group's members
+    outcomes        what the state machine returns: answers, and requests to store the group
     record          a group as it is stored
     roster          who is in a group
     admission       who may join a group
     join_window     how long a rebalance waits for members
-    group           the state machine: pure, no I/O, no clock
+    group           the state machine, without I/O and without a clock
     subscription    the topics in a consumer's metadata
-    job_queue       reads and writes for ZooKeeper, batched into jobs
+    job_queue       gathers reads and writes for ZooKeeper into jobs
     cache           committed offsets of groups with members
-    hosting         the groups in memory: read, stored, timed, forgotten
-    offsets         what groups have committed
-    coordinator     the members' requests
-    administration  the administrators' requests: list, describe, delete
-    retention       expiring the offsets of groups without members
+    hosting         the groups in memory: reads, stores and forgets them, and sets their timers
+    offsets         commits and reads the offsets of groups
+    coordinator     handles the members' requests
+    administration  handles the administrators' requests: list, describe, delete
+    retention       deletes the old offsets of groups without members
 
-Members, generations and deadlines live in the loop's memory. What must survive a crash is written
-to ZooKeeper (`coordination.consumers` has the layout) before anybody is told of it:
+Members, generations and deadlines are in the memory of the loop. What must survive a crash is
+written to ZooKeeper (`coordination.consumers` has the layout) before any client gets an answer
+about it:
 
 * A generation is stored with its assignments before the first member gets its assignment. After a
-  restart the members of the last stored generation go on with heartbeats and commits as if nothing
-  had happened; members that were joining get UNKNOWN_MEMBER_ID and join again. A generation never
-  has two assignments, and a commit from an older generation than the group's is refused.
-* A commit is answered when its transaction is done. Offsets are stored in the nodes of Kafka 0.8,
-  which Skidway's own consumers also use. So a group can change from stock clients to Skidway's own
-  consumers or back, and reads on where it had stopped.
-* A group has members of one of these two kinds at a time. Skidway's own consumers
-  (`skidway.consumer`) register in ZooKeeper. The transaction that registers a consumer fails while
-  a generation with members is stored. The transaction that stores a generation with members fails
-  while a consumer is registered. Each of the two transactions writes to the node that the other one
-  checks. So if both come at the same moment, one of them is refused: stock clients get
-  INCONSISTENT_GROUP_PROTOCOL, Skidway's own consumers `GroupCoordinated`.
+  restart, the members of the last stored generation continue with heartbeats and commits as if
+  nothing had happened; members that were joining get UNKNOWN_MEMBER_ID and join again. So a
+  generation never has two assignments. A commit from an older generation of the group is refused.
+* A commit is answered when its transaction is done. Offsets are stored in the same nodes as in
+  Kafka 0.8, which Skidway's own consumers also use. So a group can change from stock clients to
+  Skidway's own consumers or back, and continues to read where it had stopped.
+* At any time, all members of a group are of the same kind: either stock clients or Skidway's own
+  consumers. Skidway's own consumers (`skidway.consumer`) register in ZooKeeper. The transaction
+  that registers a consumer fails while a generation with members is stored. The transaction that
+  stores a generation with members fails while a consumer is registered. Each of the two
+  transactions writes to a node that the other transaction checks. So if both are sent at the same
+  moment, one of them is refused: then stock clients get INCONSISTENT_GROUP_PROTOCOL, or Skidway's
+  own consumers get `GroupCoordinated`.
 
-Everything is bounded: members and their bytes per group, groups in memory, ids given out, requests
-that wait for a group to be read, offsets that wait for ZooKeeper.
+All memory is bounded. There are limits for the members of a group and their bytes, for the groups
+in memory, and for the member ids that were given out. There are also limits for the requests that
+wait until a group is read, and for the offsets that wait for ZooKeeper.
 """

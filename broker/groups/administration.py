@@ -1,4 +1,4 @@
-"""The requests of administrators: list, describe and delete groups, and delete offsets."""
+"""Handles the requests of administrators: list, describe and delete groups, and delete offsets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Listed:
 
 @dataclass(frozen=True, slots=True)
 class DescribedMember:
-    """A member, as administrators see it."""
+    """A member as DescribeGroups shows it."""
 
     member_id: str
     instance_id: str | None
@@ -44,7 +44,7 @@ class DescribedMember:
 
 @dataclass(frozen=True, slots=True)
 class Described:
-    """A group, as administrators see it."""
+    """A group as DescribeGroups shows it."""
 
     state: str
     protocol_type: str = ""
@@ -53,15 +53,15 @@ class Described:
 
 
 class GroupAdministration:
-    """Owned by the loop."""
+    """Handles the requests of administrators. Only the loop uses it."""
 
     def __init__(self, groups: Groups, session: ZooKeeperSession) -> None:
         self._groups = groups
         self._session = session
 
     def list(self, reply: Callable[[Sequence[Listed] | ErrorCode], None]) -> None:
-        """Lists the groups in ZooKeeper and in memory; a group that is in both is listed as it is
-        in memory.
+        """Lists the groups in ZooKeeper and in memory. For a group that is in both, the list has
+        the group's state in memory.
         """
 
         def done(outcome: dict[str, bytes | None] | SkidwayError) -> None:
@@ -77,7 +77,7 @@ class GroupAdministration:
         self._session.submit(stored_groups.list_groups, done)
 
     def describe(self, group_id: str, reply: Callable[[Described | ErrorCode], None]) -> None:
-        """Describes one group. A group of which nothing is known is described as Dead."""
+        """Describes one group. An unknown group is described as Dead."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -108,7 +108,8 @@ class GroupAdministration:
             elif hosted.unstored or self._groups.jobs.is_busy_with(group_id):
                 reply(ErrorCode.COORDINATOR_LOAD_IN_PROGRESS)
             else:
-                # The next request for the group then reads what ZooKeeper has after the deletion.
+                # After this, the next request for the group reads from ZooKeeper what is left after
+                # the deletion.
                 self._groups.drop(group_id)
                 self._session.submit(work, done)
 
@@ -126,7 +127,7 @@ class GroupAdministration:
         partitions: Sequence[TopicPartition],
         reply: Callable[[Mapping[TopicPartition, ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Deletes offsets of topics that no member subscribes to."""
+        """Deletes offsets of topics to which no member subscribes."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -180,7 +181,7 @@ def _listed(group: Group) -> Listed:
 
 
 def _stored(group_id: str, content: bytes | None) -> Listed:
-    """How a group that is not in memory is listed."""
+    """The entry in the list for a group that is not in memory."""
     try:
         record = None if content is None else decode(group_id, content)
     except RecordRefused:
@@ -212,7 +213,7 @@ def _described(group: Group) -> Described:
 
 
 def _subscribed(group: Group) -> frozenset[str] | None:
-    """The topics that members may be reading; None if these topics cannot be known."""
+    """The topics to which the members subscribe; None if the topics cannot be known."""
     found: set[str] = set()
     for member in group.roster:
         if group.roster.protocol_type != subscription.CONSUMER:

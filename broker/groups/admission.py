@@ -1,4 +1,5 @@
-"""Decides who may join a group: the limits, and what members must have in common. Pure."""
+"""Decides who may join a group, by the limits and by what all members must have in common. Does no
+I/O."""
 
 from __future__ import annotations
 

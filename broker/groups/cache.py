@@ -1,9 +1,9 @@
-"""Caches the committed offsets of groups with members, so that a rebalance does not read them all
-again.
+"""Caches the committed offsets of groups with members, so that they need not be read again after
+each rebalance.
 
-Groups without members are not cached, because others may write their offsets (an administrator's
-tool, consumers that coordinate through ZooKeeper). If a topic was deleted and recreated, the cache
-does not give out the offsets of the old topic.
+Groups without members are not cached, because other programs may write their offsets (an
+administrator's tool, or consumers that coordinate through ZooKeeper). If a topic was deleted and
+recreated, the cache does not return the offsets of the old topic.
 """
 
 from __future__ import annotations
@@ -18,11 +18,12 @@ from skidway.broker.coordination.stored_groups import Offsets
 from skidway.kafka.types import TopicPartition
 
 BYTES_MAX: Final = 64 << 20
-"""The most bytes of all groups together. This is enough for 160,000 offsets without metadata."""
+"""The offsets of all groups together have at most this many bytes. This is enough for 160,000
+offsets without metadata."""
 
 
 class OffsetCache:
-    """Owned by the loop; evicts the least recently used groups first."""
+    """The cache; only the loop's thread may use it. Evicts the least recently used groups first."""
 
     def __init__(self, topic_id: Callable[[str], uuid.UUID | None]) -> None:
         self._topic_id = topic_id
@@ -31,11 +32,11 @@ class OffsetCache:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes of memory the cache takes, roughly."""
+        """About how many bytes of memory the cache needs."""
         return self._bytes
 
     def get(self, group: str) -> Offsets | None:
-        """All offsets of a group; None if they are not known here."""
+        """All offsets of a group; None if they are not in the cache."""
         found = self._groups.get(group)
         if found is None:
             return None

@@ -1,7 +1,7 @@
-"""The requests of members: join, sync, heartbeat, leave.
+"""Handles the requests of members: join, sync, heartbeat, leave.
 
-One broker coordinates all groups. If groups are to be spread over several brokers, `coordinator_of`
-is the place to change.
+One broker coordinates all groups. To spread the groups over several brokers, change
+`coordinator_of`.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from skidway.kafka.errors import ErrorCode
 _log = log.get(__name__)
 
 LOOKING_MAX = 50_000
-"""The most joins that may wait at a time. A join waits until the broker knows whether consumers
+"""At most this many joins may wait at a time. A join waits until the broker knows whether consumers
 have registered in ZooKeeper for the group.
 """
 
@@ -33,7 +33,8 @@ Code = Callable[[ErrorCode], None]
 
 
 class Groups(HostedGroups):
-    """Owned by the loop; `offsets` has the groups' committed offsets."""
+    """The groups and their members' requests; only the loop's thread may use this. `offsets`
+    commits and reads the groups' offsets."""
 
     def __init__(
         self,
@@ -59,9 +60,9 @@ class Groups(HostedGroups):
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
         """Answers when the next generation begins, or at once with an error.
 
-        The error is INCONSISTENT_GROUP_PROTOCOL while the group has consumers that coordinate
-        through ZooKeeper. If such a consumer registers after the broker has looked for such
-        consumers, the generation is not stored.
+        While the group has consumers that coordinate through ZooKeeper, the error is
+        INCONSISTENT_GROUP_PROTOCOL. If a consumer registers in ZooKeeper after the broker has
+        looked for registered consumers, the generation is not stored.
         """
         self.counts.joins += 1
 
@@ -101,14 +102,14 @@ class Groups(HostedGroups):
     def heartbeat(
         self, group_id: str, member_id: str, instance_id: str | None, generation: int, reply: Code
     ) -> None:
-        """Answers with what the member has to do."""
+        """Answers with an error code that tells the member what to do."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            # A heartbeat only postpones deadlines, so the timer is left as it is. When it is due,
-            # it looks at the deadlines again.
+            # A heartbeat only postpones deadlines, so the timer is not changed. When the timer is
+            # due, the deadlines are looked at again.
             reply(group.heartbeat(self.clock.monotonic(), member_id, instance_id, generation))
 
         self.use(group_id, then)
@@ -119,7 +120,7 @@ class Groups(HostedGroups):
         members: Iterable[tuple[str, str | None]],
         reply: Callable[[list[ErrorCode] | ErrorCode], None],
     ) -> None:
-        """Answers with an error code for each (member id, instance id)."""
+        """Removes members. Answers with an error code for each (member id, instance id)."""
 
         def then(group: Group | ErrorCode) -> None:
             if isinstance(group, ErrorCode):
@@ -133,8 +134,8 @@ class Groups(HostedGroups):
         self.use(group_id, then)
 
     def _if_free(self, group_id: str, then: Callable[[], None], refuse: Code) -> None:
-        """Calls `then` if no consumer has registered in ZooKeeper for the group. Otherwise, or if
-        this cannot be found out, calls `refuse` with an error.
+        """Calls `then` if no consumer has registered in ZooKeeper for the group. Calls `refuse`
+        with an error if a consumer has registered, or if the broker cannot find out.
         """
 
         def counted(found: int | SkidwayError) -> None:
@@ -154,7 +155,8 @@ class Groups(HostedGroups):
             self.jobs.count_native(group_id, counted)
 
     def _say_refused(self, group_id: str, consumers: int) -> None:
-        """Logs the refusal. Later refusals are not logged until somebody may join again."""
+        """Logs that a join is refused. Further refusals are not logged until a join of this group
+        is possible again."""
         hosted = self.hosted.get(group_id)
         if hosted is not None and not hosted.refused:
             hosted.refused = True

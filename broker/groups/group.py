@@ -1,12 +1,13 @@
-"""One group's state machine, as Kafka's clients know it (KIP-62, 134, 345, 394). No I/O, no clock.
+"""The state machine of one group, as Kafka's clients expect it (KIP-62, 134, 345, 394). It does no
+I/O and reads no clock.
 
     Empty -> PreparingRebalance -> CompletingRebalance -> Stable
                ^    (joins wait)       (syncs wait)         |
                +--- a member comes, goes, or changes -------+
 
-Every method gets the time (monotonic seconds) and leaves its answers in `outputs`; the caller calls
-`tick` at `deadline()`. No member gets an assignment before the assignment is stored (`Store`). So a
-generation never has two assignments, whatever crashes.
+Every method gets the time (monotonic seconds) and appends its answers to `outputs`. The caller must
+call `tick` at the time that `deadline()` returns. No member gets an assignment before the
+assignment is stored (`Store`). So a generation never has two assignments, even after a crash.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _GENERATION_MAX = (1 << 31) - 1
 
 
 class GroupState(Enum):
-    """Kafka's names of a group's states."""
+    """The states of a group, with Kafka's names."""
 
     EMPTY = "Empty"
     PREPARING = "PreparingRebalance"
@@ -36,10 +37,11 @@ class GroupState(Enum):
     STABLE = "Stable"
 
 
-# 32 methods: Kafka's state machine has one method for each event, and all of them change one state.
+# The class has 32 methods, because Kafka's state machine has many events, and all of them change
+# the same state.
 class Group:
-    """Owned by the coordinator. `new_id` makes an unused member id that begins with a given
-    name.
+    """One group; only the coordinator uses it. `new_id` makes an unused member id that begins with
+    a given name.
     """
 
     def __init__(self, group_id: str, limits: GroupLimits, new_id: Callable[[str], str]) -> None:
@@ -55,7 +57,7 @@ class Group:
         self._unsynced: set[str] = set()
         self._sync_by = 0.0
         self._stores = 0
-        self._storing: int | None = None  # the number of the `Store` that is under way
+        self._storing: int | None = None  # the number of the `Store` that is not done yet
         self._is_assigned = False  # whether this generation's assignment is stored
         self._held: dict[int, tuple[Token, Joined]] = {}
 
@@ -75,7 +77,8 @@ class Group:
         self._complete_if_joined(now)
 
     def sync(self, now: float, syncing: Syncing, token: Token) -> None:
-        """A member asks for its assignment; the leader brings all members' assignments."""
+        """A member asks for its assignment. The leader's request contains the assignments of all
+        members."""
         member_id = syncing.member_id
         error = self._refusal(member_id, syncing.instance_id, syncing.generation)
         if error is None and syncing.protocol_type not in (None, self.roster.protocol_type):
@@ -101,7 +104,8 @@ class Group:
     def heartbeat(
         self, now: float, member_id: str, instance_id: str | None, generation: int
     ) -> ErrorCode:
-        """A member is alive; returns the error code that tells it what to do."""
+        """A member has sent a heartbeat. Returns the error code that tells the member what to
+        do."""
         error = self._refusal(member_id, instance_id, generation)
         if error is not None:
             return error
@@ -129,7 +133,7 @@ class Group:
     ) -> ErrorCode | None:
         """Why a commit is refused; None if it may be stored."""
         if generation < 0 and self.state is GroupState.EMPTY:
-            return None  # from a consumer that is no member of any group
+            return None  # the consumer is no member of any group
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = self._refusal(member_id, instance_id, generation)
@@ -153,7 +157,8 @@ class Group:
         return min(found, default=None)
 
     def tick(self, now: float) -> None:
-        """Removes members that are overdue, and ends a join or sync phase that is over."""
+        """Removes members whose deadline has passed, and ends the join or sync phase if its time is
+        over."""
         given = self.roster.given
         for member_id in [each for each, until in given.items() if until <= now]:
             del given[member_id]
@@ -200,7 +205,7 @@ class Group:
                 self._answer(token, self._synced(member))
 
     def record(self) -> GroupRecord:
-        """The record to store for the group as it is now."""
+        """The group as it is now, as a record that can be stored."""
         return GroupRecord(
             generation=self.generation,
             protocol_type=self.roster.protocol_type or "",
@@ -210,7 +215,8 @@ class Group:
         )
 
     def restore(self, now: float, record: GroupRecord) -> None:
-        """Restores a stored group; its members have one session timeout to send a heartbeat."""
+        """Restores a stored group. Its members have the time of one session timeout to send a
+        heartbeat."""
         self.generation = record.generation
         self.protocol = record.protocol
         self.roster.protocol_type = record.protocol_type or None
@@ -256,7 +262,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the answer to the member's last join got lost
+            self._renew(now, member)  # the answer to its last join was lost
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)
@@ -291,8 +297,8 @@ class Group:
     def _replace(
         self, now: float, member: Member, member_id: str, joining: Joining, token: Token
     ) -> None:
-        """A static member has started again: gives the member its new member id. A client that
-        still uses the old member id is fenced.
+        """Called when a static member has started again. Gives the member its new member id. A
+        client that still uses the old member id is fenced.
         """
         self._fail_join(member, ErrorCode.FENCED_INSTANCE_ID)
         self._fail_sync(member, ErrorCode.FENCED_INSTANCE_ID)
@@ -314,7 +320,8 @@ class Group:
     # rebalancing
 
     def _prepare(self, now: float, error: ErrorCode) -> None:
-        """Begins a rebalance, if none is being prepared; waiting syncs get `error`."""
+        """Begins a rebalance if none is being prepared. Answers waiting SyncGroup requests with
+        `error`."""
         if self.state is GroupState.PREPARING:
             return
         was_empty, self.state = self.state is GroupState.EMPTY, GroupState.PREPARING
@@ -330,8 +337,8 @@ class Group:
             self._complete(now)
 
     def _complete(self, now: float) -> None:
-        """Begins the next generation. It has all members that joined, and also the static members
-        that did not join.
+        """Begins the next generation. Its members are all members that have joined, and also the
+        static members that have not joined.
         """
         for member in self.roster:
             if member.join is None and member.instance_id is None:

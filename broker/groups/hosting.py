@@ -1,8 +1,9 @@
-"""The groups in memory. Reads them, stores them, sets their timers, and forgets them.
+"""The groups in memory: reads them from ZooKeeper, stores them, sets their timers, and forgets
+them.
 
-A group is read from ZooKeeper on the first request for it, and forgotten when it has been without
-members for a while. While ZooKeeper is away, groups in memory go on; a request that needs ZooKeeper
-gets COORDINATOR_LOAD_IN_PROGRESS, and its client tries again.
+A group is read from ZooKeeper at the first request for it, and forgotten when it has been without
+members for a while. While ZooKeeper cannot be reached, groups in memory continue to work. A request
+that needs ZooKeeper gets COORDINATOR_LOAD_IN_PROGRESS, after which its client tries again.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from skidway.kafka.errors import ErrorCode
 
 FORGET_AFTER_S = 60.0
 WAITING_MAX = 50_000
-"""The most requests that wait for their group to be read."""
+"""At most this many requests may wait until their group is read."""
 _log = log.get(__name__)
 
 Use = Callable[[Group | ErrorCode], None]
@@ -48,15 +49,15 @@ class Hosted:
     timer: Timer | None = None
     unstored: bool = False
     refused: bool = False
-    """Whether the log already says that joins are refused because consumers have registered in
-    ZooKeeper.
+    """Whether the refusal of joins has been logged. (Joins are refused while consumers are
+    registered in ZooKeeper.)
     """
     empty_since_ms: int = 0
 
 
 @dataclass(slots=True)
 class GroupCounts:
-    """Work done since the start."""
+    """How much work was done since the broker's start."""
 
     joins: int = 0
     rebalances: int = 0
@@ -67,7 +68,7 @@ class GroupCounts:
 
 
 class HostedGroups:
-    """Owned by the loop."""
+    """The groups in memory. Only the loop uses them."""
 
     def __init__(
         self,
@@ -93,16 +94,16 @@ class HostedGroups:
 
     @property
     def members(self) -> int:
-        """The number of members of all groups in memory; from any thread."""
+        """The number of members of all groups in memory. Any thread may read it."""
         return sum(len(each.group.roster) for each in tuple(self.hosted.values()))
 
     def is_loading(self, group_id: str) -> bool:
-        """Whether the group is being read."""
+        """Whether the broker is reading the group from ZooKeeper."""
         return group_id in self._loading
 
     def use(self, group_id: str, then: Use) -> None:
-        """Calls `then` with the group, or with an error. If the group still has to be read, the
-        call comes later, when the group has been read; otherwise it comes at once.
+        """Calls `then` with the group or with an error: at once if the group is in memory,
+        otherwise when the group has been read.
         """
         if not group_id or len(group_id.encode()) > GROUP_ID_BYTES_MAX:
             then(ErrorCode.INVALID_GROUP_ID)
@@ -121,8 +122,8 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called now and then. Looks at the groups without members: stores each group whose record
-        in ZooKeeper is out of date, and forgets each group that was not used for a while.
+        """Called at intervals. Looks at the groups without members. Stores each of them whose
+        record in ZooKeeper is out of date, and forgets each of them that was not used for a while.
         """
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
@@ -135,14 +136,14 @@ class HostedGroups:
                 self.drop(group_id)
 
     def drop(self, group_id: str) -> None:
-        """Removes a group from memory; the next request for it reads it again."""
+        """Removes a group from memory. The next request for the group reads it again."""
         hosted = self.hosted.pop(group_id, None)
         self.cache.drop(group_id)
         if hosted is not None and hosted.timer is not None:
             self._timers.cancel(hosted.timer)
 
     def close(self) -> None:
-        """Answers every waiting request with an error, because the broker stops."""
+        """Called when the broker stops. Answers every waiting request with an error."""
         self._stopping = True
         self.jobs.close(SkidwayError("the broker stops"))
         for hosted in list(self.hosted.values()):
@@ -162,7 +163,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # an earlier `then` has deleted the group: read the group again
+            else:  # an earlier `then` has dropped the group: read it again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:
@@ -181,13 +182,14 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            hosted.unstored = bool(record.omitted)  # the record still counts the omitted members
+            hosted.unstored = bool(record.omitted)  # the stored record counts omitted members
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
         return group
 
     def settle(self, group: Group) -> None:
-        """Sends the group's answers, stores what it asks to store, and sets its timer."""
+        """Sends the answers in the group's outputs, stores the group if its outputs ask for this,
+        and sets the group's timer."""
         self._answer(group)
         hosted = self.hosted.get(group.group_id)
         if hosted is None:

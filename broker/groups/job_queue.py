@@ -1,8 +1,9 @@
-"""Gathers the groups' reads and writes for ZooKeeper into jobs. One job is under way at a time.
+"""Gathers the groups' reads and writes for ZooKeeper into jobs, and runs one job at a time.
 
-Requests that come meanwhile wait for the next job. A newer offset of a partition replaces an older
-one that still waits. So if a thousand groups commit at once, this costs a few transactions. Jobs
-begin at least `PACE_S` apart. The callbacks are called when ZooKeeper has answered the job.
+Requests that come while a job is running wait for the next job. A newer offset of a group's
+partition replaces an older offset that still waits. So if a thousand groups commit at once, this
+costs only a few transactions. There are at least `PACE_S` seconds between the beginnings of two
+jobs. The callbacks are called when ZooKeeper has answered the job.
 """
 
 from __future__ import annotations
@@ -23,8 +24,8 @@ from skidway.kafka.types import TopicPartition
 
 PACE_S = 0.01
 WAITING_BYTES_MAX: Final = 128 << 20
-"""The most bytes of offsets that wait for a job; this is enough for 280,000 offsets without
-metadata. Further offsets are refused, and their clients try again.
+"""The offsets that wait for a job have at most this many bytes. This is enough for 280,000 offsets
+without metadata. Further offsets are refused, and their clients try again.
 """
 
 Told = Callable[[SkidwayError | None], None]
@@ -46,7 +47,7 @@ class Submit(Protocol):
 
 @dataclass(slots=True)
 class _Gathered:
-    """The contents of one job, with the callbacks for its results."""
+    """The work that is gathered for one job, with the callbacks for its results."""
 
     records: dict[str, tuple[Record, list[Told]]] = field(default_factory=dict)
     commits: dict[Offset, TopicOffset] = field(default_factory=dict)
@@ -64,7 +65,7 @@ class _Gathered:
 
 @dataclass(slots=True)
 class JobCounts:
-    """Work done since the start."""
+    """How much work was done since the broker's start."""
 
     carried_out: int = 0
     failed: int = 0
@@ -74,7 +75,8 @@ class JobCounts:
 
 
 class JobQueue:
-    """Owned by the loop. `later(delay_ms, action)` and `monotonic` are functions of the loop."""
+    """The queue of requests, and the running job. Only the loop's thread may use it.
+    `later(delay_ms, action)` and `monotonic` are functions of the loop."""
 
     def __init__(
         self,
@@ -84,8 +86,7 @@ class JobQueue:
         topic_id: Callable[[str], uuid.UUID | None],
     ) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has
-        this name at the time of the call. The offsets of a deleted topic that had this name are
-        dropped.
+        this name at the time of the call. Offsets of a deleted topic with this name are dropped.
         """
         self.counts = JobCounts()
         self._submit = submit
@@ -105,12 +106,12 @@ class JobQueue:
         return len(self._next.commits)
 
     def load(self, group: str, done: Loaded) -> None:
-        """Reads a group's record; `done` gets None if the group has no record."""
+        """Reads a group's record. `done` gets None if the group has no record."""
         self._next.loads.setdefault(group, []).append(done)
         self._go(group)
 
     def read(self, group: str, done: Read) -> None:
-        """Reads all offsets of a group, including those whose commit waits here."""
+        """Reads all offsets of a group, including offsets whose commit still waits in the queue."""
         self._next.reads.setdefault(group, []).append(done)
         self._go(group)
 
@@ -120,21 +121,21 @@ class JobQueue:
         self._go(group)
 
     def write(self, group: str, record: Record, done: Told) -> None:
-        """Stores a group's record. If an older record of the group still waits, the new one
-        replaces it.
+        """Stores a group's record. If an older record of the group still waits in the queue, the
+        new record replaces it.
 
-        `done` gets GroupInUse if the group has members while consumers have registered in
-        ZooKeeper.
+        `done` gets GroupInUse if the record has members and consumers have registered in ZooKeeper
+        for the group.
         """
         _, waiting = self._next.records.get(group, (record, []))
         self._next.records[group] = (record, [*waiting, done])
         self._go(group)
 
     def commit(self, group: str, offsets: Mapping[TopicPartition, TopicOffset], done: Told) -> None:
-        """Stores offsets; calls `done` when ZooKeeper has these offsets or newer offsets.
+        """Stores offsets. Calls `done` when ZooKeeper has these offsets or newer offsets.
 
-        If a topic is deleted before its offsets are stored, drops these offsets, even if the topic
-        is recreated.
+        If a topic is deleted before its offsets are stored, these offsets are dropped, even if the
+        topic is recreated.
         """
         gathered, name_bytes = self._next, sys.getsizeof(group)
         size_bytes = sum(each.size_bytes + name_bytes for each in offsets.values())
@@ -152,7 +153,7 @@ class JobQueue:
         self._go(group)
 
     def is_busy_with(self, group: str) -> bool:
-        """Whether a request for this group waits or is under way."""
+        """Whether a request for this group waits, or is part of the running job."""
         return group in self._next.groups or (self._away is not None and group in self._away.groups)
 
     def close(self, error: SkidwayError) -> None:
@@ -244,10 +245,11 @@ def _refusals(gathered: _Gathered, error: SkidwayError) -> list[_Answer]:
 
 
 def _each(answers: Iterable[_Answer]) -> None:
-    """Calls all callbacks, even if some of them raise exceptions. So a bug in one callback does not
-    stop the answers that the other callbacks send.
+    """Calls all callbacks, even if some of them raise exceptions. So in spite of a bug in one
+    callback, the other callbacks send their answers.
 
-    Raises an ExceptionGroup of these exceptions. They are bugs of ours, and the loop counts them.
+    Raises an ExceptionGroup of these exceptions. They are bugs in Skidway, and the loop counts
+    them.
     """
     mistakes = []
     for answer in answers:

@@ -1,18 +1,18 @@
-"""Decides how long a rebalance waits for members to join (KIP-134). Pure: every method gets the
-present time as a value.
+"""Decides how long a rebalance waits for members to join (KIP-134). Reads no clock: methods get the
+present time as an argument.
 
-A group with members waits until all of them have joined, at most for the longest of their rebalance
-timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for more members. If new
-members came in that time, it waits for the same delay again; all its delays together are at most
-the longest rebalance timeout.
+A group with members waits until all of them have joined, but not longer than the longest of their
+rebalance timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for more
+members. If new members have come in that time, the group waits for the same time again, but all
+these delays together are not longer than the longest rebalance timeout.
 """
 
 from __future__ import annotations
 
 
 class JoinWindow:
-    """The window is open while a group prepares its next generation. Times are monotonic
-    seconds.
+    """The time in which members may join the next generation of a group. The window is open while
+    the group prepares this generation. Times are monotonic seconds.
     """
 
     __slots__ = ("_delay_s", "_left_s", "_newcomers", "is_delaying", "until")
@@ -20,13 +20,14 @@ class JoinWindow:
     def __init__(self, initial_delay_s: float) -> None:
         self.until = 0.0
         self.is_delaying = False
-        """Whether the group waits for unknown members even when all known ones have joined."""
+        """Whether the group waits for new members even if all known members have joined."""
         self._delay_s = initial_delay_s
         self._left_s = 0.0
         self._newcomers = False
 
     def open(self, now: float, timeout_s: float, *, was_empty: bool) -> None:
-        """Opens for a rebalance; `timeout_s` is the longest rebalance timeout of a member."""
+        """Opens the window for a rebalance. `timeout_s` is the longest rebalance timeout of a
+        member."""
         self.is_delaying = was_empty
         self._newcomers = False
         wait_s = self._delay_s if was_empty else timeout_s
@@ -38,8 +39,8 @@ class JoinWindow:
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """Called when the window's time is over. If new members have come, prolongs the window.
-        Returns whether it was prolonged.
+        """Called when the window's time is over. Prolongs the window if new members have come, and
+        returns whether it did so.
         """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):
             return False

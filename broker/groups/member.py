@@ -1,4 +1,5 @@
-"""One member of a group: its protocols, its assignment, and until when it counts as alive."""
+"""One member of a group: its protocols, its assignment, and the time until which it counts as
+alive."""
 
 from __future__ import annotations
 
@@ -6,7 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Token = object
-"""Stands for the request that waits for an answer. The state machine only hands the token back."""
+"""Identifies a request that waits for an answer. The state machine only returns the token together
+with the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,8 +21,8 @@ class Protocol:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Joining:
-    """A JoinGroup request; timeouts in seconds. `known_id_needed`: a new member has to join again,
-    with the id that it is given (KIP-394).
+    """A JoinGroup request, with timeouts in seconds. `known_id_needed`: whether a new member gets
+    an id first, and has to join again with this id (KIP-394).
     """
 
     member_id: str = ""
@@ -40,7 +42,7 @@ class Joining:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the protocols, the client id and the instance id have together."""
+        """The number of bytes of the protocols, the client id and the instance id together."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         return said + len(self.client_id) + len(self.instance_id or "")
 
@@ -61,7 +63,7 @@ class Syncing:
 
 @dataclass(slots=True, kw_only=True)
 class Member:
-    """A member. At `deadline` (monotonic seconds) it counts as dead."""
+    """A member. If it sends no request until `deadline` (monotonic seconds), it counts as dead."""
 
     member_id: str
     instance_id: str | None
@@ -74,14 +76,14 @@ class Member:
     is_new: bool = False
     deadline: float = 0.0
     join: Token | None = field(default=None, repr=False)
-    """The request that waits for the next generation."""
+    """The member's JoinGroup request that waits for the next generation; None if none waits."""
     sync: Token | None = field(default=None, repr=False)
-    """The request that waits for its assignment."""
+    """The member's SyncGroup request that waits for the assignment; None if none waits."""
 
     @property
     def is_parked(self) -> bool:
-        """Whether the member waits for an answer of the broker, so that its silence proves
-        nothing.
+        """Whether the member waits for an answer from the broker. While it waits it sends nothing,
+        so its silence does not mean that it is dead.
         """
         return self.sync is not None or (self.join is not None and not self.is_new)
 
@@ -92,7 +94,7 @@ class Member:
 
     @property
     def size_bytes(self) -> int:
-        """How many bytes the member takes in memory and in ZooKeeper, roughly."""
+        """About how many bytes the member needs in memory and in ZooKeeper."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         words = len(self.client_id) + len(self.instance_id or "") + len(self.member_id)
         return said + words + len(self.assignment)
@@ -102,8 +104,8 @@ class Member:
         return next((each.metadata for each in self.protocols if each.name == protocol), b"")
 
     def take(self, joining: Joining) -> None:
-        """Takes over the protocols, timeouts and client from a JoinGroup request that this member
-        sent.
+        """Sets the member's protocols, timeouts and client to those of a JoinGroup request from
+        this member.
         """
         self.protocols = joining.protocols
         self.session_timeout_s = joining.session_timeout_s

@@ -1,4 +1,5 @@
-"""Commits the offsets of groups to ZooKeeper; reads offsets from ZooKeeper or from the cache."""
+"""Commits the offsets of groups to ZooKeeper, and reads offsets from ZooKeeper or from the
+cache."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ Code = Callable[[ErrorCode], None]
 
 
 class GroupOffsets:
-    """Owned by the loop."""
+    """The committed offsets of groups. Only the loop uses it."""
 
     def __init__(self, groups: HostedGroups, topic_id: Callable[[str], uuid.UUID | None]) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has
@@ -35,7 +36,7 @@ class GroupOffsets:
         offsets: Mapping[TopicPartition, Committed],
         reply: Code,
     ) -> None:
-        """Answers when ZooKeeper has the offsets.
+        """Commits offsets. Answers when they are in ZooKeeper.
 
         Each offset belongs to the topic that has the given name at the time of the call. If a topic
         is deleted and recreated while its offsets wait, the offsets are dropped.

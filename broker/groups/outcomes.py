@@ -1,5 +1,5 @@
-"""What the state machine returns: answers to waiting requests, and what must be stored before
-further answers.
+"""The outputs of a group's state machine: answers to waiting requests, and requests to store the
+group before further answers are sent.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from skidway.kafka.errors import ErrorCode
 
 @dataclass(frozen=True, slots=True)
 class ToldMember:
-    """A member as the leader sees it."""
+    """A member as it is shown to the group's leader."""
 
     member_id: str
     instance_id: str | None
@@ -44,7 +44,7 @@ class Synced:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """An answer for the request with this token."""
+    """The answer to the request with this token."""
 
     token: Token
     content: Joined | Synced
@@ -52,7 +52,8 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class Store:
-    """Asks to store the group as it is now, then to call `Group.stored` with this number."""
+    """Asks the caller to store the group as it is now, and then to call `Group.stored` with this
+    number."""
 
     number: int
 

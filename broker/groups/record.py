@@ -1,4 +1,5 @@
-"""A group as it is stored: enough for its members to go on after a restart without a rebalance."""
+"""A group as it is stored in ZooKeeper. The record is enough for the members to continue after a
+restart of the broker without a rebalance."""
 
 from __future__ import annotations
 
@@ -13,22 +14,23 @@ from skidway.errors import SkidwayError
 BYTES_MAX = 512 * 1024
 """A larger document is stored without its members, which join again after a restart.
 
-ZooKeeper takes 1 MB in one request."""
+ZooKeeper accepts at most 1 MB in one request."""
 _GENERATION_MAX = (1 << 31) - 1
 
 
 class RecordRefused(SkidwayError):
-    """A stored group that cannot be read."""
+    """A stored group cannot be read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRecord:
-    """Generation and members. `empty_since_ms`: since when the group has had no members (wall
-    clock); 0 while there are members.
+    """The generation and the members of a group. `empty_since_ms`: since when the group has had no
+    members (wall clock); 0 while there are members.
 
-    `omitted`: the number of members left out because the document would have been too large.
-    `ids_version`: the version of the children of the group's `ids` node at the time when the broker
-    found that the node had no children. Consumers that coordinate through ZooKeeper register there.
+    `omitted`: the number of members that were left out because the document would have been too
+    large. `ids_version`: consumers that coordinate through ZooKeeper register as children of the
+    group's `ids` node. This is the version of its children at the time when the broker found that
+    there were none.
     """
 
     generation: int
@@ -48,7 +50,7 @@ def encode(record: GroupRecord) -> bytes:
 
 
 def decode(path: str, data: bytes) -> GroupRecord:
-    """A group from its node. Raises RecordRefused."""
+    """Decodes a group from the content of its node. Raises RecordRefused."""
     try:
         content = json.loads(data)
         generation = int(content["generation"])

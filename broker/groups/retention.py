@@ -1,10 +1,10 @@
 """Deletes the offsets of groups without members after `offsets.retention.minutes`.
 
-The time runs from when the group last had members or from the offset's own commit, whichever is
-later. If a topic's `retention.hold` names a group, the group's offsets of that topic are kept at
+The time begins when the group last had members or when the offset was committed, whichever is
+later. If a topic's `retention.hold` lists a group, the group's offsets of that topic are kept at
 least for as long as the group may hold segments back. Consumers that coordinate through ZooKeeper
-also count as members. If their registrations have changed since the last look, the time begins
-anew.
+also count as members. If their registrations have changed since the group was last looked at, the
+time begins again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""The topics whose segments a group holds back, and for how long at most (ms)."""
+"""For each topic whose segments a group may hold back, the longest time for this in ms."""
 _log = log.get(__name__)
 
 
@@ -35,8 +35,8 @@ class Fate(Enum):
     """What becomes of a group.
 
     KEPT: nothing is done.
-    MARKED: the group's record says from now on that the group is empty.
-    WOKEN: the group is read into memory, so that its members send something or time out.
+    MARKED: the group's record is changed, so that it says that the group is empty.
+    WOKEN: the group is read into memory, so that members that send nothing time out.
     SHORTENED: some of the group's offsets are deleted.
     DELETED: the group is deleted with all its offsets.
     """
@@ -50,8 +50,8 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """A group's fate. record: the record that marks the group as empty. expired: the offsets to
-    delete.
+    """What is done with a group. record: the record that marks the group as empty. expired: the
+    offsets to delete.
     """
 
     fate: Fate
@@ -66,7 +66,7 @@ def decide(
     if looked.native:
         return Verdict(Fate.KEPT)
     if record is not None and (record.members or record.omitted):
-        return Verdict(Fate.WOKEN)  # read the group: its members then send something, or time out
+        return Verdict(Fate.WOKEN)  # read the group: then silent members time out
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)
         marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)
@@ -84,7 +84,7 @@ def decide(
 
 
 class OffsetRetention:
-    """Owned by the loop; looks at one group after the other."""
+    """Looks at one group after the other. Only the loop's thread may use it."""
 
     def __init__(
         self,
@@ -104,7 +104,8 @@ class OffsetRetention:
         self._looking = False
 
     def look(self) -> None:
-        """Looks at every group; does nothing if the last look still runs or ZooKeeper is away."""
+        """Looks at every group. Does nothing if the previous call is not done yet, or if ZooKeeper
+        cannot be reached."""
         if not self._looking:
             self._looking = True
             self._session.submit(_names, self._listed)
@@ -114,7 +115,7 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # a later exception must not leave it True
+        groups, self._looking = self._groups, False  # an exception below must not leave it True
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)
@@ -168,7 +169,7 @@ def _names(coordinator: Coordinator) -> list[str]:
 
 
 def _carry_out(coordinator: Coordinator, group: str, looked: Looked, verdict: Verdict) -> None:
-    """Carries out a verdict. Does not delete anything that was changed after the look."""
+    """Carries out a verdict. Deletes nothing that was changed after the group was looked at."""
     if verdict.fate is Fate.DELETED:
         stored_groups.expire_group(coordinator, group, looked)
     elif verdict.fate is Fate.SHORTENED:

@@ -1,5 +1,5 @@
-"""Who is in a group: its members, their instance ids, the leader, and the ids given to clients that
-have yet to join.
+"""Who is in a group: its members, their instance ids, the leader, and the ids that were given to
+clients that have not joined yet.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ class Roster:
         self.leader: str | None = None
         self.protocol_type: str | None = None
         self.given: dict[str, float] = {}
-        """The member ids given to clients that have yet to join. Each value is the deadline
-        (monotonic s) by which the client must join with its id.
+        """The member ids that were given to clients that have not joined yet. Each value is the
+        deadline (monotonic s) by which the client must join with its id.
         """
         self.unheard: set[str] = set()
-        """The ids of members that `restore` added and that have sent no request since then."""
+        """The ids of members that `restore` has added, and that have sent no request since."""
         self._static: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -51,7 +51,7 @@ class Roster:
         return None if instance_id is None else self._static.get(instance_id)
 
     def supports(self, joining: Joining) -> bool:
-        """Whether the joining member shares a protocol with all members."""
+        """Whether there is a protocol that the joining member and all members support."""
         names = {each.name for each in joining.protocols}
         if not self.members:
             return bool(joining.protocol_type) and bool(names)
@@ -115,7 +115,7 @@ class Roster:
 
     def elect_joined(self) -> bool:
         """Makes sure that the leader is a member that has joined the next generation. Returns False
-        if no member has joined it.
+        if no member has joined that generation.
         """
         leader = None if self.leader is None else self.members.get(self.leader)
         if leader is not None and leader.join is not None:
@@ -126,7 +126,7 @@ class Roster:
         return joined is not None
 
     def restore(self, members: Iterable[Member], leader: str | None, protocol_type: str) -> None:
-        """Adds the members as they were stored."""
+        """Adds members that were read from ZooKeeper."""
         for each in members:
             self.add(each, protocol_type)
             self.unheard.add(each.member_id)

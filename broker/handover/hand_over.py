@@ -1,5 +1,5 @@
-"""The old broker's half of a move: turns a partition of this broker into a directory that can be
-moved.
+"""The part of a move that runs on the old broker's host: turns a partition of the old broker into a
+directory that can be moved.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class HandOver:
-    """Hands over partitions of one broker, whose log directories the caller has locked."""
+    """Hands over partitions of one broker. The caller must have locked the broker's log
+    directories."""
 
     def __init__(
         self,
@@ -46,11 +47,11 @@ class HandOver:
     def hand_over(
         self, partition: TopicPartition, progress: Callable[[str], object]
     ) -> tuple[Path, Waybill]:
-        """Hands a partition over; returns the directory to copy, and its waybill. May be called
+        """Hands a partition over. Returns the directory to copy, and its waybill. May be called
         again after a success or a failure.
 
-        Raises StateRefused if this broker may not hand the partition over; also DamagedLog,
-        StorageFailed, SkidwayError.
+        Raises StateRefused if this broker may not hand the partition over. Also raises DamagedLog,
+        StorageFailed and SkidwayError.
         """
         home, path, moved = self._find(partition)
         if not path.exists():
@@ -123,8 +124,9 @@ class HandOver:
 
 
 def _drop_waybill(path: Path) -> None:
-    """Removes the waybill that an interrupted take-over left in a served directory. After the
-    rename, that waybill would count as the waybill of this hand-over.
+    """Removes the waybill that an interrupted take-over left in the directory of a served
+    partition. Otherwise, after the rename, that old waybill would be taken for the waybill of this
+    hand-over.
     """
     if (path / waybill.FILE).exists():
         (path / waybill.FILE).unlink()

@@ -1,5 +1,5 @@
-"""The new broker's half of a move: makes a directory that was copied here a partition of this
-broker.
+"""The part of a move that runs on the new broker's host: turns a copied directory into a partition
+of the new broker.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from skidway.files import fsync_directory
 
 
 class TakeOver:
-    """Takes over partitions for one broker, whose log directories the caller has locked."""
+    """Takes over partitions for one broker. The caller must have locked the broker's log
+    directories."""
 
     def __init__(
         self, broker_id: int, directories: list[LogDirectory], coordinator: Coordinator
@@ -35,7 +36,7 @@ class TakeOver:
         """Takes over the partition in a directory. Returns the partition's new directory, its
         waybill and its leader epoch. May be called again after a failure.
 
-        Raises StateRefused if the copy is not whole or not the newest; also SkidwayError.
+        Raises StateRefused if the copy is not complete or not the newest. Also raises SkidwayError.
         """
         home, path = self._home_of(directory)
         bill = waybill.read(path)
@@ -51,8 +52,9 @@ class TakeOver:
         return target, bill, epoch
 
     def _resume(self, home: LogDirectory, path: Path) -> tuple[Path, Waybill, int]:
-        """Completes a take-over that ended after the directory's rename, so that `path` is gone and
-        the waybill is in the renamed directory. Raises StateRefused if there is no such take-over.
+        """Completes a take-over that was interrupted after it had renamed the directory: `path` no
+        longer exists, and the waybill is in the renamed directory. Raises StateRefused if there is
+        no such take-over.
         """
         partition = names.moved_partition(path.name)
         if partition is not None and not path.exists():
@@ -71,7 +73,7 @@ class TakeOver:
 
     def _epoch_since(self, bill: Waybill) -> int:
         """The leader epoch in which this broker leads a partition that it has taken over. Raises
-        StateRefused if it does not lead the partition.
+        StateRefused if the broker does not lead the partition.
         """
         assigned = reassignment.read(self._coordinator, bill.partition)
         now = assigned.state
@@ -110,8 +112,8 @@ class TakeOver:
         return home.path / name
 
     def _note_offsets(self, home: LogDirectory, bill: Waybill) -> None:
-        """Writes the waybill's offsets into the checkpoint files, so that records deleted by
-        DeleteRecords do not come back.
+        """Writes the waybill's offsets into the checkpoint files, so that records that
+        DeleteRecords has deleted do not appear again.
         """
         home.recovery_points[bill.partition] = bill.log_end_offset
         home.log_start_offsets[bill.partition] = bill.log_start_offset

@@ -1,8 +1,8 @@
-"""The list of the files of a partition that was handed over. The old broker writes it; the new one
-compares the files with it.
+"""The waybill: a list of the files of a partition that was handed over. The hand-over on the old
+broker's host writes it, and the take-over on the new broker's host compares the files with it.
 
-`waybill.json` is the last file that a hand-over writes, and names every other file. It includes the
-files' modification times, because retention uses them, and not every way of copying keeps them.
+`waybill.json` is the last file that a hand-over writes, and lists every other file. It includes the
+files' modification times, because retention uses these times and some ways of copying change them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,8 @@ _CHUNK_BYTES = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """One file: length in bytes, modification time in ns, CRC-32C of all of it."""
+    """One file: its length in bytes, its modification time in ns, and the CRC-32C of its whole
+    content."""
 
     name: str
     size: int
@@ -38,8 +39,8 @@ class Content:
 
 @dataclass(frozen=True, slots=True)
 class Waybill:
-    """A partition as it was handed over. leader_epoch: the last leader epoch in which it was
-    served.
+    """A partition as it was handed over. leader_epoch: the last leader epoch in which the partition
+    was served.
     """
 
     partition: TopicPartition
@@ -81,7 +82,8 @@ def write(directory: Path, waybill: Waybill) -> None:
 
 
 def read(directory: Path) -> Waybill | None:
-    """The waybill in a directory; None if there is none. Raises StateRefused, OSError."""
+    """The waybill in a directory; None if the directory has no waybill. Raises StateRefused and
+    OSError."""
     path = directory / FILE
     try:
         content = json.loads(path.read_bytes())
@@ -104,10 +106,10 @@ def read(directory: Path) -> Waybill | None:
 
 
 def receive(directory: Path, waybill: Waybill) -> None:
-    """Compares every file with the waybill, restores the file's modification time and makes the
-    file durable.
+    """Compares every file with the waybill, restores the modification time of the file, and makes
+    the file durable.
 
-    Raises StateRefused for the first file that differs from the waybill; also OSError.
+    Raises StateRefused for the first file that differs from the waybill. Also raises OSError.
     """
     expected = {each.name: each for each in waybill.files}
     found = {each.name: each for each in contents(directory)}

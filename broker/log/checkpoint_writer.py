@@ -1,8 +1,9 @@
-"""Checkpoints of all log directories, written in the background, one round after the other.
+"""Writes the checkpoints of all log directories in the background, in rounds that run one after the
+other.
 
-A round writes the offsets as they are when it begins. If a caller asks for checkpoints while a
-round is running, the running round may write offsets that are older than the caller wants. So a
-second round follows, and the caller is told when the second round is done.
+A round writes the offsets that are current when it begins. If a caller asks for checkpoints while a
+round is running, that round may write older offsets than the caller wants. So a second round
+follows, and the caller's `done` is called when the second round has ended.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _log = log.get(__name__)
 
 
 class Checkpoints:
-    """Owned by the loop. `failed` is called for a directory whose disk failed."""
+    """Only the loop's thread may use this. `failed` is called for a directory whose disk failed."""
 
     def __init__(self, worker: DiskWorker, failed: Callable[[StorageFailed], None]) -> None:
         self._worker = worker

@@ -7,10 +7,10 @@ The formats are Kafka's. A checkpoint file looks like this::
     hdfs-logs 0 1200            topic, partition, offset
     hdfs-logs 1 1187
 
-All these files are written atomically. A checkpoint only saves work, so a damaged checkpoint counts
-as empty: without a recovery point, everything is read again. meta.properties and partition.metadata
-say to which broker or topic the data belongs, so each of these two files is refused if it is
-damaged.
+All these files are written atomically. A checkpoint only saves work, so a damaged checkpoint is
+treated as empty: without a recovery point, the broker reads the whole log again. meta.properties
+and partition.metadata say to which broker or topic the data belongs, so the broker refuses either
+of these files if it is damaged.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def _entry(line: str) -> tuple[TopicPartition, int]:
 
 @dataclass(frozen=True, slots=True)
 class MetaProperties:
-    """To which broker and cluster a log directory belongs, and the directory's own id."""
+    """The broker and the cluster to which a log directory belongs, and the directory's own id."""
 
     broker_id: int
     cluster_id: str
@@ -95,7 +95,7 @@ def read_meta(directory: Path) -> MetaProperties | None:
         return None
     pairs = dict(line.split("=", 1) for line in lines if "=" in line and not line.startswith("#"))
     try:
-        # A directory that Apache Kafka before 3.7 wrote has no directory.id.
+        # A directory of Apache Kafka before 3.7 has no directory.id.
         directory_id = pairs.get("directory.id") or encode_id(uuid.uuid4())
         return MetaProperties(int(pairs["broker.id"]), pairs["cluster.id"], directory_id)
     except (KeyError, ValueError) as error:
@@ -103,13 +103,15 @@ def read_meta(directory: Path) -> MetaProperties | None:
 
 
 def write_partition_metadata(directory: Path, topic_id: uuid.UUID) -> None:
-    """Notes which topic a partition's directory belongs to. Raises OSError."""
+    """Writes partition.metadata: the topic to which a partition's directory belongs. Raises
+    OSError."""
     text = f"version: {_VERSION}\ntopic_id: {encode_id(topic_id)}\n"
     write_atomically(directory / names.PARTITION_METADATA, text.encode())
 
 
 def read_partition_metadata(directory: Path) -> uuid.UUID | None:
-    """The topic id of a partition's directory; None if it is not noted. Raises StateRefused."""
+    """The topic id in a directory's partition.metadata; None if the directory has no such file.
+    Raises StateRefused."""
     path = directory / names.PARTITION_METADATA
     try:
         lines = path.read_text("utf-8", "replace").splitlines()
@@ -123,7 +125,7 @@ def read_partition_metadata(directory: Path) -> uuid.UUID | None:
 
 
 def encode_id(value: uuid.UUID) -> str:
-    """A UUID as Kafka writes it: base64 for URLs, 22 characters."""
+    """A UUID as Kafka writes it: in URL-safe base64, 22 characters."""
     return base64.urlsafe_b64encode(value.bytes).decode().rstrip("=")
 
 

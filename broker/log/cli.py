@@ -1,7 +1,7 @@
-"""`skidway broker dump-log DIR|FILE`: what lies in a partition's files.
+"""`skidway broker dump-log DIR|FILE`: shows what is in a partition's files.
 
-Exit status 0: every byte is a batch whose CRC is right; 1: a fault was found, and
-the output names it.
+Exit status 0 means that the files consist only of batches whose CRC is right. Exit status 1 means
+that the output names at least one fault.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ def _show(path: Path, *, with_records: bool, as_json: bool) -> int:
 
 @dataclass(slots=True)
 class _Findings:
-    """What was found in the files: a sentence for each fault, a sentence for each gap between
-    offsets, and the range of all offsets.
+    """What the command found in the files: a sentence for each fault, a sentence for each gap
+    between offsets, and the range of all offsets.
     """
 
     faults: list[str] = field(default_factory=list)
@@ -143,7 +143,7 @@ def _record_document(record: DumpedRecord) -> Mapping[str, Any]:
 
 
 def _encoded(data: bytes | None) -> Any:
-    """The data as text if it is UTF-8, else {"base64": ...}."""
+    """The data as text if it is UTF-8, otherwise as {"base64": ...}."""
     if data is None:
         return None
     try:

@@ -1,4 +1,5 @@
-"""The settings of one topic that its logs act on, with the defaults of the broker filled in."""
+"""The settings of one topic that concern its logs. If the topic does not set a value, the broker's
+default is filled in."""
 
 from __future__ import annotations
 
@@ -14,7 +15,8 @@ UNLIMITED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Sizes in bytes, times in ms; a retention of -1 means no limit. Most defaults are Kafka's."""
+    """Sizes are in bytes, and times in ms. A retention of -1 means no limit. Most defaults are
+    Kafka's."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = WEEK_MS
@@ -36,14 +38,15 @@ class LogConfig:
     timestamp_before_max_ms: int = FOREVER_MS
     timestamp_after_max_ms: int = FOREVER_MS
     append_time: bool = False
-    """Whether batches get the time of appending instead of their event times (LogAppendTime)."""
+    """Whether the broker writes the time of the append into batches, instead of the records' event
+    times (LogAppendTime)."""
     contiguous: bool = True
     """Whether each batch begins at the offset where the batch before it ended. False for a mirror
     topic, which keeps the gaps of its source.
     """
     gaps: tuple[Gap, ...] | None = None
-    """The only offsets that may be missing from a log that is not contiguous. None: any offsets may
-    be missing from it.
+    """If the log is not contiguous, only these offsets may be missing from it; None if any offsets
+    may be missing.
     """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:
@@ -54,7 +57,7 @@ class LogConfig:
 
     @property
     def bounds_timestamps(self) -> bool:
-        """Whether event times are compared with the clock at all."""
+        """Whether this topic limits how far event times may differ from the clock."""
         return not self.append_time and (
             self.timestamp_before_max_ms != FOREVER_MS or self.timestamp_after_max_ms != FOREVER_MS
         )

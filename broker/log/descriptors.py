@@ -2,9 +2,9 @@
 number of descriptors.
 
 A segment opens its file on first use. If more segments are open than the limit allows, the segment
-that was opened first drops its descriptor, and opens its file again on its next use. A reader or
-flush that uses the descriptor keeps it open. So a broker with more partitions than descriptors
-works, only slower.
+that was opened first drops its descriptor, and opens its file again on its next use. If a reader or
+a flush is using the descriptor, it stays open until they are done. So a broker with more partitions
+than descriptors still works, but more slowly.
 """
 
 from __future__ import annotations
@@ -14,11 +14,12 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""One of every `_SHARE` descriptors is for segments, the others for clients and all other uses."""
+"""Segments may use one of every `_SHARE` descriptors. The others are for clients and everything
+else."""
 
 
 class Holder(Protocol):
-    """An object that holds a descriptor and can drop it."""
+    """An object that has a descriptor open and can drop it."""
 
     def let_go(self) -> None:
         """Drops the descriptor."""
@@ -26,7 +27,8 @@ class Holder(Protocol):
 
 
 class OpenSegments:
-    """The segments that hold a descriptor. Owned by the loop's thread, as segments are."""
+    """The segments that have a descriptor open. Like segments, only the loop's thread may use
+    this."""
 
     __slots__ = ("_holders", "limit")
 
@@ -38,7 +40,8 @@ class OpenSegments:
         return len(self._holders)
 
     def opened(self, holder: Holder) -> None:
-        """Notes a holder. If there are too many holders, the oldest one drops its descriptor."""
+        """Notes that a holder has opened its file. If too many files are open, the holder that was
+        opened first drops its descriptor."""
         self._holders[holder] = None
         while len(self._holders) > self.limit:
             oldest = next(iter(self._holders))
@@ -46,7 +49,7 @@ class OpenSegments:
             oldest.let_go()
 
     def closed(self, holder: Holder) -> None:
-        """Forgets a holder."""
+        """Notes that a holder has no descriptor any more."""
         self._holders.pop(holder, None)
 
 

@@ -1,7 +1,7 @@
 """Shows what is in segment files, batch by batch and record by record, for people.
 
-The command `dump-log` only reads the files and takes no lock, so it may run beside the broker.
-While the broker runs, the active segment may end with half a batch. The command computes every CRC.
+The command `dump-log` only reads the files and takes no lock, so it may run while the broker is
+running. Then the active segment may end with half a batch. The command checks every CRC.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 @dataclass(frozen=True, slots=True)
 class DumpedBatch:
-    """A batch, where it lies, and whether its CRC is right."""
+    """A batch, its file and position, and whether its CRC is right."""
 
     path: Path
     position: int
@@ -33,7 +33,7 @@ class DumpedBatch:
 
 @dataclass(frozen=True, slots=True)
 class NoBatch:
-    """Bytes that are no batch, and their position; nothing after these bytes is read."""
+    """Bytes that are no batch, and their position. Nothing after these bytes is read."""
 
     path: Path
     position: int
@@ -43,7 +43,7 @@ class NoBatch:
 
 @dataclass(frozen=True, slots=True)
 class DumpedRecord:
-    """A record; timestamp in ms."""
+    """A record. The timestamp is in ms."""
 
     offset: int
     timestamp: int
@@ -53,7 +53,7 @@ class DumpedRecord:
 
 
 def segment_files(path: Path) -> list[Path]:
-    """The segment files of a partition's directory, in order; for the path of a file, only this
+    """The segment files of a partition's directory, in order. If the path is a file, only this
     file. Raises UsageError if there is no segment file.
     """
     if path.is_dir():
@@ -94,7 +94,7 @@ def batches(path: Path) -> Iterator[DumpedBatch | NoBatch]:
 
 
 def records(batch: DumpedBatch) -> list[DumpedRecord]:
-    """The records of a batch. Raises CorruptBatch if the records cannot be decoded; also
+    """The records of a batch. Raises CorruptBatch if the records cannot be decoded. Also raises
     OSError.
     """
     header = batch.header

@@ -15,8 +15,8 @@ from skidway.broker.log.segment import Segment
 from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]
-"""Returns the least offset of a partition that a group still needs. Only the groups that the
-topic's `retention.hold` names count.
+"""A function that returns the lowest offset of a partition that a group of the topic's
+`retention.hold` still needs; None if no group is listed there.
 """
 _log = log.get(__name__)
 
@@ -32,11 +32,11 @@ class Cut(NamedTuple):
 
 @dataclass(slots=True)
 class Expiration:
-    """The result of one look for expired segments.
+    """What one search for expired segments has done.
 
-    renamed: the files that the caller has to remove. Each key is a delay in ms; the caller removes
-    the files under the key after this delay. held: how many partitions would lose more segments if
-    no group held segments back.
+    renamed: the files that the caller has to delete, by the delay in ms after which it deletes
+    them. held: the number of partitions that would lose more segments if no group held segments
+    back.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)
@@ -47,7 +47,7 @@ class Expiration:
 
 def held(logs: Iterable[PartitionLog], now_ms: int) -> dict[TopicPartition, tuple[str, ...]]:
     """The partitions that have expired segments and whose topic has `retention.hold`, each with the
-    groups that this setting names.
+    groups that this setting lists.
     """
     return {
         each.partition: each.config.held_by
@@ -64,13 +64,13 @@ def expire(
     for each in logs:
         each.producers.expire(now_ms - producer_expiration_ms)
         for segment in each.segments[:-1]:
-            segment.let_go()  # present readers keep the descriptor; a later reader opens the file
+            segment.let_go()  # present readers keep their descriptor; a later reader opens the file
         decision = _expired(each, now_ms, held_from(each.partition))
         found.held += decision.held
         try:
             if decision.roll and each.flushed.offset == each.log_end_offset:
-                # A later look deletes the old segment. By then, the name of the new file is
-                # durable.
+                # A later search deletes the old segment. By then, the directory entry of the new
+                # segment is durable.
                 each.roll(now_ms)
             if decision.count:
                 _take_out(each, decision.count, found)

@@ -1,4 +1,5 @@
-"""Descriptors that stay open until their last reader is done, and the errors of a disk."""
+"""Open files whose descriptors stay open until their last reader is done, and the errors of a
+disk."""
 
 from __future__ import annotations
 
@@ -10,21 +11,22 @@ from pathlib import Path
 from skidway.errors import SkidwayError
 
 IOV_MAX = 1024
-"""The kernel's limit of buffers in one pwritev."""
+"""The kernel's limit for the number of buffers in one pwritev."""
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
-"""Errors after which the same disk may well work again. So only the append that met the error is
-refused, and the log directory stays in use.
+"""Errors after which the same disk may work again. So only the append that failed is refused, and
+the log directory stays in use.
 """
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
 )
-"""Errors that concern the whole disk, not one file on it."""
+"""Errors that concern the whole disk and not only one file on it."""
 
 
 class StorageFailed(SkidwayError):
-    """The disk refused an operation; nothing of a refused append remains in the log."""
+    """The disk refused an operation. If the operation was an append, nothing of it remains in the
+    log."""
 
     def __init__(self, what: str, path: Path, error: OSError, *, final: bool = False) -> None:
         super().__init__(f"cannot {what} {path}: {error.strerror or error}")
@@ -34,17 +36,18 @@ class StorageFailed(SkidwayError):
 
     @property
     def is_passing(self) -> bool:
-        """Whether the log directory can stay in use (a full disk, no descriptors left)."""
+        """Whether the error may pass, so that the log directory can stay in use (for example, the
+        disk is full, or no descriptors are left)."""
         return self.errno in PASSING and not self._final
 
     @property
     def is_disk_full(self) -> bool:
-        """Whether the only trouble is that the disk has no space."""
+        """Whether the operation failed only because the disk has no space."""
         return self.errno in DISK_FULL and not self._final
 
 
 class DamagedLog(SkidwayError):
-    """A log holds bytes that are not what was written; its partition must not be served."""
+    """A log contains bytes that the broker has not written. Its partition must not be served."""
 
     def __init__(self, path: Path, position: int, reason: str) -> None:
         super().__init__(f"{path} is damaged at position {position}: {reason}")
@@ -54,10 +57,11 @@ class DamagedLog(SkidwayError):
 
 
 class OpenFile:
-    """A descriptor that closes when nobody holds this object any more.
+    """An open descriptor, which is closed when nothing refers to this object any more.
 
     Deleting or rolling a segment must not close a file that the kernel is still sending for a
-    fetch, or that an fsync is using. Therefore every user of the descriptor holds this object.
+    fetch, or that an fsync is using. Therefore every user of the descriptor keeps a reference to
+    this object.
     """
 
     __slots__ = ("descriptor", "path")
@@ -72,7 +76,7 @@ class OpenFile:
             os.close(self.descriptor)
 
     def fileno(self) -> int:
-        """The descriptor; hold this object as long as you use it."""
+        """The descriptor. Keep a reference to this object as long as you use the descriptor."""
         return self.descriptor
 
     @property
@@ -82,8 +86,8 @@ class OpenFile:
 
 
 def write_all_at(descriptor: int, buffers: Sequence[bytes | memoryview], position: int) -> None:
-    """Writes all buffers from a position on, even if the kernel takes few bytes at a time. Raises
-    OSError.
+    """Writes all buffers, beginning at `position`, even if the kernel accepts only a part of the
+    bytes at a time. Raises OSError.
     """
     at = 0
     while at < len(buffers):

@@ -1,11 +1,11 @@
-"""The threads that wait for the disk, so that the loop need not wait.
+"""The threads that wait for the disk, so that the loop does not have to wait.
 
-The loop hands over work as a function without arguments that uses only descriptors and paths. The
-result comes back to the loop by `post`. Each partition has at most one flush under way, and each
-log directory at most one write of its checkpoints. Nothing limits other work in the queue: each
-removal of expired files, creation of logs, removal of a partition's directory, and look at the
-volumes' sizes is an item of its own. Such items are small (paths), so a slow disk delays them, and
-only as many wait as were asked for meanwhile.
+The loop submits work as a function without arguments that uses only descriptors and paths. The
+result comes back to the loop by `post`. At any time each partition has at most one flush in the
+queue, and each log directory at most one write of its checkpoints. The number of other items in the
+queue has no limit. Each deletion of expired files, each creation of logs, each removal of a
+partition's directory, and each look at the sizes of the volumes is a separate item. These items are
+small because they contain only paths, so it does no harm if many of them wait for a slow disk.
 """
 
 from __future__ import annotations
@@ -22,33 +22,34 @@ from skidway.broker.log.partition_log import Flush
 from skidway.files import fsync_directory, write_atomically
 
 Post = Callable[[Callable[[], None]], None]
-"""Runs a function on the loop, soon; may be called from any thread."""
+"""Makes the loop run a function soon. May be called from any thread."""
 
 
 @dataclass(frozen=True, slots=True)
 class WorkOutcome:
-    """How a piece of work ended; `error` is None if it succeeded."""
+    """How a piece of work ended. `error` is None if the work succeeded."""
 
     error: OSError | None
     seconds: float
 
 
 class NothingSynced(OSError):
-    """A flush that could not begin. The data that it should sync is still in the page cache."""
+    """A flush could not begin. The data that it should sync is still in the page cache."""
 
 
 class DiskWorker(Protocol):
-    """Does work that waits for the disk. In a test, another worker does the work at once, or when
-    the test says so.
+    """Does work that waits for the disk. A test can use another worker, which does the work at once
+    or when the test says so.
     """
 
     def submit(self, work: Callable[[], None], done: Callable[[WorkOutcome], None]) -> None:
-        """Does `work` away from the loop, then calls `done` on the loop."""
+        """Does `work` outside the loop, then calls `done` on the loop."""
         ...
 
 
 class Flusher:
-    """Starts its threads at once; `close` ends the threads after all submitted work is done."""
+    """Starts its threads when it is created. `close` ends the threads after all submitted work is
+    done."""
 
     def __init__(self, post: Post, *, threads: int) -> None:
         self._post = post
@@ -85,7 +86,7 @@ class Flusher:
 
 
 def timed(work: Callable[[], None]) -> WorkOutcome:
-    """Does the work and measures how long it takes."""
+    """Does the work, and measures how long it takes."""
     start = time.monotonic()
     try:
         work()
@@ -98,7 +99,8 @@ def sync(flush: Flush) -> None:
     """Carries out a flush: makes leader epochs, closed segments, the active segment and the names
     of files durable.
 
-    Raises OSError; NothingSynced if the file of epochs cannot be written (a full disk).
+    Raises OSError. This is NothingSynced if the file of leader epochs cannot be written, for
+    example because the disk is full.
     """
     if flush.epochs is not None:
         try:

@@ -1,12 +1,14 @@
-"""Where each leader epoch began in a log. These offsets are derived from the epochs that are
-stamped into the batches.
+"""The offset at which each leader epoch began in a log. These offsets are derived from the leader
+epochs in the headers of the batches.
 
-A consumer knows the epoch of the last record that it saw, and asks where this epoch ended. The
-answer tells the consumer whether the log still holds the records that it saw (KIP-101, KIP-320).
-The file `leader-epoch-checkpoint` in a partition's directory has Kafka's format. The flush that
-makes an epoch's first records durable also writes this file. Because of the file, a start need not
-read the log to find the epochs. If the file is missing or damaged, it is made from the log. Its
-format::
+A consumer knows the leader epoch of the last record that it read, and asks where this epoch ended.
+From the answer the consumer learns whether the log still contains the records that it read
+(KIP-101, KIP-320).
+
+The offsets are in the file `leader-epoch-checkpoint` in a partition's directory, so that the broker
+need not read the log at its start to find them. The flush that makes an epoch's first records
+durable also writes this file. If the file is missing or damaged, it is made from the log. It has
+Kafka's format::
 
     0                  version
     2                  entries
@@ -40,7 +42,7 @@ class EpochStart(NamedTuple):
 
 
 class EpochEnd(NamedTuple):
-    """An epoch, and the offset after its last record; both are -1 if they are not known."""
+    """An epoch and the offset after its last record. Both are -1 if they are not known."""
 
     epoch: int
     offset: int
@@ -50,8 +52,8 @@ NOT_KNOWN = EpochEnd(UNDEFINED, UNDEFINED)
 
 
 class LeaderEpochs:
-    """One entry for each leader epoch of a log, ascending in epoch and offset; owned by a
-    PartitionLog.
+    """One entry for each leader epoch of a log, in ascending order of epochs and offsets. Only the
+    log's PartitionLog changes it.
 
     latest: the epoch of the last entry, -1 if there is no entry. changed: whether the entries
     differ from the file.
@@ -72,7 +74,7 @@ class LeaderEpochs:
     def begin(self, epoch: int, offset: int) -> None:
         """Notes the first record of an epoch that is higher than the latest."""
         assert epoch > self.latest
-        # Entries with this offset or a higher one belong to epochs of which no record is left.
+        # Entries with this offset or a higher offset belong to epochs of which no record is left.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))
@@ -92,9 +94,9 @@ class LeaderEpochs:
             self.changed = True
 
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
-        """The end of the largest known epoch that is not larger than `epoch`.
+        """The end of `epoch`, or, if this epoch is not known, of the highest known epoch below it.
 
-        `current` is the leader's epoch, which begins at the log end if it has no record yet.
+        `current` is the leader's present epoch. If it has no record yet, it begins at the log end.
         """
         entries = self._entries
         if current > self.latest:
@@ -117,7 +119,8 @@ class LeaderEpochs:
 
 
 def read(directory: Path) -> list[EpochStart] | None:
-    """What the file in a partition's directory says; None if it is missing or damaged."""
+    """The entries of the file in a partition's directory; None if the file is missing or
+    damaged."""
     path = directory / names.LEADER_EPOCHS
     try:
         lines = path.read_text("ascii").splitlines()

@@ -1,11 +1,12 @@
-"""One of `log.dirs`: locked, marked as this broker's, and in use or offline.
+"""One of `log.dirs`. It is locked, belongs to this broker by its meta.properties, and is in use or
+offline.
 
-Each directory fails alone. If the disk of a directory has a lasting failure (the device or an fsync
-reports an error), the directory is offline until the broker is started again. Requests for its
-partitions get an error, and nothing is written there any more. The other directories go on. A full
-disk is no lasting failure: the broker refuses appends until there is space. A directory that cannot
-be used when the broker starts is offline from then on. If no directory can be used, the broker does
-not start.
+The failure of a directory does not affect the other directories. If the disk of a directory has a
+lasting failure (the device or an fsync reports an error), the directory is offline until the broker
+is started again. Requests for its partitions get an error, and nothing is written to it any more. A
+full disk is no lasting failure: the broker refuses appends until there is space. If a directory
+cannot be used when the broker starts, it is offline from then on. If no directory can be used, the
+broker does not start.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class LogDirectory:
 
     offline: why the directory is not in use; None while it is in use. full: which operation failed
     because there was no space; None after a later operation has written something. noted: the
-    partitions that the checkpoint files may name.
+    partitions that may have an entry in the checkpoint files.
     """
 
     path: Path
@@ -48,8 +49,8 @@ class LogDirectory:
     noted: set[TopicPartition] = field(default_factory=set)
 
     def open(self) -> None:
-        """Takes the lock; reads meta.properties, the checkpoint files and the mark of a clean stop.
-        Raises SkidwayError, OSError.
+        """Takes the lock. Reads meta.properties, the checkpoint files and the file that marks a
+        clean stop. Raises SkidwayError and OSError.
         """
         make_directory(self.path)
         if not os.access(self.path, os.R_OK | os.W_OK | os.X_OK):
@@ -62,8 +63,8 @@ class LogDirectory:
         self.noted = set(self.recovery_points) | set(self.log_start_offsets)
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Checks by its meta.properties whose directory this is. If it has no such file, marks it
-        as this broker's by writing one. Raises StateRefused, OSError.
+        """Checks by the meta.properties that the directory belongs to this broker. If the directory
+        has no meta.properties, writes one for this broker. Raises StateRefused and OSError.
         """
         if self.meta is None:
             directory_id = checkpoints.encode_id(uuid.uuid4())
@@ -82,7 +83,7 @@ class LogDirectory:
             )
 
     def note_full(self, reason: str) -> None:
-        """Notes that something was refused because there is no space."""
+        """Notes that an operation failed because there is no space."""
         if self.full is None:
             _log.error("log_directory_full", directory=str(self.path), reason=reason)
         self.full = reason
@@ -94,8 +95,8 @@ class LogDirectory:
             _log.info("log_directory_has_space", directory=str(self.path))
 
     def free_bytes(self) -> int | None:
-        """Bytes that may still be written to the directory's volume; None if this number cannot be
-        known.
+        """How many bytes may still be written to the directory's volume; None if the operating
+        system does not say.
         """
         try:
             status = os.statvfs(self.path)
@@ -111,8 +112,9 @@ class LogDirectory:
 
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
     """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if no
-    directory can be used. Raises StateRefused if another process uses a directory, or if a
-    directory has a damaged meta.properties: both are mistakes, not failures of a disk.
+    directory can be used. Raises StateRefused if another process uses a directory, or if the
+    meta.properties of a directory is damaged. In these two cases an operator made a mistake, and no
+    disk has failed.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None

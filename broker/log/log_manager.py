@@ -1,8 +1,8 @@
 """All logs of a broker, in one or more log directories.
 
-If a directory fails, the others go on (see `log_directory`). A new partition goes to the directory
-with the fewest partitions. A partition whose log is damaged is *stopped*: reported, not served, not
-touched.
+If a directory fails, the others stay in use (see `log_directory`). A new partition goes to the
+directory with the fewest partitions. If the log of a partition is damaged, the partition is
+*stopped*: the broker reports it, does not serve it, and does not change its files.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""How many threads close logs at a clean stop, when the broker does nothing else any more."""
+"""This many threads close logs at a clean stop, when the broker does nothing else any more."""
 _log = log.get(__name__)
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """A partition's directory that was there at the start."""
+    """A partition's directory that the broker found at its start."""
 
     directory: LogDirectory
     topic_id: uuid.UUID | None
@@ -63,10 +63,11 @@ class NewLog:
     config: LogConfig
 
 
-# 35 methods, because logs and their directories come and go together, and a failed directory stops
-# its logs.
+# The class has 35 methods, because logs and their directories depend on each other: for example, if
+# a directory fails, its logs must be stopped.
 class LogManager:
-    """Owned by the loop; the slow work goes to `worker`."""
+    """All logs of a broker. Only the loop's thread may use it; `worker` does slow work in the
+    background."""
 
     def __init__(self, clock: Clock, worker: DiskWorker) -> None:
         self._clock = clock
@@ -75,15 +76,15 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """Partitions that are not served, and why. The mapping is never changed, only replaced by
-        another object. So a result derived from it is right as long as the mapping is the same
-        object.
+        """The partitions that are not served, each with the reason. The mapping is never changed,
+        but replaced by a new object. So a result that was derived from the mapping is right as long
+        as the mapping is the same object.
         """
         self.unclean: set[TopicPartition] = set()
-        """Partitions whose logs had to be read again because the last stop was not clean."""
+        """The partitions whose logs had to be read again because the last stop was not clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
-        """The LogManager calls this function for a failure that it notices. If the failure lasts,
-        the function has to call `fail`.
+        """The LogManager calls this function when it notices a failure. If the failure is lasting,
+        the function must call `fail`.
         """
         self._homes: dict[TopicPartition, LogDirectory] = {}
         self._checkpoints = Checkpoints(worker, self._failed)
@@ -113,7 +114,8 @@ class LogManager:
         raise SkidwayError(f"no log directory can be used: {reasons}")
 
     def offline_words(self) -> str:
-        """Which directories are offline, for the end of a sentence; empty if none is."""
+        """The end of a sentence, which says which directories are offline; empty if none is
+        offline."""
         offline = [str(each.path) for each in self.directories if each.offline is not None]
         return f" (offline: {', '.join(offline)})" if offline else ""
 
@@ -124,8 +126,8 @@ class LogManager:
     def discover(self) -> list[tuple[TopicPartition, Found]]:
         """Finds the partitions' directories, and removes what is left of deleted partitions.
 
-        The result lists a partition twice if its topic was recreated while a log directory was
-        away.
+        The result contains a partition twice if its topic was recreated while a log directory was
+        offline.
         """
         found: list[tuple[TopicPartition, Found]] = []
         for home in self._online():
@@ -159,7 +161,7 @@ class LogManager:
                     found.append((partition, Found(home, topic_id)))
 
     def adopt(self, partition: TopicPartition, found: Found, topic_id: uuid.UUID) -> None:
-        """Notes the topic id in a directory that has none. Raises SkidwayError."""
+        """Writes the topic id into a partition's directory that has none. Raises SkidwayError."""
         path = found.directory.path / names.partition_directory(partition)
         try:
             checkpoints.write_partition_metadata(path, topic_id)
@@ -167,8 +169,8 @@ class LogManager:
             raise SkidwayError(f"cannot write into {path}: {error.strerror}") from error
 
     def set_aside(self, partition: TopicPartition, found: Found, *, delete: bool = False) -> None:
-        """Renames the directory of a partition that this broker must not serve. `delete`: the
-        partition's topic was deleted, so the directory is removed too.
+        """Renames the directory of a partition that this broker must not serve. With `delete`, also
+        removes the directory, because the partition's topic was deleted.
         """
         self._homes[partition] = found.directory
         suffix = names.DELETED_DIRECTORY if delete else names.STRAY_DIRECTORY
@@ -177,7 +179,7 @@ class LogManager:
     def load(
         self, partition: TopicPartition, found: Found, config: LogConfig, *, fresh: bool = False
     ) -> None:
-        """Opens the log of a partition whose directory is there. If the log is damaged, stops the
+        """Opens the log of a partition that has a directory. If the log is damaged, stops the
         partition.
         """
         home = found.directory
@@ -210,7 +212,7 @@ class LogManager:
             _report(partition, recovered)
 
     def loaded(self) -> None:
-        """Removes the marks of the last clean stop, now that all logs are open."""
+        """Called when all logs are open. Removes the files that mark the last clean stop."""
         for each in self._online():
             try:
                 (each.path / names.CLEAN_SHUTDOWN).unlink(missing_ok=True)
@@ -221,17 +223,17 @@ class LogManager:
     def create(
         self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
     ) -> None:
-        """Creates empty logs in the background, all or none of them, and adds them. Each log is put
-        into the directory with the fewest partitions. `done` is called on the loop.
+        """Creates empty logs in the background, either all of them or none, and adds them. Each log
+        is put into the directory with the fewest partitions. `done` is called on the loop.
         """
         homes = self._place(wanted)
         if homes is None:
             error = OSError(errno.EIO, "every log directory is offline")
             done(StorageFailed("create", self.directories[0].path, error))
             return
-        # If a topic was recreated, the checkpoint files may still name its old log. In this case,
-        # the checkpoint files are written first, so that after a crash the new log is not opened
-        # with the old log's offsets.
+        # If a topic was recreated, the checkpoint files may still have entries for its old log.
+        # Then the checkpoint files are written first, so that after a crash the new log is not
+        # opened with the old log's offsets.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -295,14 +297,14 @@ class LogManager:
             _log.warning("stray_partition_set_aside", partition=str(partition), path=str(target))
 
     def stop(self, partition: TopicPartition, reason: str) -> None:
-        """Takes a partition out of service, because of something that was found in its log."""
+        """Takes a partition out of service because of damage in its log."""
         self.logs.pop(partition, None)
         self.stopped = {**self.stopped, partition: reason}
         _log.error("partition_stopped", partition=str(partition), reason=reason)
 
     def fail(self, failure: StorageFailed) -> list[TopicPartition]:
-        """Takes the log directory of a failure offline. Returns the directory's partitions, which
-        are then stopped.
+        """Takes a log directory offline because of a failure in it. Stops and returns the
+        directory's partitions.
         """
         home = self.directory_of(failure.path)
         if home is None or home.offline is not None:
@@ -315,7 +317,7 @@ class LogManager:
         return gone
 
     def note_full(self, failure: StorageFailed) -> None:
-        """Notes that there is no space in the log directory of a failure."""
+        """Notes that there is no space in the log directory in which a failure happened."""
         home = self.directory_of(failure.path)
         if home is not None:
             home.note_full(str(failure))
@@ -327,7 +329,7 @@ class LogManager:
             home.note_written()
 
     def why_full(self, partition: TopicPartition) -> str | None:
-        """The last operation that failed because a partition's log directory had no space. None if
+        """The last operation that failed because a partition's log directory had no space; None if
         the directory has space.
         """
         home = self._homes.get(partition)
@@ -354,7 +356,7 @@ class LogManager:
 
     def held(self) -> dict[TopicPartition, tuple[str, ...]]:
         """The partitions that have expired segments and whose topic has `retention.hold`, each with
-        the groups that this setting names.
+        the groups that this setting lists.
         """
         return expiration.held(self.logs.values(), self._retention_clock.now_ms())
 
@@ -375,8 +377,8 @@ class LogManager:
     def checkpoint(self, done: Callable[[frozenset[Path]], None] | None = None) -> None:
         """Writes both checkpoint files of every directory in the background.
 
-        Afterwards, `done` is called on the loop. It gets the directories whose checkpoint files
-        could not be written. In the other directories, the current offsets are durable.
+        Afterwards, `done` is called on the loop with the directories whose checkpoint files could
+        not be written. In the other directories, the current offsets are durable.
         """
         self._checkpoints.write(self._contents, done)
 
@@ -401,17 +403,18 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """Ends a clean stop. Call it when everything is flushed and the worker is done. Never
-        raises.
+        """The last step of a clean stop. Call this when everything is flushed and the worker is
+        done. Never raises an exception.
         """
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
             try:
                 with ThreadPoolExecutor(CLOSING_THREADS) as threads:
-                    # The threads wait at the same time, so that the disk can serve them together.
+                    # Several threads wait for the disk at the same time, so that it can serve them
+                    # together.
                     list(threads.map(PartitionLog.close_cleanly, mine))
                 write_checkpoints(home.path, *self._checkpoint_of(home))
-                # The next start must not trust the log of a partition that was stopped.
+                # The next start must not treat the log of a stopped partition as cleanly closed.
                 if not any(self._homes.get(tp) is home for tp in self.stopped):
                     content = checkpoints.clean_shutdown_content(broker_epoch)
                     write_atomically(home.path / names.CLEAN_SHUTDOWN, content)
@@ -439,8 +442,8 @@ class LogManager:
         return points, starts
 
     def _place(self, wanted: Sequence[NewLog]) -> list[LogDirectory] | None:
-        """For each new log, the directory with the fewest partitions; None if all directories are
-        offline.
+        """Chooses for each new log the directory with the fewest partitions. None if all
+        directories are offline.
         """
         counts = dict.fromkeys(self._online(), 0)
         if not counts:
@@ -465,7 +468,7 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # only after mkdir: a failure must not remove an older directory
+            made.append(path)  # only after mkdir: a failure must not remove older directories
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

@@ -1,4 +1,4 @@
-"""Names of files and directories under a log directory; no other module spells them out."""
+"""The names of files and directories in a log directory. No other module contains these names."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ def moved_directory(partition: TopicPartition) -> str:
 
 
 def moved_partition(directory: str) -> TopicPartition | None:
-    """The partition that was handed over in a directory of this name; None for any other name."""
+    """The partition whose directory has this name after its hand-over; None for any other name."""
     stem = directory.removesuffix(MOVED_DIRECTORY)
     return None if stem == directory else partition_of(stem)
 

@@ -1,12 +1,12 @@
-"""`.index`: roughly where in a segment an offset lies.
+"""The file `.index`: about where in a segment an offset is.
 
     entry, 8 bytes big-endian    relative offset int32 | position int32
 
-The relative offset is the offset of a batch's last record less the segment's base offset. The
+The relative offset is the offset of a batch's last record minus the segment's base offset. The
 position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. There
-is one entry for every `index.interval.bytes` of log. A search for an offset begins at the entry
-with the greatest offset that is not above the offset sought. The offset sought is in the batch of
-this entry or a little after this batch.
+is one entry for every `index.interval.bytes` of log. A search for an offset begins at the last
+entry whose offset is not above the wanted offset. The wanted offset is in the batch of this entry
+or soon after this batch.
 """
 
 from __future__ import annotations
@@ -40,12 +40,12 @@ class OffsetIndex:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the file is there and has no partial entry."""
+        """Whether the file exists and has no partial entry."""
         return self._entries.is_whole
 
     @property
     def wants_saving(self) -> bool:
-        """Whether enough entries wait in memory to be written."""
+        """Whether enough entries are waiting in memory to be written."""
         return len(self._entries.tail) >= TAIL_MAX
 
     def append(self, last_offset: int, position: int) -> None:
@@ -53,7 +53,7 @@ class OffsetIndex:
         self._entries.append(last_offset - self._base_offset, position)
 
     def entry_before(self, offset: int) -> tuple[int, int]:
-        """(last offset, position) of the batch that holds an offset, or of one before it."""
+        """(last offset, position) of the batch that contains an offset, or of an earlier batch."""
         return self._absolute(self._entries.floor(offset - self._base_offset, _relative_offset))
 
     def boundary_before(self, position: int) -> tuple[int, int]:
@@ -83,8 +83,8 @@ class OffsetIndex:
         self._entries.clear()
 
     def _absolute(self, entry: Entry | None) -> tuple[int, int]:
-        """The entry with its absolute offset. If there is no entry, (base offset, 0), which is the
-        segment's start.
+        """The entry with its absolute offset. If there is no entry, the segment's start: (base
+        offset, 0).
         """
         return (self._base_offset, 0) if entry is None else (entry[0] + self._base_offset, entry[1])
 

@@ -1,4 +1,4 @@
-"""Finds the bytes of a log for an offset: which segment, which position, how many whole batches."""
+"""Finds the bytes of a log for an offset: the segment, the position, and how many whole batches."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class OffsetLookup:
     """Looks into the segments of a PartitionLog. There is at least one segment, and they are in
     order.
 
-    It remembers a few positions where the next reads are likely to begin, so that these reads need
-    no search. Its methods raise StorageFailed and DamagedLog.
+    The lookup remembers a few positions where the next reads are likely to begin, so that these
+    reads need no search. Its methods raise StorageFailed and DamagedLog.
     """
 
     def __init__(self, segments: Sequence[Segment], end: LogPosition) -> None:
@@ -31,14 +31,14 @@ class OffsetLookup:
         self.remember(end)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment that holds an offset, or would hold it."""
+        """The segment to whose range of offsets an offset belongs."""
         at = bisect_right(self._segments, offset, key=_base_offset) - 1
         return self._segments[max(at, 0)]
 
     def batches(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Whole batches of one segment, beginning with the one that holds `offset`, up to `end`.
+        """Whole batches of one segment, from the batch that contains `offset` up to `end`.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
         included even if it is larger.
@@ -60,8 +60,8 @@ class OffsetLookup:
             raise DamagedLog(segment.path, error.position, error.reason) from error
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """Returns how many bytes lie between an offset and a later end. If there are more than
-        `enough` bytes, it may stop counting and return any number above `enough`.
+        """The number of bytes between an offset and a later end. If there are more than `enough`
+        bytes, the method may stop counting and return any number above `enough`.
         """
         segment, position = self._locate(offset)
         if segment.base_offset == end.segment:
@@ -84,15 +84,15 @@ class OffsetLookup:
         self._positions = {at: place for at, place in self._positions.items() if at >= offset}
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
-        """The segment and position of the batch that holds an offset. If the offset lies in a gap,
-        the result is the segment and position of the next batch.
+        """The segment and position of the batch that contains an offset. If the offset is in a gap,
+        the segment and position of the next batch.
         """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # If the remembered place is the end of a closed segment, the offset lies in a gap. Then
-        # `segment.find` finds nothing, and the next segment is taken.
+        # If the remembered place is the end of a closed segment, the offset is in a gap. Then
+        # `segment.find` finds nothing, and the next segment is used.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]
@@ -110,7 +110,7 @@ class OffsetLookup:
 def _whole_batches(
     segment: Segment, position: int, max_bytes: int, *, at_least_one: bool
 ) -> Boundary:
-    """The end of the last batch that ends within `max_bytes`, from the index if possible."""
+    """Finds the end of the last batch that ends within `max_bytes`. Uses the index if possible."""
     boundary = segment.boundary_before(position + max_bytes)
     if boundary.position > position:
         return boundary

@@ -1,4 +1,4 @@
-"""How to open a partition's log, and what was done and found when it was opened."""
+"""How a partition's log is to be opened, and what was done and found when it was opened."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How to open a partition; the offsets come from the checkpoints of its log directory."""
+    """How a partition's log is to be opened. The offsets come from the checkpoints of its log
+    directory."""
 
     partition: TopicPartition
     directory: Path
@@ -28,8 +29,8 @@ class Opening:
     """The first offset of a log that has no segment yet."""
 
     def may_miss(self, first: int, end: int) -> bool:
-        """Whether offsets [first, end) may be missing. Only a mirror's log may lack offsets, and
-        only the offsets in `config.gaps`, unless `config.gaps` is None.
+        """Whether offsets [first, end) may be missing. Only a mirror's log may lack offsets. If
+        `config.gaps` is not None, it may lack only those offsets.
         """
         return self.config.may_miss(self.partition.partition, first, end)
 
@@ -43,14 +44,15 @@ class Account:
     indexes_rebuilt: int = 0
     scanned: list[Segment] = field(default_factory=list)
     epochs: list[EpochStart] = field(default_factory=list)
-    """The leader epochs in the scanned segments, each with the offset at which it was first met."""
+    """The leader epochs in the scanned segments, each with the offset of its first record there."""
     producers: dict[int, ProducerState] = field(default_factory=dict)
     """Each key is the base offset of a scanned segment. The value is the producer state made from
     the batches of this segment alone.
     """
 
     def note_epoch(self, header: BatchHeader) -> None:
-        """Notes the leader epoch of a batch, if it is higher than all noted before."""
+        """Notes the leader epoch of a batch if it is higher than all epochs that were noted
+        before."""
         note_epoch(self.epochs, header)
 
 

@@ -1,16 +1,19 @@
-"""The log of one partition: segments in order; append, write, roll, read, flush, delete.
+"""The log of one partition: its segments in order. It appends, writes, rolls, reads, flushes and
+deletes.
 
-The offsets are always in this order, which is asserted where they change::
+The offsets are always in this order, which the code asserts wherever they change::
 
     log start offset <= flushed offset <= written offset <= log end offset
 
-Within a loop turn, `append` only stamps a batch and remembers its bytes; `write` puts all of them
-into the active segment with one `pwritev`. If this `pwritev` fails, the log takes back everything
-appended since the last write: offsets, index entries, producers. An offset that `append` gave out
-is therefore valid only after the written offset has passed it.
+During a turn of the loop, `append` only writes offset and leader epoch into a batch's header and
+remembers the batch's bytes. At the end of the turn, `write` writes all these batches into the
+active segment with one `pwritev`. If this `pwritev` fails, the log takes back everything that was
+appended since the last write: offsets, index entries and producers. So an offset that `append` has
+returned is valid only after the written offset has passed it.
 
-`begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done; between the two
-calls the loop goes on appending. `PartitionLog` starts no thread and knows no connection.
+`begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done. Between the two
+calls the loop continues to append. `PartitionLog` starts no thread and has nothing to do with
+connections.
 """
 
 from __future__ import annotations
@@ -41,7 +44,8 @@ because the limit may have changed.
 
 
 class Appended(NamedTuple):
-    """The offsets that a batch got. If it is a duplicate, these are the offsets of the original."""
+    """The offsets that a batch got. If the batch is a duplicate, these are the offsets of the
+    original batch."""
 
     base_offset: int
     last_offset: int
@@ -50,20 +54,20 @@ class Appended(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Flush:
-    """What to fsync. Afterwards, the log is durable up to `end`."""
+    """The files to fsync. Afterwards, the log is durable up to `end`."""
 
     files: tuple[OpenFile, ...]
     indexes: tuple[Path, ...]
     directory: Path | None
     end: LogPosition
     epochs: tuple[Path, bytes] | None = None
-    """The file of leader epochs and its new content, if it has to be written."""
+    """The file of leader epochs and its new content; None if the file need not be written."""
 
 
-# 26 methods, because reading, appending, flushing and rolling all depend on what is written and not
-# yet flushed.
+# The class has 26 methods, because reading, appending, flushing and rolling all depend on which
+# records are written and which are flushed.
 class PartitionLog:
-    """The log of one partition, made by `recovery.open_log`; owned by the loop."""
+    """The log of one partition. `recovery.open_log` makes it. Only the loop's thread may use it."""
 
     def __init__(
         self,
@@ -77,7 +81,8 @@ class PartitionLog:
         producers: ProducerState,
         epochs: LeaderEpochs,
     ) -> None:
-        # Eight parameters: everything that recovery found. Only recovery makes a PartitionLog.
+        # There are eight parameters, because recovery passes everything that it found. Only
+        # recovery makes a PartitionLog.
         assert segments
         assert segments[0].base_offset <= log_start_offset <= log_end_offset
         self.partition = partition
@@ -107,7 +112,7 @@ class PartitionLog:
 
     @property
     def active(self) -> Segment:
-        """The last segment, the only one that grows."""
+        """The last segment, which is the only segment that grows."""
         return self.segments[-1]
 
     @property
@@ -117,16 +122,17 @@ class PartitionLog:
 
     @property
     def unflushed_messages(self) -> int:
-        """How many records are written and not yet flushed."""
+        """How many records are written, but not yet flushed."""
         return self.written.offset - self.flushed.offset
 
     def append(
         self, batch: memoryview, header: BatchHeader, leader_epoch: int, now_ms: int
     ) -> Appended:
-        """Gives a valid batch its offsets and stamps it; the batch's bytes must stay until `write`.
+        """Writes offset and leader epoch into the header of a valid batch. The batch's bytes must
+        stay unchanged until `write`.
 
-        Raises SequenceRefused. Raises StorageFailed if a roll failed; after that, later appends in
-        the same turn also raise StorageFailed.
+        Raises SequenceRefused. Raises StorageFailed if a new segment could not be begun; then later
+        appends in the same turn also raise StorageFailed.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -147,11 +153,12 @@ class PartitionLog:
         return Appended(base, self.log_end_offset - 1, False)
 
     def append_mirrored(self, batch: memoryview, header: BatchHeader, now_ms: int) -> None:
-        """Appends a batch of another cluster's log as it is, with its offsets and leader epoch.
+        """Appends a batch of another cluster's log unchanged, with its offsets and leader epoch.
 
         The batch's base offset is the log end or higher. If it is higher, the caller has already
-        recorded the offsets between the log end and the base offset as a gap. Producers are not
-        checked. The bytes must stay until `write`. Raises StorageFailed.
+        recorded the offsets between the log end and the base offset as a gap. The sequence numbers
+        of producers are not checked. The batch's bytes must stay unchanged until `write`. Raises
+        StorageFailed.
         """
         assert header.base_offset >= self.log_end_offset
         if self._refusal is not None:
@@ -174,11 +181,11 @@ class PartitionLog:
     def read(
         self, offset: int, max_bytes: int, end: LogPosition, *, at_least_one: bool
     ) -> FileSlice | None:
-        """Whole batches, beginning with the one that holds `offset`, up to `end`.
+        """Whole batches, from the batch that contains `offset` up to `end`.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
-        included even if it is larger. None if there is no batch (yet). Raises OffsetOutside,
-        StorageFailed, DamagedLog.
+        included even if it is larger. Returns None if there is no batch (yet). Raises
+        OffsetOutside, StorageFailed and DamagedLog.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutside
@@ -187,19 +194,20 @@ class PartitionLog:
         return self._lookup.batches(offset, max_bytes, end, at_least_one=at_least_one)
 
     def bytes_between(self, offset: int, end: LogPosition, enough: int) -> int:
-        """Returns how many bytes lie between an offset and an end, for a fetch that waits. If there
-        are more than `enough` bytes, it may return any number above `enough`.
+        """The number of bytes between an offset and an end, for a fetch that waits. If there are
+        more than `enough` bytes, the method may return any number above `enough`.
         """
         if offset >= end.offset or offset < self.log_start_offset:
             return 0
         return self._lookup.bytes_between(offset, end, enough)
 
     def segment_of(self, offset: int) -> Segment:
-        """The segment that holds an offset, or would hold it."""
+        """The segment to whose range of offsets an offset belongs."""
         return self._lookup.segment_of(offset)
 
     def begin_flush(self) -> Flush | None:
-        """What to fsync; None if all is flushed, or if a flush is running. Raises StorageFailed."""
+        """The files to fsync; None if everything is flushed, or if a flush is running. Raises
+        StorageFailed."""
         if self.flush_running or self.written.offset == self.flushed.offset:
             return None
         closed = tuple(self._unflushed)
@@ -221,20 +229,22 @@ class PartitionLog:
         return Flush(files, indexes, directory, self.written, epochs)
 
     def finish_flush(self, flush: Flush) -> None:
-        """Notes that everything that `begin_flush` named is on disk."""
+        """Notes that everything in `flush` is on disk."""
         self.flush_running = False
         assert self.flushed.offset <= flush.end.offset <= self.written.offset
         self.flushed = flush.end
         self._lookup.remember(flush.end)
 
     def roll(self, now_ms: int) -> None:
-        """Closes the active segment if it holds anything. Raises StorageFailed."""
+        """Closes the active segment and begins a new one, if the active segment is not empty.
+        Raises StorageFailed."""
         if self.active.size:
             self._roll(now_ms, self.log_end_offset)
             self.write()
 
     def take_out(self, count: int) -> list[Segment]:
-        """Removes the oldest segments from the log, which then starts after them.
+        """Removes the `count` oldest segments from the log. The log then starts after these
+        segments.
 
         All of them must be flushed, and none may be the active segment.
         """
@@ -261,8 +271,8 @@ class PartitionLog:
         temporary.rename(path)
 
     def close_cleanly(self) -> None:
-        """Writes the files that make the next start quick. Every record must be flushed. Raises
-        OSError.
+        """Writes the files with which the next start is quick. Every record must be flushed before.
+        Raises OSError.
         """
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
@@ -273,7 +283,8 @@ class PartitionLog:
         self.save_producers(self.log_end_offset, self.active.first_append_ms or 0)
 
     def _prepare(self, size: int, base: int, last_offset: int, now_ms: int) -> Segment:
-        """The segment for a batch of this size and these offsets; rolls if need be."""
+        """The segment for a batch of this size and these offsets. Begins a new segment if
+        necessary."""
         segment, config = self.segments[-1], self.config
         if last_offset - segment.base_offset > RELATIVE_OFFSET_MAX or (
             segment.size
@@ -360,8 +371,8 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Forgets the appends since the last write. `file` is None if the file could not be opened,
-        so that no byte of these appends was written.
+        """Forgets the appends since the last write. `file` is None if the file could not be opened;
+        then no byte of these appends was written.
         """
         undo = self._undo
         assert undo is not None
@@ -372,8 +383,8 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # If a part of the appends was written, that part must not look like a batch to a later
-            # reader of the file.
+            # If a part of the appended bytes was written, a later reader of the file must not take
+            # that part for a batch.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error

@@ -1,24 +1,26 @@
-"""What each idempotent producer sent last, and what may come next from it.
+"""The last batches of each idempotent producer, and which batch the producer may send next.
 
-For each producer id, its epoch, the moment of its last append and its last five batches are known,
-each batch with sequences, offsets and CRC (KIP-98; Kafka keeps five because a client has at most
-five in flight). What happens to a batch from an idempotent producer::
+The log remembers for each producer id its epoch, the time of its last append, and its last five
+batches with their sequences, offsets and CRCs (KIP-98). Five batches are enough, as in Kafka,
+because a client has at most five in flight. A new batch from an idempotent producer is checked like
+this::
 
     unknown producer              any first sequence is accepted, as its state may have expired
     lower epoch                   InvalidProducerEpoch
     higher epoch                  must begin at sequence 0
-    sequences of one of the five  a duplicate, if the CRC is the same
+    sequences of one of the five  a duplicate if the CRC is the same
     exactly the next sequence     accepted
-    anything else                 OutOfOrderSequence: older than the last five, or a gap
+    anything else                 OutOfOrderSequence: the batch is older than the last five, or
+                                  follows a gap
 
-If a batch has the sequence of a stored batch, but another CRC (computed over the bytes as the
-producer sent them), the producer has mixed up its batches. Such a batch is no duplicate: the broker
-must not answer that it is stored. The producer gets OutOfOrderSequence. It then waits for its
-batches in flight, and begins anew.
+CRCs are computed over the bytes that the producer sent. If a batch has the sequence of a stored
+batch, but another CRC, the producer has mixed up its batches. This batch is no duplicate, so the
+broker must not answer that it is stored. The producer gets OutOfOrderSequence. Then it waits for
+its batches in flight, and begins again.
 
-Entries are immutable, so a failed append is undone by putting the old entry back. The state is
-derived from the log. Because of a snapshot (`.producers`), not all of the log has to be read. The
-format of a snapshot::
+Entries are immutable, so a failed append is undone by restoring the old entry. The state is derived
+from the log. A snapshot of the state (`.producers`) saves the broker from reading the whole log.
+The format of a snapshot is::
 
     magic "SKP1" | crc32c u32 of the rest | time of the first append ms i64 | highest id i64 | n u32
     n times: producer id i64 | epoch i16 | last append ms i64 | k u8
@@ -38,13 +40,13 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers give out only producer ids below this limit. A new id has to be higher than every id that
-the logs contain below this limit. Ids from the limit on do not count: a client may send any id, and
-otherwise one batch with the largest possible id would leave no id to give out.
+"""Brokers give out only producer ids below this limit. A new id must be higher than every id in the
+logs that is below the limit. Higher ids in the logs are ignored: a client may send any id, and
+otherwise a single batch with the largest possible id would leave no id to give out.
 """
 CRC_UNKNOWN = 0
-"""Stands for the CRC of a batch that is read again from a log with LogAppendTime, because the
-broker has overwritten the producer's CRC there.
+"""The value for an unknown CRC. When a log with LogAppendTime is read again, the CRCs of the
+producers' bytes are unknown, because the broker has overwritten them in the batches.
 """
 _MAGIC = b"SKP1"
 _SUM = struct.Struct(">4sI")
@@ -54,17 +56,17 @@ _BATCH = struct.Struct(">iiqqI")
 
 
 class SequenceRefused(Exception):
-    """An idempotent producer sent what cannot come next."""
+    """An idempotent producer has sent a batch that cannot be its next batch."""
 
 
 class OutOfOrderSequence(SequenceRefused):
-    """A gap, a batch older than the producer's last five, or a batch with a used sequence but other
-    bytes.
+    """The batch follows a gap in the sequence, or is older than the producer's last five batches,
+    or has the sequence of a stored batch but other bytes.
     """
 
 
 class InvalidProducerEpoch(SequenceRefused):
-    """An epoch that is lower than the last known epoch of the producer id."""
+    """The batch's epoch is lower than the last known epoch of the producer id."""
 
 
 class SnapshotDamaged(Exception):
@@ -82,7 +84,7 @@ class StoredBatch(NamedTuple):
 
 
 class Producer(NamedTuple):
-    """A producer id's state; `batches` ascending, at most five."""
+    """The state of one producer id. `batches` has at most five batches, in ascending order."""
 
     epoch: int
     last_append_ms: int
@@ -91,13 +93,14 @@ class Producer(NamedTuple):
 
 @dataclass(slots=True)
 class ProducerState:
-    """All producers of one partition, and the highest of their ids that a broker gave out."""
+    """All producers of one partition, and the highest of their ids that is below GIVEN_ID_END."""
 
     producers: dict[int, Producer] = field(default_factory=dict)
     highest_id: int = NO_PRODUCER_ID
 
     def check(self, header: BatchHeader) -> StoredBatch | None:
-        """None if the batch may be appended; the stored batch if it is a duplicate.
+        """Checks a batch. Returns None if the batch may be appended, or the stored batch if it is a
+        duplicate.
 
         Raises SequenceRefused. Changes nothing.
         """
@@ -113,7 +116,8 @@ class ProducerState:
         return _duplicate(header, known)
 
     def update(self, header: BatchHeader, base_offset: int, now_ms: int) -> None:
-        """Notes an append whose batch passed `check` (or comes from the log itself)."""
+        """Notes the append of a batch that has passed `check`, or that was read from the log
+        itself."""
         producer_id = header.producer_id
         crc = CRC_UNKNOWN if header.has_log_append_time else header.crc
         batch = StoredBatch(
@@ -134,8 +138,8 @@ class ProducerState:
 
     def go_on(self, later: ProducerState) -> None:
         """Adds the state `later`, which was made from batches that follow the batches of this
-        state. The result is the same as if each of the later batches had been noted here with
-        `update`, because a producer's epochs only rise.
+        state. The result is the same as if `update` had been called on this state for each of the
+        later batches, because a producer's epoch never decreases.
         """
         for producer_id, each in later.producers.items():
             known = self.producers.get(producer_id)
@@ -145,7 +149,8 @@ class ProducerState:
         self.highest_id = max(self.highest_id, later.highest_id)
 
     def expire(self, before_ms: int) -> int:
-        """Forgets producers whose last append was before a moment; returns how many."""
+        """Forgets producers whose last append was before this time. Returns how many were
+        forgotten."""
         old = [key for key, each in self.producers.items() if each.last_append_ms < before_ms]
         for key in old:
             del self.producers[key]

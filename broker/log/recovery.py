@@ -1,35 +1,34 @@
 """Makes a log from the files of a partition, no matter how the broker stopped.
 
 After a clean stop, recovery looks only at the end of the log. Otherwise it reads every batch from
-the recovery point on, computes its CRC, and makes indexes and producers again. Invalid bytes are
-one of three things:
+the recovery point on, checks its CRC, and makes the indexes and the state of producers again. If it
+finds invalid bytes, they are one of three things:
 
-    a torn tail   bytes at or above the recovery point that are no whole batch, with no valid batch
-                  behind them: what a crash leaves (a part of the last write, zeros, old blocks).
-                  Nobody was ever shown these bytes. Recovery copies them to a `.cut` file and cuts
-                  them off.
-    pages that    a batch at or above the recovery point that was written only in part: zeros to
-    are missing   the end of a page, or the file ends. Pages reach a disk in any order, so a
-                  power failure may leave valid batches behind the missing pages. But a flush of
-                  these batches would have included the missing pages, so none of these batches was
-                  flushed (docs/adr/0015). Recovery copies these batches and cuts them off too, even
-                  if they reach into the next segment, but no further.
-    damage        invalid bytes below the recovery point; or invalid bytes before valid batches,
-                  unless pages are missing; or a batch whose CRC is right, but which does not belong
-                  there (no CRC covers base offset and leader epoch, so a bit may have changed in
-                  these two fields of this batch or of the batch before). Something other than a
-                  crash happened to the disk. DamagedLog names file and position, the partition is
-                  not served, and nothing is changed.
+    a torn tail   bytes at or above the recovery point that are no whole batch, and after which
+                  there is no valid batch. A crash leaves such bytes (a part of the last write,
+                  zeros, or old blocks). No consumer has ever got these bytes. Recovery copies them
+                  to a `.cut` file and cuts them off.
+    pages that    a batch at or above the recovery point that was written only in part: from some
+    are missing   byte on it has zeros to the end of a page, or the file ends. Pages reach a disk in
+                  any order, so a power failure may leave valid batches after the missing pages. But
+                  a flush of these batches would have included the missing pages, so none of these
+                  batches was flushed (docs/adr/0015). Recovery copies these batches and cuts them
+                  off too. They may extend into the next segment, but no further.
+    damage        one of these: invalid bytes below the recovery point; invalid bytes before valid
+                  batches although no pages are missing; or a batch whose CRC is right, but which
+                  does not belong at its position. (The CRC does not cover base offset and leader
+                  epoch, so a bit may have changed in these two fields of this batch or of the
+                  previous batch.) A crash cannot be the cause. Recovery raises DamagedLog with the
+                  file and the position. The partition is not served, and nothing is changed.
 
 A log that ends before its recovery point is also damaged, because a file is missing or was cut.
-Segments that end before the recovery point are not read again, but each must end where the next one
-begins. (A segment that ends exactly at the recovery point is read, because its indexes may not be
-on disk yet.) In a mirror's log, offsets may be missing, but only those of the gaps in the topic's
-config.
-An index is made again if it is missing, partial or short, or if its last entry does not match the
-batch for which this entry was made.
+Segments that end before the recovery point are not read again, but each must end where the next
+segment begins. (A segment that ends exactly at the recovery point is read, because its indexes may
+not be on disk yet.) In a mirror's log, offsets may be missing, but only those of the gaps in the
+topic's settings. An index is made again if it is missing, partial or too short, or if its last
+entry does not match the batch for which this entry was made.
 
-Recovery syncs the good batches before they count as flushed.
+Recovery syncs the valid batches before they count as flushed.
 """
 
 from __future__ import annotations
@@ -51,9 +50,9 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""The most segments with records that may follow a cut and be set aside (renamed to `.cut` files).
-Between two flushes, the broker never writes more such segments. So if more such segments follow, a
-crash cannot be the reason.
+"""If recovery cuts a segment, at most this many segments with records may follow it. They are set
+aside (renamed to `.cut` files). Between two flushes, the broker never writes records to more
+further segments than this. So if more segments follow, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -61,7 +60,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A log that is ready for use, and what its recovery had to do."""
+    """A log that is ready for use, and what recovery had to do for this."""
 
     log: PartitionLog
     cut_bytes: int
@@ -144,10 +143,10 @@ def _load_segments(opening: Opening) -> list[Segment]:
 
 
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
-    """Whether these segments are empty and do not continue where the log ends.
+    """Whether these segments are empty and begin elsewhere than at the end of the log.
 
-    There are two possible causes: a crash after a roll may lose whole unflushed batches of the old
-    segment, and a roll that failed half-way may leave an empty file behind.
+    This has two possible causes. A crash after a roll may lose whole unflushed batches of the old
+    segment, or a roll that failed half-way may leave an empty file behind.
     """
     if end_offset < opening.recovery_point or any(each.size for each in segments):
         return False
@@ -169,7 +168,8 @@ def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
 def _check_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Checks a segment and repairs its indexes; returns the offset after its last record."""
+    """Checks a segment and repairs its indexes. Returns the offset after the segment's last
+    record."""
     if not segment.size:
         _reset_indexes(segment)
         return segment.base_offset
@@ -221,7 +221,7 @@ def _end_by_index(segment: Segment, opening: Opening) -> int | None:
 def _scan_segment(
     segment: Segment, following: Sequence[Segment], opening: Opening, account: Account
 ) -> int:
-    """Reads every batch and makes the indexes again; cuts off a torn tail."""
+    """Reads every batch and makes the indexes again. Cuts off a torn tail."""
     _reset_indexes(segment)
     account.indexes_rebuilt += 1
     account.scanned_bytes += segment.size
@@ -269,7 +269,7 @@ def _why_damage(
     error: scan.InvalidBatch,
     end_offset: int,
 ) -> str | None:
-    """Why invalid bytes count as damage; None if they may be cut off."""
+    """Why invalid bytes are damage; None if they may be cut off."""
     if end_offset < opening.recovery_point:
         return f"{error.reason}, below the recovery point {opening.recovery_point}"
     descriptor, position = segment.file.descriptor, error.position
@@ -289,8 +289,8 @@ def _why_damage(
 
 
 def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) -> None:
-    """Makes a durable copy of a segment's bytes from the invalid position on, then cuts them
-    off.
+    """Makes a durable copy of a segment's bytes from the invalid position on, and then cuts these
+    bytes off.
     """
     copy = segment.directory / names.cut_file(segment.base_offset, error.position)
     descriptor = os.open(copy, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -319,8 +319,9 @@ def _cut(segment: Segment, partition: TopicPartition, error: scan.InvalidBatch) 
 def _set_aside(
     kept: list[Segment], following: Sequence[Segment], opening: Opening, account: Account
 ) -> list[Segment]:
-    """Takes the segments that follow a cut out of the log, because their records were not flushed
-    either. Renames the segments with records to `.cut` files, and removes the empty segments.
+    """Removes from the log all segments after a segment that was cut, because their records were
+    not flushed either. Renames the segments with records to `.cut` files, and deletes the empty
+    segments.
     """
     for segment in following:
         if segment.size:
@@ -339,7 +340,8 @@ def _set_aside(
 
 
 def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segment]:
-    """Removes empty segments after a cut, because they would leave a hole in the offsets."""
+    """Deletes the empty segments after a segment that was cut, because otherwise there would be a
+    gap between the offsets of two segments."""
     for segment in following:
         for suffix in names.SEGMENT_SUFFIXES:
             segment.path_of(suffix).unlink(missing_ok=True)
@@ -347,7 +349,8 @@ def _drop_empty(kept: list[Segment], following: Sequence[Segment]) -> list[Segme
 
 
 def _sync(opening: Opening, segments: Sequence[Segment], scanned: Sequence[Segment]) -> None:
-    """Makes durable what may have been only in the page cache when the broker was killed."""
+    """Makes durable all data that may have been only in the page cache when the broker was
+    killed."""
     for segment in segments:
         last = segment is segments[-1]
         if last or segment in scanned:

@@ -1,15 +1,15 @@
-"""Decides which segments of a log have expired. The functions are pure; `expiration` acts on the
-decision.
+"""Decides which segments of a log have expired. The functions do no I/O; the module `expiration`
+carries out what they decide.
 
-Only whole segments expire, oldest first, and only flushed ones. A segment expires by time if its
-last *append* is longer ago than `retention.ms`; event times do not matter. It expires by size if
-the rest of the log still has `retention.bytes` or more. A segment before the log start offset
-expires in any case. If the active segment has expired, it is rolled first, so that the log keeps
-its end offset.
+Only whole, flushed segments expire, and the oldest expire first. A segment expires by time if its
+last *append* is longer ago than `retention.ms`; event times do not matter. A segment expires by
+size if the rest of the log still has `retention.bytes` or more. A segment before the log start
+offset expires in any case. If the active segment has expired, a new segment is begun first, so that
+the log keeps its end offset.
 
-With `retention.hold`, the consumer groups in this setting hold segments back. `held_from` is the
-least offset that one of these groups still needs. A segment with records at this offset or later is
-kept, unless the segment is older than `retention.hold.max.ms`, or the rest of the log still has
+The consumer groups in the setting `retention.hold` hold segments back. `held_from` is the lowest
+offset that one of these groups still needs. A segment with records at this offset or later is kept,
+unless the segment is older than `retention.hold.max.ms`, or the rest of the log still has
 `retention.hold.max.bytes` or more.
 """
 
@@ -24,7 +24,7 @@ from skidway.broker.log.config import UNLIMITED, LogConfig
 
 
 class SegmentAge(NamedTuple):
-    """What retention needs to know of a segment; time in ms."""
+    """What retention must know about a segment. The time is in ms."""
 
     base_offset: int
     size: int
@@ -33,10 +33,10 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many of the oldest segments are to be deleted, and whether the active one has to be
+    """How many of the oldest segments are to be deleted, and whether the active segment must be
     rolled first.
 
-    held: whether more segments would be deleted if no group held them.
+    held: whether more segments would be deleted if no group held them back.
     """
 
     count: int
@@ -56,7 +56,8 @@ def expired(
     flushed_offset: int,
     held_from: int | None = None,
 ) -> Expired:
-    """The segments that may expire now; the last of `segments` is the active one."""
+    """Decides which segments may expire now. The last element of `segments` is the active
+    segment."""
     total = sum(segment.size for segment in segments)
     count = 0
     for segment, following in pairwise(segments):

@@ -1,11 +1,11 @@
 """The clock for everything that is deleted by age: the wall clock, without its jumps forward.
 
-If somebody set the wall clock a year ahead by mistake, and ages were measured by it, every segment
-would soon expire, and every idempotent producer would be forgotten, so that retries would be stored
-twice. Therefore this clock runs at most twice as fast as the monotonic clock. If the wall clock
-rightly jumps by a week, this clock catches up within a week. If the wall clock jumps by mistake,
-somebody can notice and undo the jump before anything is lost. If the wall clock is set back, this
-clock follows at once, which only keeps data for longer.
+Suppose that ages were measured by the wall clock, and that somebody set it a year ahead by mistake.
+Then every segment would soon expire, and every idempotent producer would be forgotten, so that
+retries would be stored twice. Therefore this clock runs at most twice as fast as the monotonic
+clock. If the wall clock jumps forward by a week for a good reason, this clock catches up within a
+week. If the jump was a mistake, somebody can notice and undo it before data is lost. If the wall
+clock is set back, this clock follows at once; then data is only kept longer.
 
 The broker cannot know what happened while it was not running: at its start it trusts the wall
 clock.
@@ -20,7 +20,7 @@ from skidway.clock import Clock
 
 SPEED_MAX: Final = 2
 REPORTED_MS: Final = 60_000
-"""Smaller jumps forward are not logged."""
+"""Jumps forward of less than this time are not logged."""
 _log = log.get(__name__)
 
 
@@ -35,7 +35,7 @@ class RetentionClock:
         self._seen_s = clock.monotonic()
 
     def now_ms(self) -> int:
-        """The time, in ms since 1970, that ages are measured by."""
+        """The time by which ages are measured, in ms since 1970."""
         wall_ms, now_s = self._clock.time_ms(), self._clock.monotonic()
         latest_ms = self._known_ms + round((now_s - self._seen_s) * 1000 * SPEED_MAX)
         if wall_ms > latest_ms + REPORTED_MS:

@@ -1,8 +1,8 @@
-"""Reads the batches of a segment's file one by one; the caller chooses how much to check.
+"""Reads the batches of a segment's file one by one. The caller chooses how much is checked.
 
-It reads in windows. One system call may read a window with many small batches. Of a large batch,
-only one window is in memory at a time. A length found in the file is used only after a comparison
-with the number of bytes left in the file.
+The file is read in windows: one system call reads one window, which may contain many small batches.
+Of a large batch, only one window is in memory at a time. A length in the file may be wrong, so it
+is compared with the number of bytes that are left in the file before it is used.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from skidway.kafka.batch import (
 )
 
 Holes = Callable[[int, int], bool]
-"""Whether all offsets [first, end) may be missing between two batches."""
+"""A function that says whether all offsets [first, end) may be missing between two batches."""
 
 WINDOW_BYTES = 1 << 18
 HEADER_WINDOW_BYTES = 1 << 13
 PAGE_BYTES = 4096
-"""The unit in which a file system writes to disk. A page that it did not write reads as zeros."""
+"""The unit in which a file system writes to disk. An unwritten page is read as zeros."""
 _ZEROS = bytes(PAGE_BYTES)
 _MAGIC_POSITION = 16
 
 
 class InvalidBatch(Exception):
-    """The bytes at a position are no batch that belongs there."""
+    """The bytes at a position are no batch, or a batch that does not belong there."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(f"position {position}: {reason}")
@@ -66,7 +66,8 @@ class Window:
             raise InvalidBatch(position, str(error)) from error
 
     def crc(self, position: int, header: BatchHeader) -> int:
-        """CRC-32C of the batch at a position, over the bytes that its header's CRC covers."""
+        """The CRC-32C of the batch at a position, computed over the bytes that the CRC in its
+        header covers."""
         start, end = position + CRC_START, position + header.size_bytes
         if self._start <= start and end <= self._start + len(self._data):
             covered = self._data[start - self._start : end - self._start]
@@ -120,8 +121,8 @@ def _implausible(
 
 
 def is_whole(descriptor: int, position: int, end: int) -> bool:
-    """Whether the bytes at a position are a batch with the right length and CRC, whatever its other
-    fields say.
+    """Whether the bytes at a position are a batch with the right length and CRC. Other fields are
+    not checked.
 
     A crash never leaves such a batch where it does not belong.
     """
@@ -135,9 +136,9 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 
 
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
-    """Whether the file ends within the batch at a position. The answer is False if the length field
-    points beyond the end of the file, but the CRC shows that the bytes up to the end of the file
-    are the complete batch.
+    """Whether the file ends within the batch at a position. The length field may point beyond the
+    end of the file although the CRC shows that the bytes up to the end of the file are the whole
+    batch. Then the length field is damaged, and the result is False.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -153,13 +154,12 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
-    """Whether a part of the batch at a position never reached the disk. That is so if its
-    first page is all zeros from the position on, or if another page that the batch should fill is
-    all zeros.
+    """Whether a part of the batch at a position never reached the disk. This is the case if the
+    batch's first page has only zeros from the position on, or if another page that the batch should
+    fill has only zeros.
 
-    A flush of the file would have written the page of zeros, so nothing from this page on was
-    flushed. No batch begins with twelve zero bytes, because the batch's length is among its first
-    twelve bytes.
+    A flush of the file would have written the page, so nothing from this page on was flushed. A
+    valid batch never begins with twelve zero bytes, because its length is in these bytes.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -176,10 +176,10 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
 
 
 def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) -> int | None:
-    """Position of the first whole, valid batch from `start` on; None if there is none.
+    """The position of the first whole, valid batch from `start` on; None if there is none.
 
-    The result distinguishes damage, after which good batches follow, from a torn tail, after which
-    none follow. Every position is tried, because the length of a batch may be damaged.
+    The result distinguishes damage, after which valid batches follow, from a torn tail, after which
+    no valid batches follow. Every position is tried, because the length of a batch may be damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:

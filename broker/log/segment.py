@@ -1,8 +1,8 @@
-"""A segment: a file of batches with its two indexes, named by its base offset.
+"""A segment: a file of batches and its two indexes. The base offset is the name of these files.
 
-No offset in it is lower than its base offset, and all are lower than the next segment's base
-offset. Only the last segment of a log, the active one, grows. A read returns a range of the file,
-not bytes: the network layer hands the range to sendfile.
+All offsets in a segment are equal to its base offset or higher, and lower than the base offset of
+the next segment. Only the last segment of a log (the active segment) grows. A read does not return
+bytes, but a range of the file, which the network layer passes to sendfile.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
 
 class LogPosition(NamedTuple):
-    """An offset, and where it lies: the segment's base offset and the position in its file."""
+    """An offset, and where it is: the base offset of the segment and the position in the segment's
+    file."""
 
     offset: int
     segment: int
@@ -36,7 +37,8 @@ class Boundary(NamedTuple):
 
 
 class Segment:
-    """One segment. `size` includes what was appended in this loop turn and not written yet."""
+    """One segment. `size` includes bytes that were appended in this turn of the loop and are not
+    written yet."""
 
     __slots__ = (
         "__weakref__",
@@ -70,7 +72,8 @@ class Segment:
     def create(cls, directory: Path, base_offset: int) -> Segment:
         """A new, empty segment. Raises OSError."""
         path = directory / names.segment_file(base_offset, names.LOG)
-        # The file may exist, because a roll that failed half-way may have left it behind, empty.
+        # The file may exist already: a roll that failed half-way may have left an empty file
+        # behind.
         file = OpenFile(path, os.O_RDWR | os.O_CREAT)
         if file.size:
             raise FileExistsError(17, "it holds data that no segment knows", str(path))
@@ -92,8 +95,8 @@ class Segment:
 
     @property
     def file(self) -> OpenFile:
-        """The file, opened if need be. Hold this object as long as you use its descriptor. Raises
-        OSError.
+        """The file; opens it if necessary. Keep a reference to the returned object as long as you
+        use its descriptor. Raises OSError.
         """
         if self._file is None:
             self._file = OpenFile(self.path, os.O_RDWR)
@@ -102,7 +105,7 @@ class Segment:
 
     @property
     def is_open(self) -> bool:
-        """Whether a descriptor is held."""
+        """Whether the segment has a descriptor open."""
         return self._file is not None
 
     def let_go(self) -> None:
@@ -119,22 +122,22 @@ class Segment:
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
-        """How many entries surely fit before an index has `limit_bytes`; 0 if it already has that
-        many bytes.
+        """How many entries can certainly be added before an index has `limit_bytes`; 0 if an index
+        already has that many bytes.
         """
         left = limit_bytes - self.index_bytes
         return max(-(-left // time_index.ENTRY_BYTES), 0)
 
     def note(self, header: BatchHeader, offset: int, position: int, interval_bytes: int) -> bool:
         """Notes a batch that begins at a position, with `offset` as its base offset. About one
-        batch in every `interval_bytes` gets an index entry. Returns whether the batch noted here
-        got an entry.
+        batch in every `interval_bytes` gets an index entry. Returns whether this batch got an
+        entry.
         """
         last_offset = offset + header.last_offset_delta
         if header.max_timestamp > self.max_timestamp:
             self.max_timestamp = header.max_timestamp
             self.max_timestamp_offset = last_offset
-        # The first batch needs no entry, because a search that finds no entry begins at 0.
+        # The first batch needs no entry, because a search that finds no entry begins at position 0.
         if position - self.indexed_size > interval_bytes:
             self.offset_index.append(last_offset, position)
             self.time_index.append(self.max_timestamp, self.max_timestamp_offset)
@@ -143,9 +146,9 @@ class Segment:
         return False
 
     def find(self, offset: int) -> int | None:
-        """Position of the batch that holds an offset, else of the first batch after the offset.
-        None if there is no such batch. Raises scan.InvalidBatch, OSError. A damaged index only
-        costs a longer search.
+        """The position of the batch that contains an offset. If no batch contains it, the position
+        of the first batch after the offset; None if there is no such batch either. Raises
+        scan.InvalidBatch and OSError. If the index is damaged, the search only takes longer.
         """
         last_offset, start = self.offset_index.entry_before(offset)
         try:
@@ -158,7 +161,8 @@ class Segment:
             return self._find_from(0, offset)
 
     def boundary_before(self, position: int) -> Boundary:
-        """The last indexed batch that begins at or before a position, else the first batch.
+        """The last indexed batch that begins at or before a position. If there is none, the first
+        batch.
 
         Raises OSError.
         """
@@ -194,8 +198,8 @@ class Segment:
     def end_of_batches(self, position: int, max_bytes: int, *, at_least_one: bool) -> Boundary:
         """The end of the last batch that ends within `max_bytes` of a position.
 
-        With `at_least_one` the first batch is included in any case. If no batch is included, the
-        end is the position itself.
+        With `at_least_one`, the first batch is included even if it is larger than `max_bytes`. If
+        no batch is included, the end is the position itself.
         """
         window = scan.Window(self.file.descriptor, scan.HEADER_WINDOW_BYTES)
         end, offset = position, self.base_offset
@@ -214,8 +218,8 @@ class Segment:
         os.ftruncate(self.file.descriptor, size)
 
     def cut_unwritten(self, offset: int, size: int, timestamps: tuple[int, int]) -> None:
-        """Takes back appends that were not written. `timestamps`: the largest timestamp before
-        these appends, and its offset.
+        """Undoes appends that were not written. `timestamps`: the largest timestamp before these
+        appends, and its offset.
         """
         self.size = size
         self.offset_index.cut_tail(size)
@@ -233,7 +237,7 @@ class Segment:
         self.time_index.save(sync=sync)
 
     def rename_deleted(self) -> list[Path]:
-        """Renames every file of this segment to `.deleted`; returns the new paths. Raises
+        """Adds `.deleted` to the name of every file of this segment. Returns the new paths. Raises
         OSError.
         """
         renamed = []

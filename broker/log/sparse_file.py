@@ -1,9 +1,9 @@
 """A file of fixed-size entries in ascending order. The newest entries are still in memory.
 
-Both indexes of a segment are built on `SparseFile`. Entries are derived from the log, so they are
-written late, and not synced before their segment is closed. Recovery checks each file and rebuilds
-it if need be. Old entries are found in the file by bisection, so they need no memory and no open
-descriptor.
+Both indexes of a segment use a `SparseFile`. Entries are derived from the log, so they are written
+late, and are not synced before their segment is closed. Recovery checks each file and makes it
+again if necessary. Old entries are searched in the file by bisection, so they need no memory, and
+no descriptor stays open for them.
 """
 
 from __future__ import annotations
@@ -16,13 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TAIL_MAX = 512
-"""How many entries are kept in memory before they are written; they fill 4 or 6 KiB of the file."""
+"""This many entries are kept in memory before they are written. They fill 4 or 6 KiB of the
+file."""
 
 Entry = tuple[int, int]
 
 
 class SparseFile:
-    """Entries (a, b), in which both numbers rise. On disk they are packed by `layout`."""
+    """A file of entries (a, b). Both numbers rise from entry to entry. On disk, the entries are
+    packed by `layout`."""
 
     __slots__ = ("_entry", "_saved", "path", "tail")
 
@@ -40,7 +42,7 @@ class SparseFile:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all entries, written or not."""
+        """The number of bytes of all entries, including those that are not written yet."""
         return (self._saved + len(self.tail)) * self._entry.size
 
     @property
@@ -52,7 +54,7 @@ class SparseFile:
             return False
 
     def append(self, a: int, b: int) -> None:
-        """Adds an entry, which must not be lower than the last one."""
+        """Adds an entry. It must not be lower than the last entry."""
         self.tail.append((a, b))
 
     def last(self) -> Entry | None:
@@ -74,7 +76,8 @@ class SparseFile:
             return self._floor_saved(descriptor, target, key)
 
     def save(self, *, sync: bool = False) -> None:
-        """Writes the entries that are only in memory; `sync` makes them durable. Raises OSError."""
+        """Writes the entries that are only in memory. If `sync` is true, also makes them durable.
+        Raises OSError."""
         if not self.tail and not sync:
             return
         flags = os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC
@@ -93,7 +96,7 @@ class SparseFile:
         self.tail = []
 
     def clear(self) -> None:
-        """Drops every entry, from the file too. Raises OSError."""
+        """Deletes all entries, in memory and in the file. Raises OSError."""
         self.tail = []
         self._saved = 0
         descriptor = os.open(self.path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
@@ -116,7 +119,7 @@ class SparseFile:
     def _read(self, descriptor: int, number: int) -> Entry | None:
         data = os.pread(descriptor, self._entry.size, number * self._entry.size)
         if len(data) < self._entry.size:
-            return None  # the file was shortened; callers then scan from the segment's start
+            return None  # the file was shortened; the caller then scans from the segment's start
         a, b = self._entry.unpack(data)
         return a, b
 

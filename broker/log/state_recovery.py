@@ -1,4 +1,5 @@
-"""Recovers a log's producers and leader epochs, from their own files and from the batches."""
+"""Recovers the state of a log's producers and its leader epochs, from their own files and from the
+batches."""
 
 from __future__ import annotations
 
@@ -24,10 +25,11 @@ _log = log.get(__name__)
 def producers_of(
     opening: Opening, segments: Sequence[Segment], end_offset: int, account: Account
 ) -> ProducerState:
-    """The producers at the log's end: the newest usable snapshot, and the batches after it.
+    """The producers at the log's end, made from the newest usable snapshot and from the batches
+    after it.
 
-    Batches that are read again count as appended now, because it is better to remember a producer
-    too long than to forget it too early.
+    The present time is used as the append time of batches that are read again, because it is better
+    to remember a producer too long than to forget it too early.
     """
     found = _newest_snapshot(opening.directory, end_offset)
     from_offset, state = found if found is not None else (0, ProducerState())
@@ -48,8 +50,8 @@ def producers_of(
 def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
-    """The epochs in the file and in the scanned segments. If there is no file, the epochs are read
-    from the whole log.
+    """The leader epochs in the file and in the scanned segments. If there is no file, the epochs
+    are read from the whole log.
 
     A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
     So if the file lacks an epoch, the epoch begins at or above the recovery point, where every
@@ -112,7 +114,7 @@ def _newest_snapshot(directory: Path, end_offset: int) -> tuple[int, ProducerSta
     for offset in known:
         path = directory / names.segment_file(offset, names.PRODUCERS)
         if offset > end_offset or offset not in bases:
-            path.unlink()  # the snapshot is from a lost log end, or from an earlier clean stop
+            path.unlink()  # from a lost end of the log, or from an earlier clean stop
         elif found is None:
             snapshot = read_snapshot(path)
             if snapshot is not None:

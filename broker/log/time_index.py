@@ -1,12 +1,12 @@
-"""`.timeindex`: from which offset on to look for an event time.
+"""The file `.timeindex`: the offset at which a search for an event time begins.
 
     entry, 12 bytes big-endian    timestamp int64 (ms) | relative offset int32
 
-The timestamp is the largest one in the segment so far. The offset is that of the last record in the
-batch with this timestamp. Entries ascend. Take the entry with the greatest timestamp *below* a
-target. All records before this entry's offset are earlier than the target, so a search begins at
-that offset. When a segment is closed, the last entry of its index has the largest timestamp of the
-segment.
+The timestamp of an entry is the largest timestamp in the segment so far. The offset is the offset
+of the last record in the batch with this timestamp. Entries are in ascending order. A search for a
+time begins at the last entry whose timestamp is *below* this time, because all records before this
+entry's offset are earlier than the time. When a segment is closed, the last entry of its index has
+the largest timestamp of the segment.
 """
 
 from __future__ import annotations
@@ -44,11 +44,12 @@ class TimeIndex:
 
     @property
     def is_whole(self) -> bool:
-        """Whether the file is there and has no partial entry."""
+        """Whether the file exists and has no partial entry."""
         return self._entries.is_whole
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Adds an entry for the largest timestamp so far, unless the last entry has it already."""
+        """Adds an entry for the largest timestamp so far, unless the last entry already has this
+        timestamp."""
         if timestamp > self._last_timestamp:
             self._entries.append(timestamp, offset - self._base_offset)
             self._last_timestamp = timestamp

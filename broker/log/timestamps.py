@@ -1,13 +1,13 @@
-"""Finds the offset for an event time: by time index, then batch headers, then one batch's records.
+"""Finds the offset for an event time: searches the time index, then batch headers, then the records
+of one batch.
 
-Event times are in no order. So the answer is the record with the lowest offset among those whose
-event time is not earlier than the time asked for. The search uses indexes and batch headers to skip
-segments and batches whose largest timestamp is earlier. It decompresses only the batch that holds
-the answer, to at most `RECORDS_BYTES_MAX`.
+The records of a log are not sorted by event time. So the result is the record with the lowest
+offset among all records whose event time is the wanted time or later. The search uses indexes and
+batch headers to skip segments and batches whose largest timestamp is earlier. It decompresses only
+the batch that contains the result, to at most `RECORDS_BYTES_MAX`.
 
-What a batch header claims need not be true for its records. If the records of a batch cannot be
-read, contradict its header, or are more than `RECORDS_MAX`, the answer is the first offset of the
-batch.
+A batch's header may contradict its records. If it does, or if the records cannot be read or are
+more than `RECORDS_MAX`, the result is the first offset of the batch.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
-"""The most records of a batch that the loop looks at one by one; this takes some 0.2 s."""
+"""The loop looks at no more than this many records of a batch one by one. This takes about 0.2
+s."""
 
 
 class TimestampOffset(NamedTuple):
@@ -41,8 +42,8 @@ NOT_FOUND = TimestampOffset(-1, -1)
 
 
 def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> TimestampOffset:
-    """The first record before `end` whose event time is not earlier than `timestamp`. Raises
-    StorageFailed, DamagedLog.
+    """The first record before `end` whose event time is `timestamp` or later. Raises StorageFailed
+    and DamagedLog.
     """
     for segment in log.segments:
         if segment.base_offset >= end.offset:
@@ -61,14 +62,14 @@ def at_or_after(log: PartitionLog, timestamp: int, end: LogPosition) -> Timestam
 
 
 def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
-    """The first record with the largest event time of all records before `end`. Raises
-    StorageFailed, DamagedLog.
+    """Of all records before `end`, the first record with the largest event time. Raises
+    StorageFailed and DamagedLog.
     """
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
         # The record with the largest time is not flushed yet, or has expired. So the record with
-        # the largest time among the other records is taken.
+        # the largest time among the other records is used.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -124,7 +125,7 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record of a batch whose event time is at or after `timestamp`. None if all such
+    """The first record of a batch whose event time is `timestamp` or later. None if all such
     records are deleted.
     """
     expired = False
@@ -156,7 +157,7 @@ def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[T
     try:
         yield from _decoded(body, header)
     except (CorruptBatch, ProtocolError):
-        return  # the producer made a bad batch; consumers will not be able to read it either
+        return  # a producer's bad batch, which consumers cannot read either
 
 
 def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:

@@ -1,5 +1,5 @@
-"""Remembers the state that a log had after its last write, so that later appends can be undone if
-their own write fails.
+"""Remembers the state that a log had after its last write. If the write of later appends fails,
+these appends can be undone.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from skidway.broker.log.segment import LogPosition, Segment
 
 
 class Undo:
-    """The state after the last write. An `Undo` is made before the first append that follows this
-    write. Call `keep` before each change of a producer.
+    """The state of a log after its last write. Make an `Undo` before the first append after that
+    write, and call `keep` before each change of a producer.
     """
 
     __slots__ = (
@@ -29,7 +29,7 @@ class Undo:
     def __init__(
         self, end: LogPosition, segment: Segment, producers: ProducerState, epochs: LeaderEpochs
     ) -> None:
-        """end: the end of what is written. segment: the active segment."""
+        """end: the end of the written batches. segment: the active segment."""
         self.end = end
         self._segment = segment
         self._producers = producers
@@ -41,13 +41,13 @@ class Undo:
         self._kept: dict[int, Producer | None] = {}
 
     def keep(self, producer_id: int) -> None:
-        """Remembers a producer as it was before the appends."""
+        """Remembers the state that a producer had before the appends."""
         if producer_id not in self._kept:
             self._kept[producer_id] = self._producers.producers.get(producer_id)
 
     def take_back(self) -> None:
-        """Restores the segment, the producers and the leader epochs as they were after the last
-        write.
+        """Restores the state that the segment, the producers and the leader epochs had after the
+        last write.
         """
         end, segment = self.end, self._segment
         self._epochs.cut_tail(end.offset)

@@ -1,8 +1,9 @@
-"""What a batch from a producer must look like before it may be appended.
+"""Checks a batch from a producer before it may be appended.
 
-The rules are Kafka's (LogValidator): one batch per partition and request, base offset 0, magic 2, a
-correct CRC, as many records as offsets, no control batch, no more than `max.message.bytes`, zstd
-only from clients that know it. The records inside are not looked at.
+The rules are Kafka's (LogValidator). A request has one batch per partition. The batch has base
+offset 0, magic 2, a correct CRC, as many records as offsets, and at most `max.message.bytes` bytes.
+It is no control batch. It uses zstd only if the version of the request supports zstd. The records
+in the batch are not looked at.
 """
 
 from __future__ import annotations
@@ -33,35 +34,35 @@ _MAGIC_POSITION = 16
 
 
 class BatchRefused(Exception):
-    """A batch that must not be appended, and why."""
+    """A batch must not be appended. The message says why."""
 
 
 class BatchCorrupt(BatchRefused):
-    """Bytes that contradict themselves."""
+    """The bytes of the batch contradict each other."""
 
 
 class BatchTooLarge(BatchRefused):
-    """More bytes than the topic takes in one batch."""
+    """The batch has more bytes than the topic allows."""
 
 
 class BatchInvalid(BatchRefused):
-    """A whole batch with something in it that a producer must not send."""
+    """The batch is complete, but contains something that a producer must not send."""
 
 
 class UnsupportedFormat(BatchRefused):
-    """A message format older than v2."""
+    """The message format is older than v2."""
 
 
 class UnsupportedCompression(BatchRefused):
-    """A codec that the version of the request does not know."""
+    """The version of the request does not support the batch's codec."""
 
 
 class ReadOnlyTopic(BatchRefused):
-    """A topic that is a mirror: it takes records only from the topic of another cluster."""
+    """The topic is a mirror, which gets records only from a topic of another cluster."""
 
 
 class TimestampRefused(BatchRefused):
-    """Event times farther from the clock than the topic's settings allow."""
+    """The event times differ from the clock by more than the topic's settings allow."""
 
 
 def validate(
@@ -86,8 +87,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # One test for all faults is quick, and most batches pass it. What is wrong with a bad batch is
-    # found out afterwards.
+    # One quick test looks for all faults, and most batches pass it. If a batch does not pass, the
+    # code below finds out which fault it has.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)
@@ -100,7 +101,7 @@ def validate(
         or (producer_id >= 0 and (epoch < 0 or sequence < 0))
     ):
         raise _refusal(batch, _header(batch), message_bytes_max, produce_version)
-    # google_crc32c takes only bytes. The copy costs less than the checksum itself.
+    # google_crc32c accepts only bytes. The copy costs less than the checksum itself.
     if google_crc32c.value(bytes(batch[CRC_START:])) != crc:
         raise BatchCorrupt(f"the CRC-32C is not the header's {crc:08x}")
     return header
@@ -109,8 +110,8 @@ def validate(
 def check_timestamps(header: BatchHeader, now_ms: int, *, before_max: int, after_max: int) -> None:
     """Raises TimestampRefused if an event time is too far from now. Both limits are in ms.
 
-    Only the times in the header are checked: the largest time, and the first record's time. Records
-    without a time (-1) always pass, as in Kafka.
+    Only the times in the header are checked: the largest time, and the time of the first record. A
+    record without a time (-1) always passes the check, as in Kafka.
     """
     largest, first = header.max_timestamp, header.base_timestamp
     if largest != NO_TIMESTAMP and largest - now_ms > after_max:

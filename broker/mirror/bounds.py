@@ -1,5 +1,6 @@
-"""Asks the leader where a partition of the source begins and ends, with two requests, one after the
-other. This is needed because not every broker reports both offsets when it refuses a fetch.
+"""Asks the leader at which offsets a partition of the source begins and ends. This takes two
+requests, one after the other. It is necessary because not every broker reports both offsets when it
+refuses a fetch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Bounds(NamedTuple):
-    """The offset of the first record, and the offset of the record that consumers will see next."""
+    """The offset of the first record (log start offset), and the offset of the record that
+    consumers will get next (high watermark)."""
 
     first: int
     end: int
@@ -29,8 +31,8 @@ def ask_bounds(
     is_stale: Callable[[], bool],
     told: Callable[[Bounds | str], None],
 ) -> None:
-    """Asks, then calls `told` with the bounds or with the reason for a failure. If `is_stale()` is
-    true when an answer comes, `told` is not called.
+    """Sends the requests, then calls `told` with the bounds or with the reason for a failure. If
+    `is_stale()` is true when an answer arrives, `told` is not called.
     """
 
     def first_listed(answer: Answer) -> None:
@@ -52,7 +54,7 @@ def ask_bounds(
 
 
 def _listed(answer: Answer, tp: TopicPartition) -> ListedOffset | str:
-    """The listed offset, or why there is none."""
+    """The offset in the answer, or a sentence that says why there is none."""
     if answer.error is not None:
         return str(answer.error)
     found = listed_offsets(answer.response).get(tp)

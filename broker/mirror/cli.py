@@ -1,8 +1,8 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
-Mirrors run inside a broker, so this command only asks the broker's /health. Exit status 0: all is
-well; 1: something is stopped and waits for an operator, or the broker does not serve a mirrored
-partition; 3: the broker, or one of its sources, is away.
+Mirrors run inside a broker, so this command only asks the broker's /health. The exit status is 0 if
+all is well; 1 if something is stopped and waits for an operator, or if the broker does not serve a
+mirrored partition; 3 if the broker or one of its sources cannot be reached.
 """
 
 from __future__ import annotations
@@ -68,10 +68,10 @@ def _status(args: argparse.Namespace) -> int:
 
 
 def with_unserved(document: Mapping[str, Any]) -> list[Source]:
-    """Returns the mirrors in a /health document, and adds `unserved` to each: the partitions of the
-    mirror that the broker does not serve (after the loss of a disk, for instance), with reasons.
-    /health does not list these partitions among the mirror's stopped ones, because the mirror only
-    waits for them and is not at fault."""
+    """Returns the mirrors in a /health document, and adds to each the key `unserved`: the
+    partitions of the mirror that the broker does not serve (for instance after the loss of a disk),
+    with reasons. In /health these partitions are not among the mirror's stopped partitions, because
+    the mirror only waits for them."""
     unserved = document.get("stopped_partitions", {})
     return [
         {
@@ -87,14 +87,14 @@ def _prefix(source: Source) -> str:
 
 
 def exit_status(sources: Sequence[Source]) -> int:
-    """The exit status: 0, or that of the worst problem."""
+    """The exit status: that of the worst problem, or 0 if there is no problem."""
     if any(each["stopped_count"] or each["unserved"] for each in sources):
         return STOPPED
     return 0 if all(each["reachable"] for each in sources) else AWAY
 
 
 def details(sources: Sequence[Source]) -> list[str]:
-    """The lines for which the table has no room: each is a name with a reason."""
+    """The lines that do not fit into the table. Each line is a name with a reason."""
     lines = []
     for source in sources:
         cluster = source["cluster"]

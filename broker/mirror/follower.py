@@ -1,16 +1,17 @@
-"""Decides for one mirror partition what a batch or an error of the source means.
+"""Decides for one mirror partition what to do after a batch or an error from the source.
 
-Pure: headers and offsets go in, actions come out, and the owner of the log carries them out. The
-follower is told where the mirror's log ends and which batch is the last one; it guesses neither.
+The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
+log carries out. The owner also tells the follower where the mirror's log ends and which batch is
+the last one.
 
     CHECKING --same last batch---> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
     CHECKING or FOLLOWING --offsets missing--> NAMING --written down, or not--> CHECKING
 
-To *name* a gap is to store it in the config `mirror.gaps` of the mirror topic. If the source begins
-after the end of the mirror's log, the source's first batch is looked at before the gap is named.
-The source's log start may lie inside this batch. Then the batch begins before the log start, and
-fewer offsets are missing than the log start suggests.
+To *name* a gap means to store it in the config `mirror.gaps` of the mirror topic. If the source's
+log begins after the end of the mirror's log, the follower looks at the source's first batch before
+it names the gap. The log start offset of the source may be inside this batch. Then the batch begins
+before the log start offset, and fewer offsets are missing than this offset suggests.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ class Phase(Enum):
 
 
 class Below(NamedTuple):
-    """The identity of the last batch in the mirror's log. This batch ends at the mirror's log end,
+    """What identifies the last batch in the mirror's log. This batch ends at the mirror's log end,
     or at the beginning of a named gap.
     """
 
@@ -53,7 +54,8 @@ class Below(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Append:
-    """Append `count` batches as they are, beginning with index `first`."""
+    """Append `count` of the fetched batches unchanged, beginning with the batch at index
+    `first`."""
 
     first: int
     count: int
@@ -70,7 +72,7 @@ class NameGap:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Copy nothing more, serve what is there, and report why."""
+    """Copy nothing more, and report the reason. The mirror's log is still served."""
 
     reason: str
 
@@ -93,7 +95,7 @@ Action = Append | NameGap | Stop | Unverifiable | LookAgain
 
 
 class Follower:
-    """The state of one mirror partition; owned by its source."""
+    """The state of one mirror partition. Only the partition's source uses it."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
         """below: the last batch of the mirror's log; None if the log has no batch."""
@@ -102,12 +104,12 @@ class Follower:
         self.reason = ""
         self._below = below
         self._epoch = -1 if below is None else below.leader_epoch
-        self._source_start: int | None = None  # set if the source begins above our end
-        self._has_expired = False  # the source has no record before the gap being named
+        self._source_start: int | None = None  # set if the source begins above the mirror's end
+        self._has_expired = False  # the source has no record before the gap that is being named
 
     def position(self) -> int:
-        """The offset to seek in the source. While checking, this is the last offset of the last
-        batch in the mirror's log.
+        """The offset to seek in the source. In the state CHECKING, this is the last offset of the
+        last batch in the mirror's log.
         """
         if self._source_start is not None:
             return self._source_start
@@ -116,7 +118,7 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Notes an interruption. Before copying goes on, the last batch of the mirror's log is
+        """Notes an interruption. Before copying continues, the last batch of the mirror's log is
         compared with the source again.
 
         If the follower was storing a gap when the interruption came, it finds the gap again after
@@ -126,21 +128,21 @@ class Follower:
             self.phase, self._source_start = Phase.CHECKING, None
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
-        """Sets the end of the mirror's log again, after a refused write."""
+        """Called after a refused write. Sets the end of the mirror's log again."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
-        """What to do with whole batches, which come in the order of offsets; None if nothing is to
-        be done (yet).
+        """What to do with fetched batches, which are complete and in the order of offsets; None if
+        there is nothing to do (yet).
         """
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
         first, found = 0, headers[0]
         if self._source_start is not None:
             if self._below is not None and found.base_offset <= self.log_end:
-                return self._unverifiable()  # no gap, but the source lost our last batch
+                return self._unverifiable()  # no gap, but the source lost the last batch
         elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset > self._below.last_offset:
                 return self._unverifiable()
@@ -151,8 +153,8 @@ class Follower:
         return self._append(headers, first)
 
     def out_of_range(self, log_start: int, high_watermark: int) -> Action:
-        """What to do if the source does not have the offset sought. log_start, high_watermark: the
-        bounds of the source's log.
+        """What to do if the source says that the fetched offset is out of range. log_start,
+        high_watermark: the bounds of the source's log.
         """
         self.interrupted()
         if log_start > self.log_end:
@@ -167,19 +169,19 @@ class Follower:
             )
         if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()
-        return LookAgain()  # the source has the offset after all: compare
+        return LookAgain()  # the source does have the offset: compare
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """What to do if the source has no batch (yet) at the offset sought. If all records of the
-        source have expired, and its log begins at that offset, names the gap at once and does not
-        wait for the next batch.
+        """What to do if the source has no batch (yet) at the fetched offset. If all records of the
+        source have expired, and its log begins at that offset, the gap is named at once, without
+        waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None
         return self._name_gap(self._source_start, EXPIRED)
 
     def stop(self, reason: str) -> Stop:
-        """Stops, for a reason that waiting does not remove."""
+        """Stops the partition for a reason that does not pass by waiting."""
         self.phase, self.reason = Phase.STOPPED, reason
         return Stop(reason)
 
@@ -190,10 +192,10 @@ class Follower:
         self._epoch = header.leader_epoch
 
     def gap_named(self, end: int) -> None:
-        """Goes on after a gap that is now stored.
+        """Continues after a gap, which is stored now.
 
-        If the source still has the batch before the gap, this batch is compared again. Without the
-        comparison, only the next batch would show that the source has another history.
+        If the source still has the batch before the gap, this batch is compared again. Without this
+        comparison, only the next batch would show that the source's log has diverged.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:
@@ -203,7 +205,7 @@ class Follower:
 
     def _append(self, headers: Sequence[BatchHeader], first: int) -> Action | None:
         """Appends the batches that continue the mirror's log. If the first batch does not continue
-        the log, decides what to do.
+        the log, decides what to do instead.
         """
         end, epoch, count = self.log_end, self._epoch, 0
         for header in headers[first:]:

@@ -1,4 +1,4 @@
-"""All mirror sources of a broker, driven by its loop."""
+"""All mirror sources of a broker, which run on the broker's loop."""
 
 from __future__ import annotations
 
@@ -31,7 +31,8 @@ _log = log.get(__name__)
 
 
 class LoopWatcher:
-    """Puts the descriptors of one source's client on the broker's epoll."""
+    """Registers the descriptors of one source's client with the epoll object of the broker's
+    loop."""
 
     def __init__(self, broker: Broker, run: Callable[[MirrorSource, Step], None]) -> None:
         self._broker = broker
@@ -54,8 +55,8 @@ class LoopWatcher:
 
 
 class Mirrors:
-    """Drives all sources: begins their rounds, in which a source asks for its cluster's topics, and
-    keeps their deadlines. Implements `broker.mirror.surroundings.Local` for them.
+    """Runs all sources: begins their rounds (in a round, a source asks for its cluster's topics)
+    and watches their deadlines. Implements `broker.mirror.surroundings.Local` for the sources.
     """
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:
@@ -73,8 +74,8 @@ class Mirrors:
         self._round()
 
     def turn(self) -> None:
-        """Appends the batches that have come from the sources. Called before the writes of each
-        turn of the loop.
+        """Called in each turn of the loop, before its writes. Appends the batches that have come
+        from the sources.
         """
         due = [source for source in self._sources if source.is_due]
         for source in due:
@@ -83,7 +84,8 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """Tells sources that their appends were written. Called after the writes of each turn."""
+        """Called in each turn, after its writes. Tells the sources that their appends were
+        written."""
         for source in self._sources:
             if source.has_appended:
                 self._run(source, source.written)
@@ -102,7 +104,7 @@ class Mirrors:
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # what a source may do (broker.mirror.surroundings.Local)
+    # what a source may do here (broker.mirror.surroundings.Local)
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""
@@ -130,7 +132,7 @@ class Mirrors:
         self._broker.topics.create(creation.name, assignment, creation.configs, created)
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:
-        """Gives a topic more partitions, up to the number `partitions`."""
+        """Adds partitions to a topic, so that it has `partitions` partitions."""
         here = (self._broker.settings.broker_id,)
         assignment = {number: info.replicas for number, info in topic.partitions.items()}
         for number in range(partitions):
@@ -156,14 +158,15 @@ class Mirrors:
         )
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes an appended batch, which is written at the end of the turn."""
+        """Notes that a batch was appended; it is written at the end of the turn."""
         self._broker.partitions.touch(replica)
         self._broker.counts.batches += 1
         self._broker.counts.messages += header.count
         self._broker.counts.appended_bytes += header.size_bytes
 
     def refused(self, replica: Replica) -> None:
-        """Notes that a log refused an append; the write at the end of the turn will report why."""
+        """Notes that a log refused an append. The write at the end of the turn will report the
+        reason."""
         self._broker.partitions.touch(replica)
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:
@@ -192,8 +195,8 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """Runs a step of a source. A bug in the step stops only this source, and the source's
-        status names the bug.
+        """Runs a step of a source. If there is a bug in the step, only this source stops, and its
+        status reports the bug.
         """
         if source.broken:
             return
@@ -218,7 +221,7 @@ class Mirrors:
             if self._timer.at == due:
                 return
             self._broker.loop.timers.cancel(self._timer)
-        # The timer only wakes the loop. The turn that follows does what is due.
+        # The timer only wakes the loop. The next turn of the loop does what is due.
         self._timer = None if due is None else self._broker.loop.timers.call_at(due, _wake)
 
 

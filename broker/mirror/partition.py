@@ -1,6 +1,4 @@
-"""One mirror partition: its follower, the log that it fills, and the reason why copying waits or
-has stopped.
-"""
+"""One mirror partition: its follower, its log, and the reason why copying waits or has stopped."""
 
 from __future__ import annotations
 
@@ -17,14 +15,15 @@ from skidway.kafka.client.backoff import Backoff
 from skidway.kafka.types import TopicPartition
 
 UNKNOWN: Final = -1
-"""Stands for the high watermark until the source has told it."""
+"""The value of the high watermark until the source has sent it."""
 
 
 class MirrorPartition:
-    """Owned by its source.
+    """One mirror partition. Only its source uses it.
 
-    `attempt` counts the seeks. If a request was sent before the last seek, its answer is about an
-    older offset, and is ignored. Methods that read the log's end raise DamagedLog, StorageFailed.
+    `attempt` counts the seeks. If a request was sent before the last seek, its answer belongs to
+    the previous offset, and is ignored. Methods that read the end of the log raise DamagedLog and
+    StorageFailed.
     """
 
     __slots__ = (
@@ -47,7 +46,7 @@ class MirrorPartition:
     )
 
     def __init__(self, tp: TopicPartition, replica: Replica, backoff: Backoff) -> None:
-        """tp: the partition in the source."""
+        """tp: the partition's name in the source."""
         self.tp = tp
         self.replica = replica
         self.follower = Follower(replica.log.log_end_offset, last_batch(replica.log))
@@ -78,11 +77,13 @@ class MirrorPartition:
 
     @property
     def was_taken_back(self) -> bool:
-        """Whether the log no longer ends where it ended after the last append."""
+        """Whether the last append was undone, so that the log no longer ends where the append
+        ended."""
         return self.replica.log.log_end_offset != self._end
 
     def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:
-        """Appends to the log, to be written at the end of the turn. Raises StorageFailed."""
+        """Appends batches to the log. They are written at the end of the turn. Raises
+        StorageFailed."""
         for batch, header in batches:
             self.replica.log.append_mirrored(batch, header, now_ms)
             self.follower.appended(header)
@@ -91,29 +92,29 @@ class MirrorPartition:
             self._size_bytes += len(batch)
 
     def written(self) -> tuple[int, int]:
-        """Called when appends are in the file. Returns how many records and bytes were appended
-        since the last call.
+        """Called when the appended batches are written to the file. Returns how many records and
+        bytes were appended since the last call.
         """
         done = self._records, self._size_bytes
         self._records = self._size_bytes = 0
         return done
 
     def look_anew(self) -> None:
-        """Reads the end of the log again, because it differs from what the follower knows."""
+        """Reads the end of the log again, because the follower's end of the log is out of date."""
         self._records = self._size_bytes = 0
         self._end = self.replica.log.log_end_offset
         self.follower.taken_back(self._end, last_batch(self.replica.log))
 
     def went_on(self, *, by_append: bool) -> None:
-        """Notes that batches were copied (`by_append`) or only compared. Clears the trouble, unless
-        `wait` said that only an append ends the trouble.
+        """Notes that batches were copied (if `by_append`) or only compared. Clears the trouble that
+        `wait` noted, unless only an append can end that trouble.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False
             self._backoff.reset()
 
     def wait(self, why: str, now: float, *, must_append: bool) -> None:
-        """Notes the trouble `why`, and sets the time of the next try.
+        """Notes the trouble `why`, and sets the time of the next attempt.
 
         now: monotonic seconds. must_append: whether the trouble is over only when the next batch is
         in the log.
@@ -125,8 +126,8 @@ class MirrorPartition:
 def last_batch(log: PartitionLog) -> Below | None:
     """The batch that ends at the log end offset; None if there is no such batch.
 
-    Call it between turns: an append that is not written yet cannot be read. Raises DamagedLog,
-    StorageFailed.
+    Call this between two turns of the loop, because a batch that is appended but not written yet
+    cannot be read. Raises DamagedLog and StorageFailed.
     """
     end = log.written
     if end.offset == log.log_start_offset:

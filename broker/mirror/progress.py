@@ -1,10 +1,10 @@
-"""Commits a mirror's progress to the source, as the offsets of a consumer group there.
+"""Commits a mirror's progress to the source cluster, as the offsets of a consumer group.
 
-With `retention.hold: mirror-<cluster.name of the mirror>`, a topic of the source keeps the records
-that are not mirrored yet. Any tool that shows consumer groups shows how far the mirror is. The
-offsets say what is on disk in the mirror. The mirror itself does not depend on the offsets, because
-its position is the end of its log. So if a source refuses the offsets, the refusal is only reported
-and counted, and the offsets are sent again later.
+If a topic of the source has the setting `retention.hold: mirror-<cluster.name of the mirror>`, it
+keeps the records that are not mirrored yet. Any tool that shows consumer groups also shows how far
+the mirror is. The records up to the committed offsets are on disk in the mirror. The mirror itself
+does not use the offsets, because its position is the end of its log. So if a source refuses the
+offsets, the refusal is only reported and counted, and the offsets are sent again later.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ from skidway.kafka.types import TopicPartition
 
 INTERVAL_S: Final = 3.0
 REPEATED_AFTER_S: Final = 3600.0
-"""Unchanged offsets are committed again after this time, because a broker deletes old offsets of a
-group without members.
+"""Unchanged offsets are committed again after this time, because a broker deletes the old offsets
+of a group without members.
 """
 PARTITIONS_A_REQUEST: Final = 1000
 Offsets = Mapping[TopicPartition, int]
@@ -37,7 +37,8 @@ _log = log.get(__name__)
 
 
 class Progress:
-    """Owned by its source. One request is under way at a time."""
+    """Commits the progress of one source, which alone uses it. Only one request is in flight at a
+    time."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
         """offsets: returns the mirrored offset of each partition, by the partition's name in the
@@ -54,10 +55,10 @@ class Progress:
         self._all_told_at = 0.0
         self._asking = False
         self.due = 0.0
-        """When `turn` has something to do (monotonic seconds)."""
+        """The time at which `turn` has something to do (monotonic seconds)."""
 
     def turn(self, now: float) -> None:
-        """Commits the offsets that have changed, if it is time."""
+        """Commits the offsets that have changed, if the time `due` has come."""
         if now < self.due:
             return
         if now - self._all_told_at >= REPEATED_AFTER_S:

@@ -1,9 +1,9 @@
 """Resolves the names of source brokers without letting the loop wait for a name server.
 
-A name server that does not answer blocks its caller for many seconds. If the loop were the caller,
-this would block all clients. So threads look up the names. At most one thread looks up the same
-name at a time. A result is used once, for the connection that asked for it. Numeric addresses need
-no look-up.
+If a name server does not answer, a look-up blocks its caller for many seconds. If the loop were the
+caller, all clients would have to wait. So threads look up the names. At most one thread at a time
+looks up the same name. A result is used once, for the connection that asked for it. Numeric
+addresses need no look-up.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ Found = Sequence[AddressInfo] | OSError
 
 
 class Resolver:
-    """Owned by the loop."""
+    """Looks up names for the loop, which alone uses it."""
 
     def __init__(self, post: Post, found: Callable[[], None]) -> None:
-        """found: called on the loop when the look-up of a name has ended."""
+        """found: a function that is called on the loop when the look-up of a name has ended."""
         self._post = post
         self._found = found
         self._pending: set[tuple[str, int]] = set()
@@ -31,7 +31,7 @@ class Resolver:
         self._closed = False
 
     def look_up(self, host: str, port: int) -> Sequence[AddressInfo] | None:
-        """The addresses; None while they are being looked up. Raises OSError."""
+        """The addresses of a host; None while they are being looked up. Raises OSError."""
         if _is_number(host):
             return socket.getaddrinfo(
                 host, port, type=socket.SOCK_STREAM, flags=socket.AI_NUMERICHOST
@@ -46,7 +46,7 @@ class Resolver:
         return known
 
     def close(self) -> None:
-        """Drops the results of look-ups that still run."""
+        """Drops the results of look-ups that are still running."""
         self._closed = True
 
     def _work(self, host: str, port: int) -> None:

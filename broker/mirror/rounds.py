@@ -1,11 +1,12 @@
-"""Decides what the topics of a source mean for the topics of this cluster. Pure.
+"""Decides what to do with the topics of this cluster when the topics of a source are known. Does no
+I/O.
 
 If a wanted topic of the source has no mirror topic in this cluster yet, the mirror topic is
-created, but only after the topic's configs have shown that the topic is no mirror itself. If the
-mirror topic exists, it follows the source. If it has fewer partitions than the source's topic, it
-is extended. If a topic or cluster was recreated under the same name, it has another id. In this
-case, the new records are not mixed with the records of the old topic or cluster. If a wanted topic
-is not mirrored, the plan lists the topic with the reason.
+created. Before this, the configs of the source's topic must have shown that it is not itself a
+mirror. If the mirror topic exists, it follows the source. If it has fewer partitions than the
+source's topic, it gets more partitions. If the source's topic or cluster was recreated under the
+same name, it has another id. Then its records are not mirrored, so that they are not mixed with the
+old records. If a wanted topic is not mirrored, the plan lists the topic with the reason.
 """
 
 from __future__ import annotations
@@ -26,12 +27,13 @@ SOURCE_TOPIC: Final = f"{PREFIX}topic"
 SOURCE_TOPIC_ID: Final = f"{PREFIX}topic.id"
 
 TopicKey = tuple[str, str]
-"""Name and id of a topic in the source. The id is empty if the source does not tell it."""
+"""The name and the id of a topic in the source. The id is empty if the source does not send ids."""
 
 
 @dataclass(frozen=True, slots=True)
 class Mirroring:
-    """What is mirrored, and where to: the names of both clusters, and patterns of topics."""
+    """What is mirrored, and into which cluster: the names of both clusters, and the patterns of the
+    topics."""
 
     cluster: str
     here: str
@@ -49,9 +51,9 @@ class Creation:
 
 @dataclass(slots=True)
 class Plan:
-    """What to do now.
+    """What to do now with the mirror topics.
 
-    follow: mirror topics, each with the number of its partitions in the source. stopped: mirror
+    follow: mirror topics, each with the number of partitions of the source's topic. stopped: mirror
     topics that need an operator, by name, with reasons. left_out: topics of the source that are not
     mirrored, by name, with reasons.
     """
@@ -71,11 +73,11 @@ def plan(
     are_mirrors: Mapping[TopicKey, bool],
     busy: Collection[str],
 ) -> Plan:
-    """Plans a round.
+    """Plans what to do in a round, in which a source asks for its cluster's topics.
 
-    local: all topics here, by name. are_mirrors: the topics of the source whose configs are known,
-    and whether they are mirrors themselves. busy: names of topics here that are being created or
-    changed.
+    local: all topics of this cluster, by name. are_mirrors: for each topic of the source whose
+    configs are known, whether it is a mirror itself. busy: the names of topics of this cluster that
+    are being created or changed.
     """
     made = Plan()
     usable = {name: topic for name, topic in source.topics.items() if not topic.error}
@@ -100,7 +102,7 @@ def topic_key(topic: TopicMetadata) -> TopicKey:
 
 
 def is_mirror_of(local: LocalTopic, cluster: str, topic: str) -> bool:
-    """Whether a topic here is the mirror of a cluster's topic."""
+    """Whether a topic of this cluster is the mirror of the source cluster's topic."""
     origin = (local.configs.get(SOURCE_CLUSTER), local.configs.get(SOURCE_TOPIC))
     return origin == (cluster, topic)
 
@@ -157,7 +159,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Reports the mirrors that do not change any more because they have nothing to follow."""
+    """Adds to the plan the mirror topics that no longer change because there is no source topic for
+    them to follow."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)
@@ -175,7 +178,8 @@ def _keep(
 
 
 def _differ(known: str | None, told: str | None) -> bool:
-    """Whether two ids are known and differ. A source may be too old to tell ids."""
+    """Whether two ids are known and differ. An id may be unknown, because the source may be too old
+    to send ids."""
     return bool(known) and bool(told) and known != told
 
 

@@ -1,8 +1,9 @@
 """Decides which topics of a source cluster are mirrored, and under which names.
 
-The audit topic is always mirrored; other topics whose name begins with `_` never are, whatever the
-patterns say. Topics that are themselves mirrors in the source are left out. Topics that came from
-this cluster are also left out, so that mirrors never feed each other in a circle.
+The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored,
+whatever the patterns say. Topics that are themselves mirrors in the source are left out. Topics
+that came from this cluster are also left out, so that two clusters never mirror the same records
+back and forth.
 """
 
 from __future__ import annotations
@@ -18,13 +19,14 @@ TOPIC_CHARACTERS_MAX = 249
 
 
 def mirror_name(cluster: str, topic: str) -> str:
-    """The name that a cluster's topic has in a mirror."""
+    """The name of the mirror topic for a topic of a source cluster."""
     return f"{cluster}.{topic}"
 
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
-    """The topics among `names` that are mirrored, unless their configs exclude them. here: the name
-    of this cluster. Topics of the source that mirror this cluster are not copied back.
+    """Selects from `names` the topics that are mirrored, if their configs do not exclude them.
+    here: the name of this cluster. Topics of the source that mirror this cluster are not copied
+    back.
     """
     return sorted(
         name
@@ -44,7 +46,7 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why a topic cannot get the name that its mirror would need; None if it can."""
+    """Why the mirror of a topic cannot have the name that it needs; None if it can."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"
@@ -52,5 +54,5 @@ def name_refusal(cluster: str, topic: str) -> str | None:
 
 
 def _is_internal(name: str) -> bool:
-    """Whether the name, without a cluster's prefix, begins with an underscore."""
+    """Whether the name begins with an underscore when a cluster's prefix is removed."""
     return name.startswith(INTERNAL) or name.partition(".")[2].startswith(INTERNAL)

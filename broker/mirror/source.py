@@ -1,11 +1,11 @@
 """Follows one source cluster, inside the broker's loop.
 
-`MirrorSource` works in rounds: every `mirror.metadata.interval.ms` it asks for the source cluster's
-topics (`topics`), and gives a follower to each mirror partition that this broker leads. Between
-rounds the followers fetch.
+`MirrorSource` works in rounds. Every `mirror.metadata.interval.ms` it asks for the source cluster's
+topics (`topics`), and creates a follower for each mirror partition that this broker leads. Between
+two rounds it fetches records for the followers.
 
-A turn of the loop costs nothing here unless something has come or is due, so a broker that mirrors
-thousands of partitions can serve its own clients as well.
+In a turn of the loop, a source does nothing if no data has arrived and nothing is due. So a broker
+that mirrors thousands of partitions can still serve its own clients.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from skidway.kafka.types import TopicPartition
 _log = log.get(__name__)
 
 
-# 39 methods: each kind of answer from the cluster has its own method, and all these methods change
-# the same partitions.
+# The class has 39 methods, because each kind of answer from the source cluster has its own method,
+# and all these methods change the same partitions.
 class MirrorSource:
-    """Owned by the loop. Each turn of the loop calls `turn` before the writes, and `written` after
-    them.
+    """One source cluster. Only the loop's thread may use it. Each turn of the loop calls `turn`
+    before its writes, and `written` after its writes.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class MirrorSource:
         self.records = 0
         self.bytes = 0
         self.broken = ""
-        """Why the source follows nothing any more, after a bug."""
+        """Why the source stopped because of a bug; empty if it has not stopped."""
         self._client = client
         self._local = local
         self._clock = clock
@@ -79,7 +79,7 @@ class MirrorSource:
         self.topics.begin_round()
 
     def ready(self, fd: int, readable: bool, writable: bool) -> None:
-        """Serves one of the client's descriptors."""
+        """Called when one of the client's descriptors is ready."""
         self._client.ready(fd, readable, writable)
 
     @property
@@ -92,7 +92,8 @@ class MirrorSource:
         return self._deadline is not None and self._clock.monotonic() >= self._deadline
 
     def turn(self) -> None:
-        """Takes what has come, decides on it, and carries out the decisions."""
+        """Reads the data that has arrived, decides what to do with it, and carries out the
+        decisions."""
         self._moved.clear()
         self._try_again()
         self.progress.turn(self._clock.monotonic())
@@ -112,7 +113,7 @@ class MirrorSource:
         return bool(self._appended)
 
     def written(self) -> None:
-        """Called after the writes of a turn: appends are in the files, or were taken back."""
+        """Called after the writes of a turn. By now the appends are in the files or were undone."""
         appended, self._appended = self._appended, {}
         for each in appended:
             refusal, each.refusal = each.refusal, ""
@@ -128,7 +129,7 @@ class MirrorSource:
                     each.went_on(by_append=True)
 
     def next_deadline(self) -> float | None:
-        """When the next turn is due even if nothing comes (monotonic seconds)."""
+        """The time at which the next turn is due even if no data arrives (monotonic seconds)."""
         if self.broken:
             return None
         times = [each.retry_at for each in self._waiting.values()]
@@ -139,7 +140,7 @@ class MirrorSource:
         return self._deadline
 
     def give_up(self, reason: str) -> None:
-        """Stops following. What was appended is kept."""
+        """Stops following this source cluster. The appended records are kept."""
         self.broken = reason
         self._appended = {}
         self._waiting = {}
@@ -150,14 +151,14 @@ class MirrorSource:
         self._client.close()
 
     def lag(self, each: MirrorPartition) -> int | None:
-        """How many records of a partition the source has and the mirror does not; None if not
-        known.
+        """How many records of a partition are in the source, but not in the mirror yet; None if the
+        number is not known.
         """
         watermark = self._watermark(each)
         return None if watermark == UNKNOWN else max(watermark - each.follower.log_end, 0)
 
     def kept_back_by(self, each: MirrorPartition) -> str:
-        """Why a followed partition does not go on; empty while it goes on."""
+        """Why the copying of a followed partition does not continue; empty if it continues."""
         if each.is_stopped or each.is_paused or self._has_all(each):
             return ""
         if not each.trouble and self._client.cluster.leader(each.tp) is None:
@@ -166,11 +167,11 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection failed or a round was refused; for people."""
+        """Why a connection failed or a round was refused, as a sentence for people."""
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
-        """Up to which offset each followed partition is on disk in this cluster."""
+        """For each followed partition, the offset up to which it is on disk in this cluster."""
         return {
             tp: each.replica.offset
             for tp, each in self.partitions.items()
@@ -185,7 +186,8 @@ class MirrorSource:
         self._tickets[self._client.ask(call, address)] = then
 
     def _follow(self, plan: Plan) -> None:
-        """Gives a follower to every partition that is in the plan and that this broker leads."""
+        """Follows every partition that is in the plan and that this broker leads, and no other
+        partition."""
         wanted: set[TopicPartition] = set()
         for topic, count in plan.follow:
             for number in topic.partitions:
@@ -225,9 +227,8 @@ class MirrorSource:
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
-        """Looks at the high watermark to find out whether the source has no batch at the offset
-        sought. This look is needed because the client does not report fetch responses without
-        batches.
+        """Finds out from the high watermark whether the source has no batch at the fetched offset.
+        This is necessary because the client does not report fetch responses without batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
@@ -266,7 +267,7 @@ class MirrorSource:
                 return
             at += action.count
         if damage and fetched.tp not in self._moved:
-            # A batch was damaged on the way or at the source. It is never appended, but fetched
+            # A batch was damaged in transfer or in the source. It is not appended, but fetched
             # again.
             self._later(each, damage, must_append=True)
         elif before is Phase.CHECKING and each.follower.phase is Phase.FOLLOWING:
@@ -346,7 +347,7 @@ class MirrorSource:
         )
 
     def _name_gap(self, each: MirrorPartition, action: NameGap) -> None:
-        """Stores a gap durably before anything after it is copied."""
+        """Stores a gap durably. Batches after the gap are copied only when this is done."""
         self._remove(each)
         attempt, partition = each.attempt, each.replica.partition
         gap = Gap(partition.partition, action.first, action.end, action.reason)
@@ -380,7 +381,8 @@ class MirrorSource:
         return self._client.high_watermarks.get(each.tp, each.watermark)
 
     def _is_current(self, each: MirrorPartition) -> bool:
-        """Whether a partition is still followed, and its log is still the log that is served."""
+        """Whether a partition is still followed, and its log is still the log that this broker
+        serves."""
         return (
             self.partitions.get(each.tp) is each
             and self._local.replica(each.replica.partition) is each.replica
@@ -392,7 +394,7 @@ class MirrorSource:
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 
     def _seek(self, each: MirrorPartition) -> None:
-        self._remove(each)  # forgets the high watermark from before this seek
+        self._remove(each)  # forgets the client's old high watermark
         self._client.seek(each.tp, each.follower.position())
 
     def _remove(self, each: MirrorPartition) -> None:
@@ -426,7 +428,7 @@ class MirrorSource:
             self._later(each, why, must_append=True)
 
     def _later(self, each: MirrorPartition, why: str, *, must_append: bool = False) -> None:
-        """Lets a partition wait, then begin again with a check."""
+        """Lets a partition wait. After the wait, it begins again with a check of its last batch."""
         each.follower.interrupted()
         self._wait(each, why, must_append=must_append)
 
@@ -445,8 +447,8 @@ class MirrorSource:
 
 
 def _whole(batches: Sequence[memoryview]) -> tuple[list[BatchHeader], str]:
-    """The headers of the batches before the first damaged batch, and what is wrong with the damaged
-    batch. The latter is empty if no batch is damaged.
+    """The headers of the batches before the first damaged batch, and a text that says what is wrong
+    with the damaged batch. The text is empty if no batch is damaged.
     """
     headers: list[BatchHeader] = []
     try:

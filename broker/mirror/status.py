@@ -1,7 +1,7 @@
 """The status of mirroring, for /health, `skidway mirror status` and metrics.
 
-The status is made on the caller's thread. So this code changes nothing, and iterates only over
-copies of collections.
+The status is made on the thread of the caller and not of the loop. So this code changes nothing,
+and iterates only over copies of collections.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000
-"""The most entries of each kind that are listed. The counts beside the lists include all entries.
+"""Each list in the status has at most this many entries. The counts beside the lists include all
+entries.
 """
 
 
@@ -25,13 +26,14 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
     """The status of one source. These keys need an explanation:
 
         lag: the sum over all partitions whose lag is known, in records.
-        stopped: topics and partitions, or the whole source, that wait for an operator.
+        stopped: the topics and partitions that wait for an operator, or the whole source if it
+            waits.
         waiting: partitions that will be tried again.
         left_out: topics that are not mirrored (any more).
-        gaps: offsets that the source no longer had.
-        group: the consumer group whose offsets tell the source how far the mirror is.
+        gaps: offsets that are missing in the mirror because the source no longer had them.
+        group: the consumer group in the source whose offsets show how far the mirror is.
 
-    All offsets are the source's.
+    All offsets are offsets in the source.
     """
     each = list(source.partitions.values())
     cluster = source.topics.mirroring.cluster

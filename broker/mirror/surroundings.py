@@ -1,4 +1,4 @@
-"""What a source needs around it: a client of the other cluster, and this broker."""
+"""The interfaces that a source needs: a client of the other cluster, and this broker."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 Done = Callable[[SkidwayError | None], None]
-"""Called with the outcome of something that takes a while; None means success."""
+"""A function that is called when an operation is done, with its error or with None for success."""
 
 
 class Ask(Protocol):
-    """Sends a request to the broker at an address; without an address, to any broker of the
-    source.
+    """Sends a request to the broker at an address. If no address is given, sends it to any broker
+    of the source.
     """
 
     def __call__(
@@ -61,7 +61,7 @@ class SourceClient(Protocol):
 
 
 class Local(Protocol):
-    """What a source may do with this broker. Everything is called on the loop's thread."""
+    """What a source may do with this broker. All methods are called on the loop's thread."""
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""
@@ -80,19 +80,20 @@ class Local(Protocol):
         ...
 
     def extend(self, topic: Topic, partitions: int, done: Done) -> None:
-        """Gives a topic more partitions, up to the number `partitions`."""
+        """Adds partitions to a topic, so that it has `partitions` partitions."""
         ...
 
     def name_gap(self, topic: Topic, gap: Gap, done: Done) -> None:
-        """Adds a gap, durably, to the gaps that are stored already."""
+        """Stores a gap durably, in addition to the gaps that are stored already."""
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes an appended batch, which is written at the end of the turn."""
+        """Notes that a batch was appended; it is written at the end of the turn."""
         ...
 
     def refused(self, replica: Replica) -> None:
-        """Notes that a log refused an append; the write at the end of the turn will report why."""
+        """Notes that a log refused an append. The write at the end of the turn will report the
+        reason."""
         ...
 
     def unreadable(self, replica: Replica, error: StorageFailed | DamagedLog) -> None:

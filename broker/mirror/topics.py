@@ -1,8 +1,9 @@
-"""The topics of one source: asks for them in rounds, and creates and extends their mirrors.
+"""The topics of one source. Asks the source for its topics in rounds, and creates and extends their
+mirrors.
 
-`rounds` decides what to do with topics and partitions. This module carries out what is decided for
-topics; `source` carries out what is decided for partitions. One request is under way at a time, and
-only a limited number of topics is changed at once.
+`rounds` decides what to do with topics and partitions. This module carries out the decisions about
+topics, and `source` carries out the decisions about partitions. Only one request is in flight at a
+time, and only a limited number of topics is changed at the same time.
 """
 
 from __future__ import annotations
@@ -29,10 +30,10 @@ from skidway.kafka.protocol.describe_configs import (
 from skidway.kafka.source import CLUSTER_NAME
 
 TOPICS_A_QUESTION: Final = 100
-"""The most topics whose configs are asked for in one request."""
+"""One request asks for the configs of at most this many topics."""
 CHANGES_MAX: Final = 100
-"""The most topics that are created or extended at a time, because this broker's clients also need
-ZooKeeper.
+"""At most this many topics are created or extended at a time, because this broker's clients also
+need ZooKeeper.
 """
 
 
@@ -40,18 +41,19 @@ _log = log.get(__name__)
 
 
 class SourceTopics:
-    """Owned by its source.
+    """The topics of one source. Only the source uses it.
 
     is_reachable: whether the source answered in the last round; None before the first round.
-    failure: why the source did not answer. misnamed: why nothing is followed, if the settings give
-    the source a wrong name; otherwise empty. not_done: topics that could not be created or
-    examined, and why.
+    failure: why the source did not answer. misnamed: if the settings give the source cluster a
+    wrong name, nothing is followed, and this text says so; otherwise it is empty. not_done: topics
+    that could not be created or examined, each with the reason.
     """
 
     def __init__(
         self, mirroring: Mirroring, local: Local, ask: Ask, follow: Callable[[Plan], None]
     ) -> None:
-        """follow: called with each plan, to follow the partitions of the topics in the plan."""
+        """follow: a function that is called with each plan, and that follows the partitions of the
+        topics in the plan."""
         self.mirroring = mirroring
         self.plan = Plan()
         self.not_done: dict[str, str] = {}
@@ -68,7 +70,7 @@ class SourceTopics:
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
-        """Asks for the source's topics, unless the answer to an earlier request is still due."""
+        """Asks for the source's topics, unless an earlier request is not answered yet."""
         if not self._is_asking:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
@@ -82,11 +84,11 @@ class SourceTopics:
             self._compare_name(cluster_of(answer.response))
 
     def _compare_name(self, cluster: Cluster) -> None:
-        """Compares the name that the source's brokers give their cluster with the name that is
-        configured here. The round goes on only if the names are the same. The agents' announcements
-        of their files and the audit's counts contain the name that the brokers give, so nobody
-        would find them under another name. If a broker reports no name, as Apache Kafka does, the
-        configured name counts as right.
+        """Compares the source cluster's name in the settings of its brokers with its name in this
+        broker's settings. The round continues only if the names are the same. The agents'
+        announcements of their files and the audit's counts contain the name from the source's
+        brokers, so nobody would find them under another name. Some brokers report no name, for
+        example those of Apache Kafka. Then the name in this broker's settings is taken as right.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)
@@ -133,7 +135,8 @@ class SourceTopics:
         self._follow(plan)
 
     def _say(self, plan: Plan) -> None:
-        """Logs each topic that is stopped or left out, once for each reason."""
+        """Logs each topic that is stopped or left out. A topic is logged again only if its reason
+        has changed."""
         for name, reason in plan.stopped.items():
             if self.plan.stopped.get(name) != reason:
                 _log.error("mirror_topic_stopped", topic=name, reason=reason)
@@ -157,7 +160,8 @@ class SourceTopics:
         work(done)
 
     def _describe(self, cluster: Cluster, topics: Sequence[TopicMetadata]) -> None:
-        """Asks whether topics of the source are mirrors themselves, then makes a new plan."""
+        """Asks the source for the configs that show whether its topics are mirrors themselves, then
+        makes a new plan."""
         self._is_asking = True
         keys = {topic.name: topic_key(topic) for topic in topics}
 

@@ -1,11 +1,12 @@
-"""Sockets: one non-blocking epoll loop, which owns everything in the broker that changes.
+"""Sockets: one non-blocking epoll loop. All changes to the state of the broker happen on its
+thread.
 
     timers       deadlines in a heap
-    inbound      splits a connection's bytes into frames, in memory that lasts for a loop turn
-    connection   answers in the order of the requests, sent with sendmsg and sendfile
-    listener     accepts connections, and survives when there are too many
-    shares       which connection is served next, and for how long: fair queueing by cost
-    loop         turns: poll, receive, handle, append, answer, send
+    inbound      splits a connection's bytes into frames, in memory that is valid for one turn
+    connection   sends answers in the order of the requests, with sendmsg and sendfile
+    listener     accepts connections, and continues to work when there are too many
+    shares       decides which connection is served next, and for how long: fair queueing by cost
+    loop         runs the turns
 
 A turn::
 
@@ -14,18 +15,20 @@ A turn::
          -> one write per partition, answers that waited for it, begin flushes
          -> send
 
-A turn is bounded to some milliseconds of work. Each connection gets a fair share of this time, by
-the cost of its requests (`shares`). What does not fit waits for the next turn. In this way a few
-clients that send requests without end do not keep the others waiting.
+A turn does work for a few milliseconds at most. Each connection gets a fair share of this time, by
+the cost of its requests (`shares`). Requests that do not fit into a turn wait for the next turn. In
+this way a few clients that send requests without pause do not keep the other clients waiting.
 
-A frame is handled where the kernel put it: in the arena. The arena is one buffer for all
-connections, and it is emptied at the end of each turn. Only what a turn leaves unhandled is copied
-(`inbound`). Batches go from the arena to the file with one `pwritev`; on the way out the kernel
-copies from the page cache with `sendfile`. Nothing else touches a payload.
+The kernel puts received bytes into the arena, and frames are handled there without a copy. The
+arena is one buffer for all connections, which is emptied at the end of each turn. Only bytes that
+were not handled in the turn are copied (`inbound`). Batches are written from the arena to the file
+with one `pwritev`. When they are sent to consumers, the kernel copies them from the page cache with
+`sendfile`. Records are not copied anywhere else.
 
-Bounds: frames (`socket.request.max.bytes`), requests of one connection that are handled and not
-answered (`queued.max.requests`), answers in memory. The loop does not read from a connection that
-exceeds one of these bounds, nor from a connection of which whole requests still wait for their
-turn. Idle connections are closed. A bad frame closes only its own connection; such closings are
+There are limits for the size of a frame (`socket.request.max.bytes`), for the requests of one
+connection that are handled but not answered (`queued.max.requests`), and for answers in memory. A
+frame that is too large closes its connection. The loop does not read from a connection that has
+reached one of the other limits, or that has whole requests which are not handled yet. Idle
+connections are closed. A bad frame closes only its own connection. The closed connections are
 counted by reason.
 """

@@ -1,9 +1,9 @@
-"""One client's connection: requests in, answers out in the order of the requests.
+"""One client's connection: receives requests, and sends answers in the order of the requests.
 
-Each request that gets an answer has a `Slot` in the queue. If an answer must wait (for data in a
-fetch, or for a flush with acks=all), the later answers wait as well, as the protocol demands. The
-answers in filled slots at the front of the queue move to the outbox: bytes and slices of files,
-sent with sendmsg and sendfile.
+Each request that gets an answer has a `Slot` in the queue. If an answer must wait (a fetch for
+data, or a produce request with acks=all for a flush), the later answers wait as well, as the
+protocol demands. When slots at the front of the queue are filled, their answers move to the outbox.
+These are bytes, which sendmsg sends, and slices of files, which sendfile sends.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from skidway.broker.network.inbound import Inbound
 from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
-"""If a connection has more bytes of answers in memory than this, it is not read from. Slices of
-files do not count.
+"""While a connection has more than this many bytes of answers in memory, nothing is read from it.
+Slices of files are not included.
 """
 
 SEND_BYTES_MAX = 16 << 20
-"""How many bytes are sent to one connection before the other connections get their turn."""
+"""At most this many bytes are sent to one connection before the other connections are served."""
 
 _JOIN_MAX = 64
 
 
 class Slot:
-    """The place of the answer to one request, or to several that are answered together.
+    """The place in the queue for the answer to one request, or to several requests that are
+    answered together.
 
     `pieces` is None until the answer is known.
     """
@@ -42,7 +43,7 @@ class Slot:
 
 
 class Connection:
-    """Owned by the loop, which tells the connection when its socket is ready."""
+    """One connection. Only the loop uses it; the loop calls it when its socket is ready."""
 
     __slots__ = (
         "_outbox",
@@ -72,14 +73,16 @@ class Connection:
         self.inbound = Inbound(request_bytes_max)
         self.closed = False
         self.has_more = False
-        """Whether whole requests wait, because the connection was full or had used up its share."""
+        """Whether whole requests wait to be handled, because the connection was full or had used up
+        its share of the turn."""
         self.readable = False
-        """Whether the kernel may hold bytes of this connection that were not received yet."""
+        """Whether the kernel may have bytes of this connection that the broker has not received
+        yet."""
         self.sent_bytes = 0
         self.interest = 0
         self.last_active = 0.0
         self.memo: object = None
-        """What a handler remembers between two requests of this connection."""
+        """Data that a handler keeps between two requests of this connection."""
         self._slots: deque[Slot] = deque()
         self._unanswered = 0
         self._unanswered_max = requests_max
@@ -88,7 +91,8 @@ class Connection:
 
     @property
     def is_full(self) -> bool:
-        """Whether no further request may be handled before answers have gone out."""
+        """Whether the connection has reached a limit, so that no further request may be handled
+        before answers are sent."""
         return self._unanswered >= self._unanswered_max or self._outbox_bytes > OUTBOX_BYTES_MAX
 
     @property
@@ -98,7 +102,7 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is due or being sent. Such a connection is not idle."""
+        """Whether an answer is due or being sent. A busy connection is not idle."""
         return bool(self._slots or self._outbox)
 
     def reserve(self) -> Slot:
@@ -109,12 +113,14 @@ class Connection:
         return slot
 
     def reserve_in(self, slot: Slot) -> None:
-        """Adds the current request to a place in the queue, which must still be the last place."""
+        """Adds the current request to an existing slot, which must still be the last slot in the
+        queue."""
         slot.requests += 1
         self._unanswered += 1
 
     def fill(self, slot: Slot, pieces: Sequence[Piece]) -> bool:
-        """Fills a place; returns whether answers may go out now. Does nothing after `close`."""
+        """Fills a slot with an answer. Returns whether answers can be sent now. Does nothing after
+        `close`."""
         if self.closed:
             return False
         slot.pieces = pieces
@@ -130,11 +136,11 @@ class Connection:
         return True
 
     def send(self) -> bool:
-        """Sends until everything is sent (returns True), or until the socket is full or this turn's
-        bytes are used up (returns False).
+        """Sends answers. Returns True if everything is sent, and False if the socket is full or if
+        SEND_BYTES_MAX bytes were sent in this turn.
 
-        Raises OSError if the client is gone, and StorageFailed or DamagedLog if a file cannot be
-        read.
+        Raises OSError if the client has disconnected, and StorageFailed or DamagedLog if a file
+        cannot be read.
         """
         sent_bytes = 0
         while self._outbox:
@@ -153,7 +159,7 @@ class Connection:
         return True
 
     def close(self) -> None:
-        """Closes the socket and forgets everything. A second call does nothing."""
+        """Closes the socket and drops all requests and answers. A second call does nothing."""
         if not self.closed:
             self.closed = True
             self._slots.clear()

@@ -2,15 +2,17 @@
 
     frame    int32 length, then that many bytes
 
-`Arena` is the memory that all connections receive into within one loop turn; frames in it are views
-and **valid until the turn ends**. At the end of the turn, the bytes after the last whole frame are
-copied out. At the next receive they are put before the new bytes. In this way a stream of small
-frames is handled in large pieces, wherever the kernel cuts it. If no frame is whole after that
-receive, the bytes get memory of their own, into which the rest of the frame is received directly.
-So each byte is copied out and back at most once.
+`Arena` is the memory into which all connections receive during one turn of the loop. Frames are
+views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
+last whole frame are copied out of the arena. The next receive copies them back, before the new
+bytes. In this way a stream of small frames is handled in large pieces, wherever the kernel splits
+it. If there is still no whole frame after that receive, the bytes get memory of their own, and the
+rest of the frame is received directly into this memory. So each byte is copied out and back at most
+once.
 
-A length that is negative or above the limit is refused before anything is allocated. Memory is
-allocated for the bytes that have arrived, not for the length that was announced.
+A frame whose length is negative or above the limit is refused before memory is allocated for it.
+Memory is allocated for the bytes that have arrived, and not for the length that the client has
+announced.
 """
 
 from __future__ import annotations
@@ -22,21 +24,23 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""The most bytes that are received in one turn before the turn's answers are sent. If all requests
-are of the smallest kind, this is 30 ms of work.
+"""At most this many bytes are received in one turn. If all of them are the smallest possible
+requests, this is 30 ms of work.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
-"""The most bytes that are received at a time from a connection if no other connection is ready. If
+"""If no other connection is ready, one receive reads at most this many bytes from a connection. If
 many connections are ready, less is received from each, because received bytes wait in memory until
-it is their connection's turn.
+their connection is served.
 """
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
-"""How much memory is allocated for a frame before any of its bytes have come."""
+"""If a frame is at least this long, at least this many bytes are allocated for it, however few of
+its bytes have arrived."""
 GROWTH: Final = 4
-"""A frame that is not whole gets memory for at most this many times the bytes received so far. So a
-frame of 1 MiB needs no second allocation and copy if its first receive brought RECEIVE_BYTES_MAX.
+"""If a frame has not arrived completely, its memory is at most this many times the number of bytes
+that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first receive read
+RECEIVE_BYTES_MAX.
 """
 
 _LENGTH = Struct(">i")
@@ -54,15 +58,15 @@ class Arena:
 
     @property
     def is_full(self) -> bool:
-        """Whether the turn must end before more can be received."""
+        """Whether the arena is full, so that the turn must end before more can be received."""
         return len(self._buffer) - self._at < RECEIVE_BYTES_MIN
 
     def space(self, size: int = RECEIVE_BYTES_MAX) -> memoryview:
-        """Where to receive next, at most `size` bytes."""
+        """The part of the buffer for the next receive, at most `size` bytes long."""
         return self._view[self._at : self._at + size]
 
     def take(self, size: int) -> None:
-        """Keeps the first `size` bytes of `space` as they are until `reset`."""
+        """Reserves the first `size` bytes of `space` until `reset`."""
         self._at += size
 
     def reset(self) -> None:
@@ -71,7 +75,7 @@ class Arena:
 
 
 class Inbound:
-    """What one connection has received and not yet handled."""
+    """The bytes that one connection has received, but not yet handled."""
 
     __slots__ = ("_at", "_carried", "_end", "_limit_bytes", "_own", "_view")
 
@@ -98,8 +102,8 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives once. Call it when no whole frame is left. Returns how many bytes were received,
-        0 at the end of the stream. `size` bounds the space in the arena, in bytes. Raises
+        """Receives once. Call this when no whole frame is left. Returns how many bytes were
+        received; 0 at the end of the stream. At most `size` bytes of the arena are used. Raises
         OSError.
         """
         self.keep()
@@ -121,8 +125,8 @@ class Inbound:
     def _receive_behind(
         self, sock: socket.socket, arena: Arena, space: memoryview, rest: int
     ) -> int:
-        """Receives into the arena, behind the first `rest` bytes of `space`. Then copies the bytes
-        that were held since the last turn into these first bytes.
+        """Receives into the arena, after the first `rest` bytes of `space`. Then copies the bytes
+        of earlier turns into these first `rest` bytes.
         """
         count = sock.recv_into(space[rest:] if rest else space)
         if rest:
@@ -148,7 +152,8 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Ends the turn: moves unhandled bytes out of the arena. Raises FrameTooLarge.
+        """Called at the end of a turn. Moves unhandled bytes out of the arena. Raises
+        FrameTooLarge.
 
         Whole frames that have been moved out once are not moved again, however many turns it takes
         to handle them. So each byte moves once.
@@ -161,8 +166,8 @@ class Inbound:
             self._view = memoryview(b"")
         else:
             held = self._view[self._at : self._end]
-            # If no frame was handled (`_at` is 0), these bytes are not put back into the arena. The
-            # next receive may also be small, and then these bytes would have to be copied out
+            # If no frame was handled (`_at` is 0), the bytes are not put back into the arena. The
+            # next receive may be small as well, and then the bytes would have to be copied out
             # again.
             self._carried = self._at > 0
             self._own = bytearray(self._capacity(held))
@@ -177,8 +182,8 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """Enough bytes for the first frame of `held`, but at most a few times the bytes that have
-        come.
+        """How much memory to allocate: enough for the first frame of `held`, but at most a few
+        times as much as the bytes that have arrived.
         """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES

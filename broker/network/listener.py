@@ -1,4 +1,4 @@
-"""A listening socket that goes on working if there are more connections than descriptors."""
+"""A listening socket that continues to work if there are more connections than descriptors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from skidway import ports
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
-"""The most connections that are accepted in one turn before other work is done."""
+"""At most this many connections are accepted in one turn before other work is done."""
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _PASSING = (
@@ -21,7 +21,7 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # Errors of the network that accept(2) passes on for the new connection.
+    # Network errors of the new connection that accept(2) reports.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,
@@ -34,8 +34,8 @@ _PASSING = (
 
 
 class Listener:
-    """A socket that binds at once, so that an occupied port is known early; `listen` lets clients
-    in.
+    """A socket for new connections. It binds when it is created, so that an occupied port is
+    noticed early. Clients can connect only after `listen`.
     """
 
     def __init__(self, host: str, port: int, *, send_buffer: int, receive_buffer: int) -> None:
@@ -59,8 +59,8 @@ class Listener:
         self.host, self.port = self.socket.getsockname()[:2]
 
     def listen(self) -> None:
-        """Lets clients in. Raises SkidwayError if another socket listens: two sockets may bind the
-        same address, but only one of them may listen.
+        """Lets clients connect. Two sockets may bind the same address, but only one of them may
+        listen. Raises SkidwayError if another socket is listening already.
         """
         try:
             self.socket.listen(BACKLOG)
@@ -68,7 +68,7 @@ class Listener:
             raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
 
     def accept(self) -> Iterator[tuple[socket.socket, str]]:
-        """Accepts the waiting connections; yields each socket with its peer's address."""
+        """Accepts the waiting connections. Yields each socket with the address of the client."""
         for _ in range(ACCEPTS_MAX):
             try:
                 sock, address = self.socket.accept()
@@ -102,8 +102,8 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Accepts and closes one connection, with the spare descriptor. If it were left waiting, it
-        would wake the loop again and again.
+        """Accepts one connection with the spare descriptor, and closes the connection. If the
+        connection were left waiting, it would wake the loop again and again.
         """
         self.refused_count += 1
         if self._spare >= 0:

@@ -1,13 +1,14 @@
-"""The loop: which connections are ready, what is due, and in which order a turn does its work.
+"""The loop. It finds out which connections are ready and which timers are due, and does the work of
+each turn in a fixed order.
 
-It knows sockets and time. A `Service` knows what requests mean; `Shares` decides which of the ready
-connections is served next, and for how long. Other threads reach the loop by `post` only.
+The loop handles sockets and timers. A `Service` handles the requests, and `Shares` decides which of
+the ready connections is served next, and for how long. Other threads may only call `post`.
 
-A bug in the broker does as little damage as possible. A bug in the handling of a request closes the
-connection; a bug in a timer or a posted call ends only that call. Bugs of both kinds are logged
-with a traceback and counted. A bug at the end of a turn, where logs are written, ends the broker
-(`run` raises). The state in memory can no longer be trusted, and the next start makes this state
-again from the files.
+A bug in the broker does as little damage as possible. An unexpected exception in the handling of a
+request closes the connection, and an exception in a timer or a posted call ends only that call.
+Both are logged with a traceback and counted. An exception at the end of a turn, where logs are
+written, ends the broker (`run` raises it). Then the state in memory cannot be trusted any more, and
+the next start makes it again from the files.
 """
 
 from __future__ import annotations
@@ -35,33 +36,34 @@ EVENTS_MAX = 1024
 IDLE_CHECKS = 4
 """The loop looks for idle connections this many times in each period of connections.max.idle.ms."""
 BYTES_PER_COST = 2048
-"""To receive or send this many bytes counts as a cost of 1 (about a microsecond of work)."""
+"""Receiving or sending this many bytes has a cost of 1 (about a microsecond of work)."""
 
 _READABLE = select.EPOLLIN | select.EPOLLHUP | select.EPOLLERR | select.EPOLLRDHUP
 _log = log.get(__name__)
 
 
 class Service(Protocol):
-    """What the loop serves."""
+    """Handles the requests that the loop receives."""
 
     def handle(self, connection: Connection, frame: memoryview) -> int:
-        """Handles a request, whose frame is valid until the turn ends. Returns its cost in
-        microseconds, without the cost of receiving its bytes. Raises ProtocolError.
+        """Handles a request. Its frame is valid until the turn ends. Returns the cost of the
+        request in microseconds, without the cost of receiving its bytes. Raises ProtocolError.
         """
         ...
 
     def end_turn(self) -> None:
-        """Does the work that was put off to the end of the turn."""
+        """Does the work that was postponed to the end of the turn."""
         ...
 
     def unreadable(self, error: StorageFailed | DamagedLog) -> None:
-        """Called when a file of an answer cannot be read. The connection is closed already."""
+        """Called when a file with data for an answer cannot be read. The connection is already
+        closed."""
         ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
-    """Bounds of connections; times in ms, sizes in bytes."""
+    """The limits of connections. Times are in ms, and sizes in bytes."""
 
     request_bytes_max: int
     requests_max: int
@@ -71,7 +73,8 @@ class Limits:
 
 @dataclass(slots=True)
 class Traffic:
-    """Counts of what has happened so far. The metrics endpoint reads them from its own thread."""
+    """The numbers of connections, requests, received bytes and failed calls so far. The metrics
+    endpoint reads them from its own thread."""
 
     accepted: int = 0
     refused: int = 0
@@ -85,9 +88,9 @@ class Traffic:
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# 32 methods: the steps of a turn, in order, and the methods that handlers call.
+# The class has 32 methods: the steps of a turn in their order, and the methods that handlers call.
 class Loop:
-    """The loop runs on one thread. Only that thread may call anything but `post`."""
+    """The loop runs on one thread. Other threads may call only `post`."""
 
     def __init__(self, clock: Clock, limits: Limits) -> None:
         self.clock = clock
@@ -106,14 +109,14 @@ class Loop:
         self._to_send: dict[Connection, None] = {}
         self._posted: deque[Callable[[], None]] = deque()
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
-        # This is the only lock. Without it, a thread that posts late could write to a descriptor
-        # that is in use for something else.
+        # This is the only lock. Without the lock, a thread that calls `post` late could write to a
+        # descriptor that was closed and is now used for something else.
         self._wake_lock = threading.Lock()
         self._stopped = False
         self.watch(self._wake, self._woken)
 
     def serve(self, service: Service) -> None:
-        """Sets who handles the requests."""
+        """Sets the service that handles the requests."""
         self._service = service
         self.call_every(self._limits.idle_ms_max / IDLE_CHECKS, self._check_idle)
 
@@ -125,7 +128,8 @@ class Loop:
     def watch_both(
         self, descriptor: int, ready: Callable[[bool, bool], None], *, read: bool, write: bool
     ) -> None:
-        """Calls `ready(readable, writable)` for a descriptor; a second call changes the events."""
+        """Calls `ready(readable, writable)` when the descriptor is ready. A second call for the
+        same descriptor changes the events."""
         mask = (select.EPOLLIN if read else 0) | (select.EPOLLOUT if write else 0)
         if descriptor in self._clients:
             self._epoll.modify(descriptor, mask)
@@ -134,12 +138,13 @@ class Loop:
         self._clients[descriptor] = ready
 
     def unwatch(self, descriptor: int) -> None:
-        """Ends what `watch_both` began. Call it before you close the descriptor."""
+        """Stops watching a descriptor that `watch_both` added. Call this before you close the
+        descriptor."""
         if self._clients.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
     def add_listener(self, listener: Listener) -> None:
-        """Lets the listener listen, and accepts its connections."""
+        """Makes the listener listen, and accepts its connections."""
         listener.listen()
         self._listeners[listener.socket.fileno()] = listener
         self._epoll.register(listener.socket.fileno(), select.EPOLLIN)
@@ -165,8 +170,8 @@ class Loop:
         self.timers.call_at(self.clock.monotonic() + delay_ms / 1000, action)
 
     def call_every(self, interval_ms: float, action: Callable[[], None]) -> None:
-        """Runs `action` at every interval, first after one interval. The calls go on even if
-        `action` fails.
+        """Runs `action` at every interval, for the first time after one interval. The calls
+        continue even if `action` fails.
         """
 
         def again() -> None:
@@ -185,7 +190,7 @@ class Loop:
         self._stopped = True
 
     def close(self) -> None:
-        """Closes every connection and the loop itself."""
+        """Closes every connection, and frees the loop's own descriptors."""
         self.close_listeners()
         for connection in list(self.connections.values()):
             self.drop(connection, "stopped")
@@ -195,7 +200,7 @@ class Loop:
             self._wake = -1
 
     def turn(self) -> None:
-        """Waits for something to do and does it."""
+        """Waits until there is something to do, and does it."""
         for descriptor, mask in self._poll():
             connection = self.connections.get(descriptor)
             if connection is not None:
@@ -206,8 +211,8 @@ class Loop:
                 self._watched[descriptor]()
             elif descriptor in self._clients:
                 readable, writable = bool(mask & _READABLE), bool(mask & select.EPOLLOUT)
-                # An error also counts as writable: a client that is connecting looks at its socket
-                # only when the socket is writable.
+                # After an error, the socket is treated as writable too, because code that waits for
+                # a connection to be made looks at its socket only when it is writable.
                 failed = bool(mask & (select.EPOLLHUP | select.EPOLLERR))
                 self._clients[descriptor](readable, writable or failed)
         self._run_posted()
@@ -217,7 +222,7 @@ class Loop:
         self._end_turn()
 
     def fill(self, connection: Connection, slot: Slot, pieces: Sequence[Piece]) -> None:
-        """Gives the answer to a request; it is sent at the end of the turn."""
+        """Fills the slot of a request with the answer, which is sent at the end of the turn."""
         if connection.fill(slot, pieces) and (connection.has_output or connection.has_more):
             self._to_send[connection] = None
 
@@ -251,12 +256,12 @@ class Loop:
         elif mask & (select.EPOLLHUP | select.EPOLLERR):
             self.drop(connection, "disconnected")
         else:
-            # The connection is full, because answers are not sent yet. Until the answers are sent,
-            # new requests of this connection must not wake the loop.
+            # The connection is full, because answers are not sent yet. Until they are sent, new
+            # requests of this connection must not wake the loop.
             self._listen_to(connection)
 
     def _serve(self) -> None:
-        """Serves the ready connections, each within its share, until the turn's bound is
+        """Serves the ready connections, each within its share, until the turn's cost limit is
         reached.
         """
         shares = self._shares
@@ -271,8 +276,8 @@ class Loop:
                 self.drop(connection, "failed")
 
     def _serve_one(self, connection: Connection, allowance: int) -> None:
-        """Handles the requests of a connection that were received earlier. Then receives once and
-        handles the requests that came.
+        """Handles the requests of a connection that were received earlier. Then receives once, and
+        handles the new requests.
         """
         cost = self._handle(connection, allowance) if connection.has_more else 0
         may_receive = connection.readable and not connection.has_more and not connection.is_full
@@ -291,8 +296,8 @@ class Loop:
         self._listen_to(connection)
 
     def _receive(self, connection: Connection) -> int:
-        """Receives once. Returns how many bytes came; 0 if none came or the connection was closed.
-        Raises ProtocolError.
+        """Receives once. Returns how many bytes were received; 0 if there were none, or if the
+        connection was closed. Raises ProtocolError.
         """
         size = max(RECEIVE_BYTES_MAX // (len(self._shares) + 1), RECEIVE_BYTES_MIN)
         try:
@@ -308,8 +313,8 @@ class Loop:
         return count
 
     def _handle(self, connection: Connection, allowance: int) -> int:
-        """Handles whole frames, within an allowance and the connection's bounds. Returns their
-        cost. Raises ProtocolError."""
+        """Handles whole frames until the allowance is used up or the connection has reached a
+        limit. Returns the cost of these frames. Raises ProtocolError."""
         service, inbound = self._service, connection.inbound
         assert service is not None
         cost = 0
@@ -360,7 +365,7 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         except (StorageFailed, DamagedLog) as error:
-            # The head of the answer is sent already, so only closing is left.
+            # The head of the answer is already sent, so the connection can only be closed.
             self.drop(connection, "unreadable")
             assert self._service is not None
             self._service.unreadable(error)
@@ -390,11 +395,12 @@ class Loop:
             self.traffic.accepted += 1
 
     def _check_idle(self) -> None:
-        """Closes connections on which nothing has moved for too long."""
+        """Closes connections on which nothing was sent or received for too long."""
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
-            # A connection on which an answer is due is not idle. But if answers are ready and
-            # cannot be sent, the client does not read, so the connection counts as idle.
+            # A connection with a request that is not answered yet is not idle. But if answers are
+            # ready and cannot be sent, the client does not read, so the connection is treated as
+            # idle.
             stuck = connection.is_busy and not connection.has_output
             if connection.last_active < oldest and not stuck:
                 self.drop(connection, "idle")

@@ -1,19 +1,24 @@
-"""Decides which connection is served next, and for how long, so that each gets a fair share. Pure.
+"""Decides which connection is served next, and for how long, so that each gets a fair share. Does
+no I/O.
 
-Start-time fair queueing (Goyal, Vin, Cheng 1996): each connection has a *tag*, the cost of the work
-done for it so far, and the connection with the lowest tag is next. A connection that was away comes
-back with the tag of the connection served now, or with its own tag if its own tag is higher. So a
-connection cannot save up a share, and it keeps a debt. Two connections that always have requests
-get one half each, by the cost of their requests and not by their number. A connection that asks now
-and then is served before the connections that ask without end, however many these are. A new
-connection begins with a tag that is one allowance higher than that of the connection served now. So
-a client that opens a connection for each request gains nothing, and nobody waits for ever.
+The method is start-time fair queueing (Goyal, Vin, Cheng 1996). Each connection has a *tag*, which
+is the cost of the work done for it so far. The connection with the lowest tag is served next. If a
+connection was idle and sends requests again, its tag is raised to the tag of the connection that is
+served now, unless its own tag is higher. So a connection cannot save up unused time, and must wait
+longer if it has used more than its share.
 
-A turn has a bound, so that timers, other threads, writes and answers come soon. The bound is
-divided among the waiting connections. If many connections wait, the turn ends before all were
-served, and the next turn goes on with the others.
+Two connections that always have requests get half of the time each, by the cost of their requests
+and not by their number. A connection that sends a request now and then is served before the
+connections that send without pause, however many these are. A new connection begins with a tag that
+is one allowance higher than the tag of the connection that is served now. So a client gains nothing
+by opening a new connection for each request, and no connection waits for ever.
 
-Costs are whole numbers; a cost of 1 is about a microsecond of work. Only their proportions matter.
+The cost of a turn is limited, so that timers, posted calls, writes and answers do not wait long.
+This limit is divided among the waiting connections. If many connections wait, the turn ends before
+all of them were served, and the next turn continues with the others.
+
+Costs are whole numbers. A cost of 1 is about a microsecond of work, but only the ratios of costs
+matter.
 """
 
 from __future__ import annotations
@@ -24,17 +29,18 @@ from collections.abc import Hashable
 from typing import Final, Generic, TypeVar
 
 TURN_COST: Final = 4_000
-"""The cost that a turn may reach before its batches are written and its answers are sent."""
+"""The limit for the cost of a turn's requests. When it is reached, the turn's batches are written,
+and its answers are sent."""
 ALLOWANCE_MIN: Final = 250
-"""The least allowance of a connection. A smaller allowance would cost more in calls than it is
-worth.
+"""The smallest allowance of a connection. With a smaller allowance, the calls for serving the
+connection would cost more than the requests themselves.
 """
 
 Who = TypeVar("Who", bound=Hashable)
 
 
 class Shares(Generic[Who]):
-    """The shares of all connections; owned by the loop."""
+    """The shares of all connections. Only the loop uses it."""
 
     def __init__(self, turn_cost: int = TURN_COST, allowance_min: int = ALLOWANCE_MIN) -> None:
         self._turn_cost = turn_cost
@@ -55,14 +61,15 @@ class Shares(Generic[Who]):
         self._tags[who] = self._served_tag + self._allowance_min
 
     def leave(self, who: Who) -> None:
-        """Removes a connection; harmless if it never joined."""
+        """Removes a connection. Does nothing if the connection never joined."""
         self._tags.pop(who, None)
         self._waiting.discard(who)
         if not self._waiting:
             self._heap.clear()
 
     def wait(self, who: Who) -> None:
-        """Queues a connection that has something to do; harmless if it waits already."""
+        """Puts a connection into the queue, because it has something to do. Does nothing if the
+        connection waits already."""
         if who in self._waiting:
             return
         self._waiting.add(who)
@@ -70,22 +77,23 @@ class Shares(Generic[Who]):
         was_away = tag < self._served_tag
         if was_away:
             tag = self._tags[who] = self._served_tag
-        # Connections that were not away may have the same tag. A connection that comes back is
-        # served before them.
+        # Connections that were not idle may have the same tag. A connection that was idle is served
+        # before them.
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
-        """Starts a turn: the cost of the turn's work is counted from here."""
+        """Begins a turn: from now on, the cost of the turn's work is counted."""
         self._left = self._turn_cost
 
     def next(self) -> Who | None:
-        """Takes the next connection from the queue; None if none waits or the turn is over."""
+        """Takes the next connection from the queue. Returns None if no connection waits, or if the
+        turn is over."""
         while self._left > 0 and self._heap:
             tag, _, number, who = heapq.heappop(self._heap)
             if who not in self._waiting:
-                continue  # it left meanwhile
+                continue  # the connection was removed meanwhile
             if tag < self._tags[who]:
-                # `charge` has raised the tag of this connection while it waited.
+                # `charge` has raised the tag of this connection while the connection waited.
                 heapq.heappush(self._heap, (self._tags[who], True, number, who))
                 continue
             self._waiting.remove(who)
@@ -95,10 +103,10 @@ class Shares(Generic[Who]):
 
     @property
     def allowance(self) -> int:
-        """The cost that the connection from `next` may use before it waits again."""
+        """How much cost the connection that `next` returned may use before it has to wait again."""
         return max(self._turn_cost // (len(self._waiting) + 1), self._allowance_min)
 
     def charge(self, who: Who, cost: int) -> None:
-        """Adds the cost of work done for a connection."""
+        """Adds the cost of work that was done for a connection."""
         self._tags[who] += cost
         self._left -= cost

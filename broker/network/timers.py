@@ -1,4 +1,4 @@
-"""Deadlines in a heap; the loop sleeps exactly until the next deadline."""
+"""Timers in a heap. The loop sleeps exactly until the next deadline."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class Timers:
         return timer
 
     def cancel(self, timer: Timer) -> None:
-        """Cancels a timer; harmless after it has run."""
+        """Cancels a timer. Does nothing if the timer has run already."""
         if timer.action is None:
             return
         timer.action = None
@@ -55,15 +55,16 @@ class Timers:
             self._cancelled = 0
 
     def seconds_left(self, now: float) -> float | None:
-        """Seconds until the next timer; None if there is none, 0 if it is due."""
+        """The seconds until the next timer is due; 0 if it is due already, and None if there is no
+        timer."""
         while self._heap and self._heap[0].action is None:
             heapq.heappop(self._heap)
             self._cancelled -= 1
         return max(self._heap[0].at - now, 0.0) if self._heap else None
 
     def run_due(self, now: float, call: Call = operator.call) -> None:
-        """Runs every due action with `call`. Timers that these actions set run at the next call of
-        `run_due` at the earliest.
+        """Runs every due action with `call`. If these actions set new timers, those run at the next
+        call of `run_due` at the earliest.
         """
         due = []
         while self._heap and self._heap[0].at <= now:

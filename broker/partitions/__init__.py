@@ -1,12 +1,12 @@
-"""The partitions that this broker hosts. Each has a log, and an offset up to which consumers may
-see the log.
+"""The partitions that this broker hosts. Each has a log and a high watermark.
 
     replica        high watermark and leader epoch of one partition
     flush_policy   decides when a log is flushed (pure)
-    hosted         all partitions: writes and flushes of a loop turn, failures, offline directories
+    hosted         all partitions: the writes and flushes of a turn of the loop; failures and
+                   offline directories
 
-The offset up to which consumers may see a log is its high watermark: the least *flushed* offset of
-the in-sync replicas, this broker's included. Records that are written but not flushed do not count.
-If there is only one replica, the high watermark is this broker's flushed offset. The high watermark
-never goes back.
+Consumers may read a log up to its high watermark. The high watermark is the lowest *flushed* offset
+of all in-sync replicas, including this broker's. Records that are written but not flushed are not
+included. If there is only one replica, the high watermark is this broker's flushed offset. The high
+watermark never decreases.
 """

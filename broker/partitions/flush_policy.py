@@ -1,9 +1,9 @@
-"""Decides when a log is flushed. Pure.
+"""Decides when a log is flushed. Does no I/O.
 
 If a request waits for the flush, the flush begins at once, so that the request waits for one fsync
-and not for a timer. Otherwise the flush begins after `flush.messages` records or `flush.ms`, so
-that records that no request waits for are flushed in large pieces. At most one flush of a partition
-runs at a time. The next flush covers the records that are appended meanwhile.
+and not for a timer. Otherwise the flush begins after `flush.messages` records or after `flush.ms`,
+so that many records are flushed together. At most one flush of a partition runs at a time. Records
+that are appended meanwhile are flushed by the next flush.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from skidway.broker.log.config import LogConfig
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """The state that the decision needs; times in ms."""
+    """The state on which the decision depends. Times are in ms."""
 
     unflushed_messages: int
     running: bool

@@ -1,8 +1,10 @@
-"""All partitions that this broker leads: appends of a turn, flushes, watermarks, failures.
+"""All partitions that this broker leads, with the writes of a turn, flushes, high watermarks and
+failures.
 
-Within a turn, `touch` remembers which logs have something to write. At the end of the turn, `write`
-writes the appends to the files. Flushes run on the disk worker; when a flush is done, the high
-watermark moves, and the operations that wait for the high watermark are checked again.
+During a turn of the loop, `touch` remembers which logs have something to write. At the end of the
+turn, `write` writes the appended batches to the files. Flushes run on the disk worker. When a flush
+is done, the high watermark rises, and the operations that wait for the high watermark are checked
+again.
 """
 
 from __future__ import annotations
@@ -26,15 +28,16 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""Errors that can come only from opening a file, not from an fsync. So no fsync has failed, and the
-data that should be synced is still in the page cache.
+"""If a flush fails with one of these errors, no fsync has failed, because only the opening of a
+file raises them. So the data that should be synced is still in the page cache.
 """
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class FlushCounts:
-    """What flushing has cost so far. The metrics endpoint reads this from its own thread."""
+    """How many flushes there were so far, and what they cost. The metrics endpoint reads this from
+    its own thread."""
 
     count: int = 0
     seconds: float = 0.0
@@ -43,7 +46,7 @@ class FlushCounts:
 
 
 class HostedPartitions:
-    """Owned by the loop."""
+    """The partitions that this broker leads. Only the loop uses it."""
 
     def __init__(
         self,
@@ -65,16 +68,16 @@ class HostedPartitions:
         self._idle: list[Callable[[], None]] = []
 
     def get(self, partition: TopicPartition) -> Replica | None:
-        """The partition's replica if it is served here."""
+        """The replica of a partition that this broker serves; None for any other partition."""
         return self.replicas.get(partition)
 
     def host(self, replica: Replica) -> None:
-        """Serves a partition from now on."""
+        """Begins to serve a partition."""
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Stops serving a partition. Checks the operations that wait for the partition, so that
-        they end.
+        """Stops serving a partition. Operations that wait for the partition are checked, so that
+        they complete.
         """
         replica = self.replicas.pop(partition, None)
         if replica is not None:
@@ -89,8 +92,8 @@ class HostedPartitions:
         self._touched[replica] = None
 
     def write(self) -> None:
-        """Writes what the turn appended. If the write of a log fails, this log takes the appends
-        back.
+        """Writes the batches that were appended in this turn. If the write of a log fails, the log
+        undoes these appends.
         """
         touched, self._touched = self._touched, {}
         for replica in touched:
@@ -105,8 +108,8 @@ class HostedPartitions:
                 self.flush_if_due(replica)
 
     def flush_if_due(self, replica: Replica) -> None:
-        """Begins a flush if the flush policy says so; otherwise sets a timer to ask the policy
-        again.
+        """Begins a flush if the flush policy says so. Otherwise sets a timer, after which the
+        policy is asked again.
         """
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
@@ -126,7 +129,7 @@ class HostedPartitions:
             self._set_timer(replica, since)
 
     def flush_all(self, idle: Callable[[], None]) -> None:
-        """Flushes every log, then calls `idle`. The clean stop uses this."""
+        """Flushes every log, then calls `idle`. A clean stop uses this."""
         self._idle.append(idle)
         for replica in list(self.replicas.values()):
             if replica.log.unflushed_messages and not replica.log.flush_running:
@@ -134,7 +137,7 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def storage_failed(self, failure: StorageFailed) -> None:
-        """Takes a log directory offline, unless the failure may pass."""
+        """Takes a log directory offline because of a failure in it, unless the failure may pass."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
             if failure.is_disk_full:
@@ -144,7 +147,7 @@ class HostedPartitions:
             self.drop(partition)
 
     def damaged(self, partition: TopicPartition, damage: DamagedLog) -> None:
-        """Stops a partition whose log turned out to be damaged."""
+        """Stops a partition because damage was found in its log."""
         self.logs.stop(partition, str(damage))
         self.drop(partition)
 
@@ -161,8 +164,8 @@ class HostedPartitions:
         try:
             flush = replica.log.begin_flush()
         except StorageFailed as error:
-            # The flush has not begun, so nothing is lost; most likely no descriptor was left. A
-            # timer asks again.
+            # The flush has not begun, so nothing is lost. Probably no descriptor was left. A timer
+            # starts the next attempt.
             self.storage_failed(error)
             self._unflushed_since[replica] = self._clock.monotonic()
             self._set_timer(replica, self._clock.monotonic())
@@ -191,8 +194,8 @@ class HostedPartitions:
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
             elif replica.served:
-                # Whatever the error is, the pages may be gone, and a second fsync might succeed
-                # without them.
+                # Whatever the error is, the kernel may have dropped the pages, and a second fsync
+                # might succeed without them.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
             return
@@ -208,7 +211,8 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def _give_up(self, replica: Replica, error: Exception) -> None:
-        """Stops a partition after a bug, because nobody knows which part of its log is on disk."""
+        """Stops a partition after an unexpected exception, because it is not known which part of
+        its log is on disk."""
         self.flushes.unfinished += 1
         _log.error("flush_not_finished", exc=error, partition=str(replica.partition))
         if replica.served:
@@ -230,5 +234,6 @@ class HostedPartitions:
 
 
 def _can_be_repeated(error: OSError) -> bool:
-    """Whether the unsynced data is still there, on a disk that may well work again."""
+    """Whether the flush can be repeated: the data is still in the page cache, and the disk may work
+    again."""
     return error.errno in (PASSING if isinstance(error, NothingSynced) else _NOT_OPENED)

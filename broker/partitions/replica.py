@@ -1,6 +1,6 @@
-"""One partition as its leader sees it: log, leader epoch, high watermark.
+"""One partition that this broker leads: its log, leader epoch and high watermark.
 
-The high watermark moves when a flush is done. Consumers read only what lies before it. A request
+The high watermark rises when a flush is done. Consumers can read only records before it. A request
 with acks=all is answered when the high watermark has passed the request's batch.
 """
 
@@ -15,13 +15,13 @@ from skidway.kafka.types import TopicPartition
 
 
 class NotEnoughReplicas(Exception):
-    """Fewer in-sync replicas than acks=all needs."""
+    """There are fewer in-sync replicas than acks=all needs."""
 
 
 @dataclass(slots=True, eq=False)
 class Replica:
-    """A partition that this broker leads. `followers`: the flushed positions of the other in-sync
-    replicas.
+    """A partition that this broker leads. `followers`: the positions up to which the other in-sync
+    replicas have flushed.
     """
 
     partition: TopicPartition
@@ -58,11 +58,11 @@ class Replica:
             )
 
     def advance(self) -> bool:
-        """Moves the high watermark to the offset that all in-sync replicas have flushed; returns
-        whether it moved.
+        """Raises the high watermark to the offset up to which all in-sync replicas have flushed.
+        Returns whether it rose.
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            return False  # a follower that has just come back into sync may be behind
+            return False  # a follower that has just become in-sync again may be behind
         self.high_watermark = least
         return True

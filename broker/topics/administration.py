@@ -3,17 +3,18 @@ broker.
 
 A crash is harmless because of the order of the steps:
 
-    create   the topic's node and settings (one transaction) -> directories -> partition states;
-             a partition is served once its state says that this broker leads it
-    delete   a mark -> no longer served, directories renamed -> the nodes and the mark removed
-    start    the deletion of a marked topic is completed; an assigned partition without state gets
-             its directory; a partition *with* state whose directory is missing has lost data, so it
-             is stopped and reported, and does not begin again at offset 0
+    create   the topic's node and settings (in one transaction) -> directories -> states of
+             partitions; a partition is served when its state says that this broker leads it
+    delete   the topic is marked -> it is no longer served, and its directories are renamed -> its
+             nodes and the mark are removed
+    start    the deletion of a marked topic is completed; a directory is made for an assigned
+             partition without state; if a partition *with* state has no directory, it has lost
+             data, so it is stopped and reported, and does not begin again at offset 0
 
-A topic may be deleted and recreated under its name while its partitions are still being made.
-Therefore results that come late are matched by topic id. If this broker began to read a catalog
-before it deleted a topic, that catalog may still contain the topic; `hosting` then leaves the topic
-out.
+A topic may be deleted and recreated under the same name while its partitions are still being made.
+Therefore results that come late are matched with a topic by the topic id. If this broker began to
+read a catalog before it deleted a topic, that catalog may still contain the topic. Then `hosting`
+leaves the topic out.
 """
 
 from __future__ import annotations
@@ -41,7 +42,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Topics(Hosting):
-    """Changes the topics whose partitions `Hosting` serves. Owned by the loop."""
+    """Changes topics; `Hosting` serves their partitions. Only the loop uses it."""
 
     def __init__(
         self,
@@ -81,16 +82,16 @@ class Topics(Hosting):
         return topic_id
 
     def is_creating(self, name: str) -> bool:
-        """Whether a topic's creation is under way here."""
+        """Whether this broker is creating the topic."""
         return name in self._creating
 
     @property
     def creating(self) -> frozenset[str]:
-        """The topics whose creation is under way here."""
+        """The topics that this broker is creating."""
         return frozenset(self._creating)
 
     def extend(self, topic: Topic, assignment: Mapping[int, tuple[int, ...]], done: Done) -> None:
-        """Gives a topic more partitions; `assignment` has all of them."""
+        """Adds partitions to a topic. `assignment` has all partitions, the old and the new ones."""
 
         def work(coordinator: Coordinator) -> None:
             store.add_partitions(coordinator, topic.name, topic.topic_id, assignment)
@@ -100,7 +101,7 @@ class Topics(Hosting):
                 done(outcome)
                 return
             found = self.catalog.topics.get(topic.name)
-            # The topic's settings may have been altered meanwhile. The catalog has the current
+            # The topic's settings may have been changed meanwhile. The catalog has the current
             # settings.
             now = topic if found is None or found.topic_id != topic.topic_id else found
             known = dict(now.partitions)
@@ -117,7 +118,8 @@ class Topics(Hosting):
         change: Callable[[Mapping[str, str]], Mapping[str, str]],
         done: Done,
     ) -> None:
-        """Changes a topic's settings; `change` is pure and runs on the session's thread."""
+        """Changes a topic's settings. `change` computes the new settings without side effects, and
+        runs on the session's thread."""
 
         def work(coordinator: Coordinator) -> dict[str, str]:
             return store.alter_configs(coordinator, topic.name, topic.topic_id, change)
