@@ -27,7 +27,7 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper that has some offsets, or that cannot be reached."""
+    """A fake ZooKeeper that has committed offsets of groups, or that cannot be reached."""
 
     def __init__(self) -> None:
         self.offsets: dict[Any, int] | Unreachable = {}
@@ -65,8 +65,8 @@ class World:
         )
 
     def look(self, offsets: dict[str, int] | Unreachable) -> int:
-        """Commits the given offsets and calls `look` of the expiry once; returns the log start
-        offset that results."""
+        """Commits the given offsets, lets the expiry look for expired segments once, and returns
+        the resulting log start offset."""
         self.session.offsets = (
             offsets
             if isinstance(offsets, Unreachable)
@@ -77,8 +77,8 @@ class World:
 
 
 def test_the_slowest_group_holds(tmp_path: Path) -> None:
-    """Segments expire only up to the lowest offset of the groups that retention.hold names: such a
-    group holds (keeps from expiring) what it has not read."""
+    """A group that is listed in retention.hold keeps records that it has not read from expiring (it
+    "holds" them). So segments expire only up to the lowest committed offset of these groups."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
     assert world.counts.partitions_held == 1
@@ -88,8 +88,8 @@ def test_the_slowest_group_holds(tmp_path: Path) -> None:
 
 
 def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> None:
-    """A group that has committed nothing holds every segment, since it may have read nothing
-    yet."""
+    """A group that is listed in retention.hold and has committed nothing keeps every segment from
+    expiring, because the group may have read nothing yet."""
     assert World(tmp_path, HELD).look({"mirror": 4}) == 0
 
 
@@ -100,8 +100,8 @@ def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
 
 
 def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None:
-    """A group whose offset has vanished (the topic was created again, or the group deleted) counts
-    as one that has committed nothing."""
+    """A group's offset vanishes if the topic is created again or the group is deleted. The group
+    then counts as a group that has committed nothing."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 1, "load": 3}) == 1
     assert world.look({"mirror": 3}) == 1
@@ -124,7 +124,8 @@ def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path)
 
 @promise("4 readers")
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
-    """While ZooKeeper is away, segments expire only up to the offsets that were read last."""
+    """While ZooKeeper cannot be reached, segments expire only up to the group offsets that were
+    read last."""
     world = World(tmp_path, HELD)
     away = Unreachable("ZooKeeper is away")
     assert world.look(away) == 0
@@ -138,8 +139,8 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
 
 @promise("4 readers")
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
-    """Beyond the limit of the hold, records expire even if a slow group has not read them. The
-    expired records are counted as lost to that group."""
+    """Records beyond the limit of the hold (here retention.hold.max.ms) expire even if a slow group
+    has not read them. The expired records are counted as lost to that group."""
     world = World(tmp_path, LogConfig(
         segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=HOUR,
     ))  # fmt: skip

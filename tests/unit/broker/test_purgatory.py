@@ -24,8 +24,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation that completes on one partition is not checked again on any partition, and does
-    not expire."""
+    """An operation may wait for several partitions. When it completes on one of them, it is not
+    checked again on any partition, and does not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)
@@ -84,8 +84,9 @@ def test_a_stop_completes_everything() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    """The number of watched partitions has a limit, because operations outlive their connections. A
-    forgotten operation is no longer counted."""
+    """The number of partitions that operations wait for has a limit, because an operation stays
+    parked after its connection has closed. An operation that was removed (`forget`) is no longer
+    counted."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

@@ -1,5 +1,5 @@
-"""Which clusters a cluster mirrors, and which of the audit's counters (programs) count the records
-of each cluster."""
+"""Which clusters are mirrored by which cluster, and which counters (the audit's programs that count
+records) run for each cluster."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
-    """mirror.sources has one entry for each cluster that is mirrored according to
-    skidway_clusters."""
+    """The broker setting mirror.sources has one entry for each cluster that the broker's own
+    cluster mirrors according to the inventory's skidway_clusters."""
     assert clusters.mirror_sources(CLUSTERS, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092"},
         {"cluster": "dc2", "bootstrap.servers": "b2:9092"},
@@ -35,7 +35,7 @@ def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
 
 
 def test_every_cluster_has_a_counter_of_its_own() -> None:
-    """Mirrored records are counted in the cluster that holds the mirror; each counter has its own
+    """Mirrored records are counted in the cluster that has the mirror. Each counter has its own
     port and directory."""
     counters = clusters.counters(CLUSTERS, SERVERS, 9114)
     assert {name: each["tier"] for name, each in counters.items()} == {
@@ -48,8 +48,8 @@ def test_every_cluster_has_a_counter_of_its_own() -> None:
 
 
 def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
-    """A mirroring cluster with agents gets a second counter for the records that these agents
-    publish; other counters keep their ports."""
+    """If a mirroring cluster has agents of its own, it gets a second counter, which counts the
+    records that these agents publish. The other counters keep their ports."""
     agents = [host("a", skidway_cluster="offline"), host("b", skidway_cluster="dc1")]
     before, after = (clusters.counters(CLUSTERS, SERVERS, 9114, each) for each in ([], agents))
     second = after.pop("offline.broker")

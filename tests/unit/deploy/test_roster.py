@@ -37,8 +37,8 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """Without the operator's confirmation, a run may retire up to a tenth of the roster. Even if a
-    tenth is less than one host, the run may retire one host."""
+    """Without the operator's confirmation, a run may retire up to a tenth of the roster, but always
+    at least one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""
@@ -49,9 +49,9 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
-    """If too many hosts are missing from the inventory, a sentence reports this as a problem. The
-    sentence names the missing hosts and the option that confirms their retirement. Hosts that are
-    retired already are not counted."""
+    """If too many hosts are missing from the inventory, nobody is retired. An error names the
+    missing hosts and the option that confirms their retirement. Hosts that are retired already are
+    not counted."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said
@@ -86,7 +86,7 @@ def test_hosts_are_known_by_their_whole_names() -> None:
 
 
 def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
-    """A host without skidway_cluster belongs to the first cluster, as everywhere."""
+    """In the roster, too, a host without skidway_cluster belongs to the first cluster."""
     agents = [host("a"), host("b", skidway_cluster="dc2")]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]
     assert [each["cluster"] for each in found] == ["dc1", "dc2"]

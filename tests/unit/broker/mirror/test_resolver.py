@@ -1,4 +1,4 @@
-"""A name server that does not answer is waited for by a thread, never by the loop."""
+"""If a name server does not answer, a thread waits for it; the broker's event loop never waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOUND: list[AddressInfo] = [(2, 1, 6, "", ("192.0.2.1", 9092))]
 
 
 class NameServer:
-    """Answers when the test says so."""
+    """A fake name server, which answers when the test says so."""
 
     def __init__(self) -> None:
         self.answers: queue.SimpleQueue[list[AddressInfo] | Exception] = queue.SimpleQueue()
@@ -38,7 +38,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> NameServer:
 
 
 class Loop:
-    """Runs posted calls when the test says so."""
+    """A fake event loop, which runs posted calls when the test says so."""
 
     def __init__(self) -> None:
         self.posted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -80,7 +80,7 @@ def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
 
 @pytest.mark.parametrize("error", [OSError("no such host"), UnicodeError("label too long")])
 def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: Exception) -> None:
-    """If a name cannot be resolved, the call that asks for its address raises OSError, as
+    """If a name cannot be resolved, the call that asks for the name's address raises OSError, as
     getaddrinfo does."""
     loop = Loop()
     assert loop.resolver.look_up("dc1", 9092) is None
@@ -91,7 +91,7 @@ def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: 
 
 
 def test_after_the_end_nobody_is_told(server: NameServer) -> None:
-    """An answer that comes after the broker has stopped is dropped."""
+    """An answer of the name server that comes after the broker has stopped is dropped."""
     loop = Loop()
     loop.resolver.look_up("dc1", 9092)
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]

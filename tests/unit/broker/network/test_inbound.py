@@ -12,7 +12,7 @@ from skidway.kafka.errors import FrameTooLarge
 
 
 class Socket:
-    """Gives its data in pieces of the given sizes."""
+    """A fake socket, which gives its data in pieces of the given sizes."""
 
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self.data, self.sizes = data, sizes
@@ -76,15 +76,15 @@ def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
 
 
 def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
-    """A frame of socket.request.max.bytes is accepted, a longer one refused."""
+    """A frame of exactly socket.request.max.bytes is accepted, and a longer frame is refused."""
     assert received(framed(b"x" * 1000), [], limit=1000) == [b"x" * 1000]
     with pytest.raises(FrameTooLarge):
         received(framed(b"x" * 1001), [], limit=1000)
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """If a receive ends in the middle of a frame, that frame and the frames after it come out with
-    the next receive."""
+    """If a receive ends in the middle of a frame, that frame and the frames after it come out when
+    the rest is received."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []
@@ -191,9 +191,10 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
-    """A connection's memory grows with what the connection sent, not with what it announced. Each
-    of 2,000 connections that announce 100 MB and send one byte takes at most 10 KiB; a connection
-    that sends more takes a few times as much as it sent."""
+    """A connection's memory grows with the bytes that its client has sent, not with the frame
+    length that the client announced. If each of 2,000 connections announces 100 MB and sends one
+    byte, each takes at most 10 KiB. A connection that sends more takes a few times as much memory
+    as it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

@@ -17,7 +17,8 @@ def test_timers_run_in_order_and_once() -> None:
 
 
 def test_a_cancelled_timer_is_not_called() -> None:
-    """A cancelled timer does not run; cancelling it again, or after it ran, does no harm."""
+    """A cancelled timer does not run. A timer may be cancelled twice, or after it has run, without
+    harm."""
     timers, called = Timers(), []
     first = timers.call_at(1.0, lambda: called.append(1))
     second = timers.call_at(1.0, lambda: called.append(2))

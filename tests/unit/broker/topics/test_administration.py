@@ -39,7 +39,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A ZooKeeper that agrees to everything when the test lets it answer."""
+    """A fake ZooKeeper session, in which every request succeeds as soon as the test lets it be
+    answered."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -54,7 +55,7 @@ class FakeSession:
 
 
 class FakeLoop:
-    """Keeps delayed calls until the test runs them."""
+    """A fake event loop, which keeps delayed calls until the test runs them."""
 
     def __init__(self) -> None:
         self.later: list[Callable[[], None]] = []
@@ -99,15 +100,16 @@ LED = PartitionState(1, 3, (1,), 7)
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
     """This broker's catalog always contains this broker, even if the catalog was read while the
-    broker's registration was gone. Otherwise the broker would send its clients away."""
+    broker's registration was gone. Otherwise the broker would tell its clients to ask other
+    brokers."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
 
 
 def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
-    """A new partition gets its directory first, then its state in ZooKeeper, and then serves
-    clients."""
+    """For a new partition, the broker first creates the directory, then writes the partition's
+    state to ZooKeeper, and then serves clients."""
     world = World(tmp_path, catalog())
     world.start()
     topic_id = uuid.uuid4()
@@ -123,8 +125,8 @@ def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
 
 
 def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
-    """A partition that was led before and has no directory has lost data. So it is stopped with
-    this reason and not created again."""
+    """If a partition was led before and has no directory, its data is lost. So the partition is
+    stopped with this reason, and not created again."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert "missing" in world.logs.stopped[LOGS]
@@ -193,8 +195,8 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
-    """When a topic was deleted elsewhere, its data is removed; when a topic vanished without a
-    deletion mark, its data is set aside."""
+    """If a topic is marked in ZooKeeper as deleted by another broker, its data is removed. If a
+    topic vanished from ZooKeeper without this mark, its data is set aside."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
@@ -318,7 +320,8 @@ def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -
 
 
 def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> None:
-    """A new partition whose directory holds unknown data is refused, and the data stays."""
+    """If the directory of a new partition already exists with unknown data, the partition is
+    refused, and the data stays."""
     world = World(tmp_path, catalog())
     world.start()
     (tmp_path / "logs-0").mkdir()
@@ -329,8 +332,9 @@ def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> Non
 
 
 def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> None:
-    """Settings altered while partitions are added take effect at once. Otherwise the former
-    retention would delete records that have to stay."""
+    """If a topic's settings are altered while partitions are added to it, the new settings take
+    effect at once. Otherwise retention under the old settings would delete records that have to
+    stay."""
     before = topic(uuid.uuid4(), LED)
     made(tmp_path, before.topic_id)
     world = World(tmp_path, catalog(before))
@@ -349,9 +353,10 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
-    """A group holds each topic whose retention.hold names the group: the topic's records stay until
-    the group has read them. The hold's limit is the topic's retention.hold.max.ms, or the broker's
-    default if the topic sets none. Without a limit the group holds the topic for ever."""
+    """If a topic's retention.hold lists a group, the topic's records stay until the group has read
+    them (the group "holds" the topic). The limit is the topic's retention.hold.max.ms, or the
+    broker's default if the topic does not set it. Without a limit the group holds the topic for
+    ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

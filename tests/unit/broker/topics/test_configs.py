@@ -34,8 +34,8 @@ def test_settings_that_cannot_be_kept_are_refused(
 
 
 def test_settings_that_make_sense_are_taken() -> None:
-    """Settings of Kafka that the broker can follow are accepted, and so are settings that only this
-    broker has."""
+    """The broker accepts the Kafka settings that it can follow, and its own settings that Kafka
+    does not have."""
     assert (
         refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
     )
@@ -53,13 +53,14 @@ def test_a_log_acts_on_its_topics_settings() -> None:
 
 
 def test_a_mirror_may_have_gaps() -> None:
-    """Only the log of a mirror may have holes between its offsets."""
+    """Only the log of a mirrored topic may have holes between its offsets."""
     assert log_config(LogConfig(), {}).contiguous
     assert not log_config(LogConfig(), {"mirror.source.topic": "logs"}).contiguous
 
 
 def test_every_default_is_legal_and_every_broker_key_exists() -> None:
-    """Every topic setting has a legal default, and names only broker settings that exist."""
+    """Every topic setting has a legal default. Where the default comes from a broker setting, this
+    broker setting exists."""
     known = set(specs(BrokerSettings))
     for each in TOPIC_CONFIGS.values():
         assert known.issuperset(each.broker_keys), each.name

@@ -1,5 +1,5 @@
-"""Each value is decoded by its own schema, and the values become columns. A value that cannot be
-decoded is set apart with a reason."""
+"""Each value is decoded with its own schema, and the values become columns. A value that cannot be
+decoded is rejected with a reason."""
 
 from __future__ import annotations
 
@@ -52,7 +52,8 @@ def test_no_values() -> None:
 )
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alone: bool) -> None:
-    """Each unreadable value gets its reason, whether it stands among good values or alone."""
+    """Each unreadable value is rejected with the right reason, whether it comes among good values
+    or alone."""
     values = [value] if alone else [datum("a"), value, datum("b")]
     decoded = decode(values)
     at = values.index(value)
@@ -88,7 +89,7 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
 
 
 def test_each_schema_is_asked_for_once() -> None:
-    """Each schema id is looked up once, whether it has a good schema or not."""
+    """Each schema id is looked up in the registry once, whether its schema is usable or not."""
     asked: list[int] = []
 
     class Counting(Registry):
@@ -117,7 +118,7 @@ def test_an_unknown_schema_is_asked_for_again() -> None:
 
 def test_a_field_with_one_of_our_names_is_refused() -> None:
     """A schema is refused if one of its fields has the name of a column that the loader adds, even
-    in other case; the error names the field."""
+    if upper and lower case differ. The error names the field."""
     for name in ("_agent", "_Agent"):
         with pytest.raises(SkidwayError, match=name):
             check_reader(record(name), frozenset({"_agent"}))
