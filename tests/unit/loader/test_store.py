@@ -1,4 +1,5 @@
-"""Stores of one process: the contract of every store, and what is special about the local store."""
+"""The store in memory and the local store. Tests of the contract of every store, and of the special
+properties of the local store."""
 
 from __future__ import annotations
 
@@ -28,7 +29,7 @@ class TestLocalStore(StoreContract):
 
 
 class TestMemoryStore(StoreContract):
-    """The store in memory, on which the models run, keeps the promises of every store."""
+    """The store in memory, which the models use, keeps the contract of every store."""
 
     @pytest.fixture
     def store(self) -> Store:
@@ -48,8 +49,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 def test_a_store_that_stays_remembers_few_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that a process keeps for days writes into ever new directories, and its memory does
-    not grow with their number."""
+    """If a process uses a store for days, the store writes to more and more directories. The
+    store's memory does not grow with their number."""
     monkeypatch.setattr("skidway.loader.store.local.MADE_KEPT_MAX", 2)
     store = LocalStore(str(tmp_path))
     for number in (1, 2, 3, 4, 5, 1):
@@ -111,8 +112,8 @@ def test_a_file_is_synced_before_it_is_closed(
 def test_the_names_in_a_directory_are_synced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When directories are synced, the names in them become durable; a commit needs this for its
-    staged files. A directory that does not exist is skipped."""
+    """When directories are synced, the names of the files in them become durable. A commit needs
+    this for its staged files. A directory that does not exist is skipped."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []
@@ -122,7 +123,8 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    """If the root cannot be written, the error is one sentence with the path and the reason."""
+    """If the root directory cannot be written to, the error is one sentence with the path and the
+    reason."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreFailed, match=r"cannot write .*/file/root/x: "):
         LocalStore(str(tmp_path / "file" / "root")).create("x")
@@ -147,8 +149,9 @@ def test_files_that_vanish_while_listing_are_passed_over(
 def test_a_directory_that_is_still_written_to_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A directory is deleted even if a task of a load that lost the race for its number creates a
-    file in it meanwhile; the load that won the race does not fail."""
+    """When a load has won a race, it deletes the staging directory of the load that lost. The
+    deletion succeeds even if a task of that load creates a file in the directory meanwhile, so the
+    load that won does not fail."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/a", b"1")
     rmdir = os.rmdir
@@ -182,8 +185,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a NameNode's address cannot be found, the error says that this NameNode is unreachable
-    (status 3). The error does not blame the file that was to be read."""
+    """If a NameNode's address cannot be resolved, the error says that this NameNode is unreachable
+    (exit status 3). The error does not blame the file that was to be read."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(
         StoreUnreachable, match=r"//namenode:8020/logs/_skidway: no connection .* failed to"

@@ -54,8 +54,9 @@ def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
 
 
 def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks use HDFS as the driver's user, even on another machine's Spark workers. HDFS lets only
-    a file's owner move the file, and the driver moves what the tasks wrote."""
+    """Tasks write to HDFS as the driver's user, even on Spark workers on other machines, because
+    HDFS may let only a file's owner move the file, and the driver moves the files that the tasks
+    wrote."""
     name = "spark.executorEnv.HADOOP_USER_NAME"
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     assert properties(settings(), tmp_path)[name] == pwd.getpwuid(os.geteuid()).pw_name
@@ -65,8 +66,8 @@ def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_python_of_sparks_workers_may_be_named() -> None:
-    """A property of Spark names the Python that runs the tasks. Without this property, tasks run
-    with the driver's Python."""
+    """If a Spark property sets a Python interpreter for the workers, this interpreter runs the
+    tasks. Without this property, tasks run with the driver's interpreter."""
     assert workers_python(settings()) == sys.executable
     named = settings(spark_conf={"spark.pyspark.python": "/opt/python"})
     assert workers_python(named) == "/opt/python"
