@@ -1,4 +1,5 @@
-"""How random tests choose, shift and replay their seeds (support.randomness, support.explore)."""
+"""Random tests choose their seeds, take other seeds on request, and can repeat a failure
+(support.randomness, support.explore)."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ TestMachine = Machine.TestCase
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with random tests that are configured like our own tests."""
+    """A folder with random tests that are configured like Skidway's own tests."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.randomness"]\n')
     support = Path(explore.__file__).parents[1]
     (tmp_path / "pytest.ini").write_text(
@@ -82,7 +83,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tried(project: Path) -> Callable[..., list[str]]:
-    """Runs the tests and returns the values they were given, in order."""
+    """Runs the project's tests, and returns the values that they were given, in order."""
 
     def run(*options: str) -> list[str]:
         (project / "tried").unlink(missing_ok=True)
@@ -95,7 +96,7 @@ def tried(project: Path) -> Callable[..., list[str]]:
 
 
 def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
-    """Two runs that are given no --hypothesis-seed try the same seeds and examples."""
+    """Two runs without --hypothesis-seed try the same seeds and examples."""
     first = tried()
     assert first == tried()
     assert first[0] == str(list(range(100, 116)))

@@ -1,4 +1,5 @@
-"""Which modules producer and consumer bring into an application, and which names they offer."""
+"""The modules that the producer and the consumer import into an application, and the names that
+they export."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Primitive types round-trip, and no length is believed before its bytes are there."""
+"""Values of primitive types are read as they were written. No memory is allocated for a length
+before its bytes have arrived."""
 
 from __future__ import annotations
 
@@ -142,13 +143,13 @@ def test_bytes_are_not_copied() -> None:
 
 @pytest.mark.parametrize("size", ["ff fe", "80 00"])
 def test_negative_string(size: str) -> None:
-    """Only -1 is null; other negative lengths are refused."""
+    """A length of -1 means null. Other negative lengths are refused."""
     with pytest.raises(BadValue):
         read(bytes.fromhex(size)).string()
 
 
 def test_not_utf8() -> None:
-    """A string that is not UTF-8 is refused, not mended."""
+    """A string that is not UTF-8 is refused. Its invalid bytes are not replaced."""
     with pytest.raises(BadValue):
         read(b"\0\x02\xc3\x28").string()
 
@@ -172,7 +173,7 @@ def test_negative_bytes_and_count() -> None:
     ],
 )
 def test_nothing_allocated_for_a_claim(attempt: Callable[[], object]) -> None:
-    """A length or count of two thousand million allocates no memory if the bytes are not there."""
+    """A length or count of two thousand million allocates no memory if the message is shorter."""
     tracemalloc.start()
     try:
         with pytest.raises(Truncated):
@@ -200,15 +201,15 @@ def test_trailing_bytes() -> None:
 
 
 def test_tags_are_skipped() -> None:
-    """Unknown tagged fields are skipped, whatever they hold."""
+    """Unknown tagged fields are skipped, whatever they contain."""
     reader = read(bytes.fromhex("02 05 03 aabbcc ff01 00 07"))
     reader.tags()
     assert reader.int8() == 7
 
 
 def test_known_tag() -> None:
-    """The reader of a known tag must take all bytes of the tag's field, and the tag may come only
-    once. Other tags are skipped."""
+    """The content of a known tagged field must use all bytes of the field, and a tag may come only
+    once. Unknown tags are skipped."""
     seen: list[int] = []
 
     def known(tag: int, part: MessageReader) -> bool:
@@ -227,7 +228,8 @@ def test_known_tag() -> None:
 
 @given(st.binary(max_size=40), st.sampled_from(READS))
 def test_arbitrary_bytes(data: bytes, take: Callable[[MessageReader], object]) -> None:
-    """Arbitrary bytes give a value or a ProtocolError. The reader never goes beyond these bytes."""
+    """Arbitrary bytes give a value or a ProtocolError. The reader never reads beyond the end of the
+    bytes."""
     reader = read(data)
     try:
         take(reader)
@@ -246,13 +248,13 @@ def test_arbitrary_bytes(data: bytes, take: Callable[[MessageReader], object]) -
     ],
 )
 def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
-    """Writing a value that the wire cannot hold raises ValueError."""
+    """Writing a value that does not fit into its type raises ValueError."""
     with pytest.raises(ValueError):
         attempt(bytearray())
 
 
 def test_tags_are_bounded() -> None:
-    """A section of more than 1,000 tags is refused before any tag is skipped."""
+    """A section with more than 1,000 tagged fields is refused before any of them is skipped."""
     data = bytearray()
     wire.put_uvarint(data, 1001)
     with pytest.raises(BadValue):
