@@ -1,4 +1,4 @@
-"""No name that a module defines is dead: a name that nothing uses has to be deleted."""
+"""Every name that a module defines is used. A name that nothing uses has to be deleted."""
 
 from __future__ import annotations
 

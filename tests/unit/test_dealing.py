@@ -23,7 +23,8 @@ def test_all_stories_of_the_site_are_one_processs() -> None:
 
 
 def test_what_is_named_is_there() -> None:
-    """Every file that a group lists exists. A file that no group lists is a group of its own."""
+    """Every file that a group of tests lists exists. A file that no group lists is a group of its
+    own."""
     for group, files in TOGETHER.items():
         for file in files:
             assert (ROOT / file).is_file()

@@ -38,7 +38,7 @@ COMING = {"audit sample"}
 """Commands that docs/open.md announces."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
-"""Extras of pyproject.toml with packages that no production host needs."""
+"""Extras in pyproject.toml whose packages no production host needs."""
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}

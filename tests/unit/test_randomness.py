@@ -129,8 +129,9 @@ def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]
 def test_a_failure_is_printed_with_the_line_that_replays_it(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For each failed test, a round of support.explore prints a command line that makes the test
-    fail again. A round without a failed test prints no such line."""
+    """A round of support.explore runs the random tests with new seeds. For each failed test it
+    prints a command line that makes the test fail again. If no test failed, it prints no such
+    line."""
     (project / "test_it.py").write_text(FAILS)
     monkeypatch.chdir(project)
     assert explore.main(["--minutes=0", "--seed=7", "--processes=0", "test_it.py"]) == 1

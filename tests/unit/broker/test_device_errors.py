@@ -97,8 +97,8 @@ def test_a_write_error_takes_the_directory_offline(
 def test_a_read_error_before_an_answer_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an EIO while a batch is searched for, the fetch gets KAFKA_STORAGE_ERROR and the
-    directory goes offline."""
+    """If a read fails with EIO while a fetch looks for its first batch, the fetch gets
+    KAFKA_STORAGE_ERROR, and the directory goes offline."""
     fail(monkeypatch, "pread")
     assert fetched(core, 1) == ErrorCode.KAFKA_STORAGE_ERROR
     monkeypatch.undo()

@@ -56,7 +56,7 @@ def test_a_setting_that_is_shown_in_parts_says_so() -> None:
 
 @pytest.mark.parametrize("key", registry.SERVED, ids=lambda key: key.name)
 def test_every_api_is_there_with_its_versions(key: ApiKey) -> None:
-    """docs/broker.md gives for each API the versions that the broker serves."""
+    """docs/broker.md lists the versions of each API that the broker serves."""
     name = key.name.title().replace("_", "")
     lowest, highest = registry.SERVED[key].versions
     lowest = max(lowest, PRODUCE_SERVED_SINCE) if key is ApiKey.PRODUCE else lowest

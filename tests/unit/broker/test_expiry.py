@@ -109,8 +109,8 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """If an operator adds a group to retention.hold while the broker reads offsets, the broker
-    deletes nothing until it has read the offset of this group, too."""
+    """If an operator adds a group to retention.hold while the broker reads the offsets of other
+    groups, the broker deletes no segment until it has read the offset of this group, too."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]
@@ -156,7 +156,7 @@ def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> Non
 
 
 def test_files_go_after_the_delay_of_their_topic(tmp_path: Path) -> None:
-    """Expired segments are renamed, and their files deleted after the topic's
+    """The files of expired segments are first renamed, and then deleted after the topic's
     file.delete.delay.ms."""
     world = World(
         tmp_path, LogConfig(segment_bytes=100, retention_ms=HOUR, file_delete_delay_ms=77)

@@ -27,8 +27,8 @@ class World:
 
 
 def test_the_same_words_get_the_same_answer() -> None:
-    """The same request in the same version gets the same cached answer. For another version, or for
-    other bytes, the cache has no answer."""
+    """The same request in the same version gets the same cached answer. A request in another
+    version, or with other bytes, does not."""
     world = World()
     answer = b"answer"
     world.keep(5, b"words", answer)
@@ -49,8 +49,8 @@ def test_a_picture_that_was_replaced_ends_all_answers() -> None:
 
 
 def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
-    """An answer is not cached if an object was replaced while the answer was made, because nobody
-    knows whether the answer was made from the old or the new object."""
+    """If one of the objects that answers are made from is replaced while an answer is made, this
+    answer is not cached, because it may come from the old object."""
     world = World()
     assert world.answers.get(5, WORDS) is None
     world.topics = {}

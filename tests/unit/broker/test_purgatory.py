@@ -1,4 +1,4 @@
-"""Purgatory (Kafka's name): operations that cannot complete yet are parked there."""
+"""The purgatory (Kafka's name) contains operations that cannot complete yet."""
 
 from __future__ import annotations
 
@@ -43,7 +43,8 @@ def test_an_operation_completes_once() -> None:
 
 
 def test_an_operation_expires_at_its_deadline() -> None:
-    """An operation expires once, at its deadline and not before, and is forgotten."""
+    """An operation in the purgatory expires once, at its deadline and not before. It is then
+    removed."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A], 10.0)
@@ -56,7 +57,7 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """While an operation completes, it may park another operation."""
+    """While an operation completes, it may put another operation into the purgatory."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()

@@ -35,7 +35,8 @@ def test_brokers_are_found_by_cluster_and_reached_by_the_address_they_have() -> 
 
 
 def test_an_existing_kafka_stands_in_for_brokers() -> None:
-    """The inventory's `bootstrap_servers` of a cluster are used unchanged."""
+    """If the inventory sets `bootstrap_servers` of a cluster, these addresses are used
+    unchanged."""
     clusters = {"dc1": {"bootstrap_servers": "k1:9092,k2:9092"}}
     assert addresses.bootstrap_servers(clusters, []) == {"dc1": "k1:9092,k2:9092"}
 
@@ -142,8 +143,9 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
-    """Each broker is asked for its health at the listener that it uses at the moment. The inventory
-    changes metrics.listener of all brokers at once, but the brokers restart one at a time."""
+    """The health check asks each broker at the listener that the broker uses at the moment. A
+    changed metrics.listener in the inventory holds for all brokers at once, but the brokers restart
+    one at a time."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"

@@ -28,8 +28,8 @@ def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
 
 
 def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
-    """A mirrored cluster without brokers raises ValueError, because its mirror would silently copy
-    nothing."""
+    """If a mirrored cluster has no brokers, ValueError is raised, because its mirror would silently
+    copy nothing."""
     with pytest.raises(ValueError, match="dc2"):
         clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
 
@@ -64,8 +64,8 @@ def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
 
 
 def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
-    """A host waits only for servers of its own cluster; a server that names no cluster belongs to
-    the first cluster."""
+    """A host waits only for servers of its own cluster. A server without a cluster in the inventory
+    belongs to the first cluster."""
     hosts = {"b1": host("b1"), "b2": host("b2", skidway_cluster="dc1"), "b3": host("b3")}
     hosts["b3"]["skidway_cluster"] = "dc2"
     assert clusters.of_cluster(hosts, hosts, "dc1", CLUSTERS) == ["b1", "b2"]
@@ -81,8 +81,8 @@ def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
 
 
 def test_a_text_in_place_of_a_list_is_not_read_letter_by_letter() -> None:
-    """A text in place of a list is split at commas, as the programs split it. (The inventory check
-    refuses such a text; see test_problems.)"""
+    """A string in place of a list is split at commas, as the programs split it. (The inventory
+    check refuses such a string; see test_problems.)"""
     texts = {"dc1": {"mirrored_topics": "nginx, auth"}, "offline": {"mirrors": "dc1"}}
     assert clusters.mirror_sources(texts, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092", "topics": ["nginx", "auth"]}

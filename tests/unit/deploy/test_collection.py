@@ -51,8 +51,8 @@ def test_specs_and_defaults_agree(role: str) -> None:
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_every_option_has_type_and_description(role: str) -> None:
-    """Each option has a type and a description; a list also has the type of its elements. A
-    required option has no default."""
+    """In the argument specs each option has a type and a description, and a list option also has
+    the type of its elements. A required option has no default."""
     for name, spec in variables.specs(role)["options"].items():
         assert spec["type"], name
         assert spec["description"], name
@@ -97,8 +97,8 @@ def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: st
 
 
 def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:
-    """The roles use only modules of ansible-core, so that no other collection has to be fetched. No
-    task ignores errors."""
+    """The roles use only modules of ansible-core, so that no other collection has to be installed.
+    No task ignores errors."""
     allowed = re.compile(r"ansible\.builtin\.\w+")
     for path in tasks():
         for task in _all_tasks(yaml.safe_load(path.read_text()) or []):

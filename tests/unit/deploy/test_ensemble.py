@@ -64,8 +64,8 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     ],
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
-    """A start is refused if new servers alone could form a quorum, because their empty history
-    would then become the valid history."""
+    """A start of the ensemble is refused if servers without data alone could form a quorum, because
+    their empty history would then become the valid history."""
     assert said in ordered(*seen)
 
 

@@ -1,4 +1,4 @@
-"""Mistakes in an inventory."""
+"""Mistakes in an inventory are reported."""
 
 from __future__ import annotations
 
@@ -67,8 +67,9 @@ def test_a_host_is_of_one_cluster() -> None:
 
 
 def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
-    """If a host has several counters, a port or directory that is set for all counters is reported,
-    because only one counter could use that port or directory."""
+    """A host may have several counters (the audit's programs that count records). If the inventory
+    sets a port or directory for all of them, this is reported, because only one counter could use
+    it."""
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said

@@ -17,8 +17,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_a_host_that_left_the_inventory_is_retired_and_can_come_back() -> None:
-    """The roster keeps every host and marks a host that left the inventory as retired, because the
-    audit must tell a silent host from a retired one."""
+    """The roster keeps every host. A host that is no longer in the inventory is marked as retired,
+    because the audit must distinguish a retired host from a host that has stopped reporting."""
     app1 = host("app1", skidway_cluster="dc1", agent_sources=[{"topic": "b"}, {"topic": "a"}])
     app2 = host("app2", skidway_cluster="dc1", agent_settings={"sources": [{"topic": "c"}]})
     both = roster.roster(None, [app2, app1], CLUSTERS)

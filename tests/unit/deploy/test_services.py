@@ -1,4 +1,4 @@
-"""When a service has to be restarted."""
+"""The roles decide whether a service has to be restarted."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def files(*times: float) -> list[dict[str, Any]]:
 
 
 def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
-    """A restart is due if one of a service's files is newer than the service's process. So if a run
-    was interrupted after it had written a file and before the restart, the next run restarts the
-    service."""
+    """A restart is due if one of a service's files is newer than the service's process. So if a
+    playbook run was interrupted after it had written a file and before the restart, the next run
+    restarts the service."""
     assert services.started_before(status(), files(BEGAN - 60, BEGAN + 1))
     assert not services.started_before(status(), files(BEGAN - 60, BEGAN))
     assert not services.started_before(status("inactive"), files(BEGAN + 1))

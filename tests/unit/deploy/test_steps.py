@@ -1,4 +1,4 @@
-"""Which programs a run of a playbook may touch, depending on the tags of the run."""
+"""The tags of a playbook run decide which programs the run may change."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Which topics the audit does not expect in every tier (agent, broker, mirror, hdfs), according to
-the inventory."""
+"""The audit does not expect each topic in every tier (agent, broker, mirror, hdfs). Which topics
+are exempt from a tier follows from the inventory."""
 
 from __future__ import annotations
 
@@ -42,8 +42,8 @@ def at(cluster: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
-    """The example's inventory adds no exemption to audit.yml. An inventory without mirror or
-    loaders adds none, either."""
+    """With the example inventory no topic is exempt from a tier in audit.yml. The same holds for an
+    inventory without mirror or loaders."""
     clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
     assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
     assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}
@@ -65,7 +65,7 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
     """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match
     `nginx.rejected`, the topic of the rejected records. A topic that is not mirrored cannot be
-    loaded from the mirror, either."""
+    loaded from the mirror, so it is exempt from the tiers mirror and hdfs."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):

@@ -1,4 +1,4 @@
-"""Drop-ins for systemd."""
+"""The drop-ins for systemd that the roles write."""
 
 from __future__ import annotations
 

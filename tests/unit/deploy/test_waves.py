@@ -1,4 +1,5 @@
-"""How a wave (agents that are upgraded together) ended, and whether it is rolled back."""
+"""The result of a wave (agents that are upgraded together), and the decision whether it is rolled
+back."""
 
 from __future__ import annotations
 

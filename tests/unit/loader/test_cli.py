@@ -67,7 +67,8 @@ def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> Non
 def test_only_whole_hours_are_reloaded(
     given: list[str], capsys: pytest.CaptureFixture[str], begin: str, end: str, words: str
 ) -> None:
-    """Times that are not the start of an hour are refused, with status 2."""
+    """A time that is not the start of an hour is refused, and the command ends with exit status
+    2."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (2, None)
     assert words in capsys.readouterr().err

@@ -1,4 +1,5 @@
-"""Writing a file to an HDFS whose DataNodes do not all answer. The HDFS client is a fake."""
+"""The writer writes a file to HDFS although some DataNodes do not answer. The HDFS client is a
+fake."""
 
 from __future__ import annotations
 
@@ -62,8 +63,9 @@ def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
 
 
 def test_a_file_that_never_begins_is_given_up() -> None:
-    """If no DataNode answers, the writer gives up after some attempts. It does not begin again if
-    the NameNode refuses the bytes, or if some bytes are already written."""
+    """If no DataNode answers, the writer gives up after a limited number of attempts. If the
+    NameNode refuses the bytes, or if some bytes are already written, the writer does not begin
+    again."""
     made = Made(*[REFUSED] * 100)
     writer = HdfsWriter("hdfs://nn/f", made)
     writer.write(b"one")

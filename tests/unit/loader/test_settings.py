@@ -51,7 +51,7 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: str) -> None:
-    """A setting that cannot work is refused in one sentence that names its key."""
+    """A setting that cannot work is refused with one sentence that contains its key."""
     with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
         settings(tmp_path, SMALLEST, override)
 

@@ -21,7 +21,7 @@ from support.store_contract import StoreContract, put
 
 
 class TestLocalStore(StoreContract):
-    """A directory of this machine."""
+    """The store in a directory of this machine keeps the contract of every store."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
@@ -60,8 +60,8 @@ def test_a_store_that_stays_remembers_few_directories(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store that cannot ensure that only one process creates a name is refused as a configuration
-    error, and so is a URL without a path."""
+    """A store must ensure that only one process can create a name. The URL of any other store, or a
+    URL without a path, is refused as a configuration error."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 
@@ -175,7 +175,7 @@ def _dies(self: Path, missing_ok: bool = False) -> None:
 
 
 class Silent:
-    """An HDFS client whose NameNode nobody can find."""
+    """A fake HDFS client. The address of its NameNode cannot be resolved."""
 
     def __init__(self, server: str, settings: dict[str, str]) -> None:
         pass

@@ -1,4 +1,4 @@
-"""Which files `skidway.table` reads."""
+"""The files that `skidway.table` reads."""
 
 from __future__ import annotations
 

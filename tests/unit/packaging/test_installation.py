@@ -64,8 +64,8 @@ def told(*lines: str) -> list[str]:
 def needed(
     name: str, extras: frozenset[str], found: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """The names of an installed distribution and of all distributions that it needs on this
-    machine."""
+    """Adds to `found` an installed distribution and all distributions that it needs on this
+    machine, each with its extras, and returns `found`."""
     key = _key(name)
     if key not in found or extras - found[key]:
         found[key] = extras | found.get(key, frozenset())

@@ -10,7 +10,8 @@ from deploy.packaging.third_party import PROGRAMS
 
 
 def test_a_requirement_is_pinned_to_one_file() -> None:
-    """A requirement line has the name and version from a wheel's file name, and the file's hash."""
+    """The requirement line of a wheel contains the name and version from the wheel's file name, and
+    the file's hash."""
     line = wheels.requirement("google_crc32c-1.9.0-cp311-cp311-manylinux_2_17_x86_64.whl", "ab12")
     assert line == "google-crc32c==1.9.0 --hash=sha256:ab12"
 

@@ -170,7 +170,8 @@ def test_reasons_are_sentences() -> None:
 
 
 def test_all_versions_count_where_the_level_says_so() -> None:
-    """At a transitive level a suggestion fits all versions, not only the latest."""
+    """At a transitive level the suggested schema is compatible with all versions, not only with the
+    latest."""
     versions = [(1, parse(record(A))), (2, parse(record(A, field("c", "string", default=""))))]
     advice = advise(parse(record(A, field("c", "string"))), versions, Level.FULL_TRANSITIVE)
     assert advice is not None
@@ -182,7 +183,7 @@ def test_all_versions_count_where_the_level_says_so() -> None:
 
 
 def test_types_of_other_schemas_are_not_edited() -> None:
-    """A suggestion never edits a referenced schema, which has its own author."""
+    """The suggested edit never changes a referenced schema, because it has another author."""
     known = named_types(parse({"type": "record", "name": "P", "fields": [A, B]}))
     before = {"type": "record", "name": "P", "fields": [A]}
     advice = advise(

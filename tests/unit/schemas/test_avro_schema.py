@@ -154,8 +154,8 @@ def test_a_default_is_checked_with_each_type_once() -> None:
 
 
 def test_names_are_found_in_their_namespaces() -> None:
-    """A type is found by its full name, and by its short name in the same or an inherited
-    namespace."""
+    """A type is found by its full name. It is also found by its short name if the namespace is the
+    same or inherited."""
     inner = {"type": "record", "name": "In", "fields": [field("Out"), field("b.Fix", name="b")]}
     fix = {"type": "fixed", "name": "Fix", "namespace": "b", "size": 1}
     schema = {
@@ -430,7 +430,8 @@ def many_defaults(declared: Any, value: Any, count: int) -> Any:
 
 
 def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many defaults of one large record, which would take hours to check or write, are refused."""
+    """A schema with so many defaults of one large record that checking or writing them would take
+    hours is refused."""
     fields = [{"name": f"a{n}", "type": "int", "default": 0} for n in range(50)]
     schema = many_defaults({"type": "record", "name": "T", "fields": fields}, {}, 50)
     found = parse(schema)

@@ -31,7 +31,8 @@ def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> 
 
 
 def test_messages_say_which_field_and_which_schema() -> None:
-    """A message names the field and the schema, in Confluent's form and as a sentence."""
+    """Each incompatibility has a message in Confluent's form and a sentence. Both name the field
+    and the schema."""
     old, new = parse(record(A)), parse(record(A, field("c", "int")))
     version, (found,) = check(new, [(3, old)], Level.BACKWARD) or (0, [])
     assert version == 3
@@ -129,7 +130,8 @@ def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fields of records in unions count towards the limit of comparisons."""
+    """To compare unions, types are compared pair by pair, up to a limit of comparisons. The fields
+    of records in the unions count towards this limit."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(
@@ -214,7 +216,8 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """A schema may follow itself at every level, unless a field's alias is another field's name."""
+    """Every schema is compatible with itself at every level, unless a field's alias is another
+    field's name."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
     if "aliases" not in json.dumps(schema):
@@ -265,7 +268,8 @@ def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_symbols_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The symbols of enums in unions count towards the limit of comparisons."""
+    """To compare unions, types are compared pair by pair, up to a limit of comparisons. The symbols
+    of enums in the unions count towards this limit."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(

@@ -119,7 +119,7 @@ def test_both_sides_can_be_set_beside_each_other() -> None:
 
 
 def test_recursive_schemas_end() -> None:
-    """A recursive record is compared once."""
+    """A recursive record is compared only once, so that the comparison ends."""
     old = record(field("next", ["null", "R"]), A)
     new = record(field("next", ["null", "R"]), field("a", "long"))
     assert [str(each) for each in differences(parse(old), parse(new))] == [

@@ -1,4 +1,4 @@
-"""Single-object messages, which carry their schema's fingerprint."""
+"""Messages in Avro's single-object encoding, which contain their schema's fingerprint."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def test_messages_of_older_versions_are_brought_to_the_current_schema() -> None:
 
 
 def test_the_shipped_schemas_are_there_by_name() -> None:
-    """The schemas that agent, audit and loader use are found by name."""
+    """The schemas that agent, audit and loader use can be loaded by name."""
     for name in ("Audit", "Announcement", "Decision", "Recount", "Rejected"):
         assert json.loads(single_object.schema_text(name))["name"] == name
     with pytest.raises(KeyError):

@@ -92,7 +92,7 @@ def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
 
 
 def test_no_java_at_all_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any Java, the error tells how to get one."""
+    """If no Java is found, the error says how to install it."""
     monkeypatch.setattr(java.util, "find_spec", lambda _: None)
     with pytest.raises(SkidwayError, match="no Java found: install Java 17 or newer"):
         java.find({"PATH": "/nonexistent"})

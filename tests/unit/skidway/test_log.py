@@ -120,8 +120,8 @@ def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
 
 
 def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
-    """If a line cannot be written, the program goes on. The next line that is written has the
-    number of lost lines."""
+    """If a log line cannot be written, the program goes on. The next line that can be written
+    contains the number of lost lines."""
 
     class Full(io.StringIO):
         full = True
@@ -143,8 +143,8 @@ def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
 
 
 def test_error_is_written_again_once_its_silence_is_over() -> None:
-    """After the interval a repeated error is written again, with the number of repeats that were
-    not written."""
+    """A repeated error is not written for a certain interval. After the interval it is written
+    again, with the number of repeats that were not written."""
     repeats = Repeats()
     assert repeats.admit("a", {}, 0.0) == 0
     assert repeats.admit("a", {}, 1.0) is None
@@ -154,8 +154,8 @@ def test_error_is_written_again_once_its_silence_is_over() -> None:
 
 
 def test_held_back_error_is_told_by_any_later_line() -> None:
-    """After the interval, the number of repeats of an error is written with the next line of any
-    kind. It does not wait until the error comes again."""
+    """Repeats of an error are not written for a certain interval. After the interval their number
+    is written with the next line of any kind, even if the error does not come again."""
     repeats = Repeats()
     repeats.admit("a", {"event": "a"}, 0.0)
     repeats.admit("a", {"event": "a"}, 1.0)

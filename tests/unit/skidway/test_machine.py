@@ -77,7 +77,8 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without Spark gets only advice, which says what to install for the loader."""
+    """If Spark is not installed on a host, this is only advice, which says what to install for the
+    loader."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"

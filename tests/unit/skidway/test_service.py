@@ -99,8 +99,8 @@ def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_known_error_is_one_sentence_and_its_status(
     error: SkidwayError, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A known error prints one sentence on standard error, without a traceback, and the program
-    ends with the error's exit status."""
+    """After a known error the program prints one sentence on standard error, without a traceback,
+    and ends with the error's exit status."""
 
     def body(_: Shutdown) -> int:
         raise error

@@ -73,7 +73,7 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
 
 
 def program_of(unit: str) -> str:
-    """The program whose installation, user and state the unit uses."""
+    """The program whose installation, user and state directory the unit uses."""
     if unit in ONE_RUN:
         return "loader"
     return unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
@@ -158,8 +158,8 @@ class TestSystemd:
         assert said.returncode == 0
 
     def test_a_misspelt_key_would_be_seen(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze verify` names the file and the key if a key is unknown, so the test
-        above can fail."""
+        """If a unit has an unknown key, `systemd-analyze verify` prints the file and the key. This
+        shows that the test above can fail."""
         file = installed(unit, tmp_path)
         section = "[Timer]\n" if unit.endswith(".timer") else "[Service]\n"
         file.write_text(file.read_text().replace(section, f"{section}ProtectHomes=yes\n"))
@@ -168,8 +168,8 @@ class TestSystemd:
         assert "ProtectHomes" in said.stderr
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze security` passes each service at a threshold of 1.5 (15 tenths), and
-        refuses it at 0.5."""
+        """`systemd-analyze security` accepts the exposure of each service at a threshold of 1.5 (15
+        tenths), and does not accept it at 0.5."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

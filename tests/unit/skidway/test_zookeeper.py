@@ -46,7 +46,7 @@ def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
 
 
 def test_ensemble_members_are_passed_through() -> None:
-    """server.N keys reach zoo.cfg unchanged."""
+    """The settings server.N are written to zoo.cfg unchanged."""
     text = zookeeper.config_text(
         settings("server.1=a:2888:3888", "server.2=b:2888:3888", "myid=2", "tickTime=500")
     )
@@ -94,7 +94,7 @@ def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
 
 
 def test_missing_pyspark_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pyspark's jars, the error names the package that brings them."""
+    """If pyspark's jars are missing, the error names the package that contains them."""
     monkeypatch.setattr(zookeeper.util, "find_spec", lambda _: None)
     with pytest.raises(SkidwayError, match=r"pip install .*pyspark"):
         zookeeper.jars()

@@ -1,4 +1,4 @@
-"""The torture run's schedule is a function of its seed."""
+"""The torture run's schedule of faults depends only on its seed."""
 
 from __future__ import annotations
 

@@ -53,7 +53,8 @@ class Loop:
 
 
 def test_numbers_are_not_looked_up(server: NameServer) -> None:
-    """IP addresses of both families are ready at once, without a look-up."""
+    """If a source's address is an IP address (IPv4 or IPv6), it is used at once, without a
+    look-up."""
     loop = Loop()
     for host in ("127.0.0.1", "::1"):
         found = loop.resolver.look_up(host, 9092)
@@ -63,8 +64,9 @@ def test_numbers_are_not_looked_up(server: NameServer) -> None:
 
 
 def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
-    """One look-up runs per name, however often the name is asked for meanwhile. The result of a
-    look-up is used for one connection; for the next connection the name is looked up again."""
+    """Only one look-up of a name runs at a time, however often the name is requested meanwhile. The
+    result of a look-up is used for one connection. For the next connection the name is looked up
+    again."""
     loop = Loop()
     for _ in range(3):
         assert loop.resolver.look_up("dc1", 9092) is None
@@ -102,7 +104,7 @@ def test_after_the_end_nobody_is_told(server: NameServer) -> None:
 
 
 def test_the_thread_ends_with_its_answer(server: NameServer) -> None:
-    """The look-up's thread ends when the name server has answered."""
+    """The thread that waits for the name server ends when the name server has answered."""
     loop = Loop()
     loop.resolver.look_up("dc1", 9092)
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]

@@ -54,8 +54,8 @@ def test_names_behind_a_sources_name_are_the_mirrors() -> None:
 
 
 def test_gaps_come_back_as_they_were_written() -> None:
-    """Gaps (ranges of offsets that a mirror lacks) are read from the topic's config as they were
-    written; an empty config has no gaps."""
+    """Gaps (ranges of offsets that a mirror lacks) are read from the topic's config exactly as they
+    were written. An empty config has no gaps."""
     known = [Gap(0, 120, 300, "expired"), Gap(2, 0, 17, "missing-in-source")]
     assert gaps.decode(gaps.encode(known)) == known
     assert gaps.decode("") == []

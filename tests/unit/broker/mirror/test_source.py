@@ -58,8 +58,8 @@ def follower(world: MirrorWorld) -> Phase:
 
 
 def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) -> None:
-    """A new topic of the source gets a mirror. The mirror's configs name the source's cluster and
-    topic, with their ids."""
+    """For a new topic of the source, a mirror topic is created. The mirror topic's configs contain
+    the names and ids of the source's cluster and topic."""
     topic = world.source.create("logs", 2)
     fill(world, 3)
     fill(world, 2, 1)
@@ -80,7 +80,8 @@ def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) ->
 def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only topics that match a pattern are mirrored. The audit topic is always mirrored."""
+    """Only topics that match a pattern are mirrored, except the audit topic, which is always
+    mirrored."""
     world = MirrorWorld(tmp_path, monkeypatch, ["logs"])
     for name in ("logs", "other", "_skidway_audit", "__consumer_offsets"):
         world.source.create(name)
@@ -89,7 +90,7 @@ def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
 
 
 def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
-    """Topics that the source itself mirrors from a third cluster, or from this one, are not
+    """Topics that the source itself mirrors from a third cluster, or from this cluster, are not
     mirrored again."""
     world.source.create("dc2.logs", mirror_source_cluster="dc2")
     world.source.create("offline.logs")
@@ -198,8 +199,8 @@ def test_partitions_that_come_later_are_followed(logs: MirrorWorld) -> None:
 
 
 def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld) -> None:
-    """If the source's topic is deleted and created again, its mirror stops and nothing of the new
-    topic is appended, whatever offsets the new topic has."""
+    """If the source's topic is deleted and created again, mirroring of the topic stops. No record
+    of the new topic is appended, whatever offsets the new topic has."""
     before = logs.local.batches("dc1.logs")
     logs.source.create("logs")
     fill(logs, 20)
@@ -315,8 +316,8 @@ def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
 
 
 def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
-    """If the source's log was cut and refilled with other records under the same topic id, the
-    partition stops and none of the other records is copied."""
+    """If the source's log was truncated and filled with other records under the same topic id, the
+    partition stops, and none of the other records is copied."""
     before = logs.local.batches("dc1.logs")
     log = logs.source.log("logs")
     log.cut(0)
@@ -425,8 +426,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """If the source refuses a partition's records for a time, the partition waits, and goes on when
-    the refusal is over; the partition is not stopped."""
+    """If the source refuses fetches of a partition for a time, the partition is not stopped. It
+    waits, and goes on when the source accepts fetches again."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)

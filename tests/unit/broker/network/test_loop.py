@@ -180,8 +180,8 @@ def test_a_flush_that_cannot_be_finished_stops_its_partition(
 def test_a_turn_that_cannot_be_ended_ends_the_broker(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If writing the logs at the end of a turn raises an unexpected exception, the broker ends, so
-    that it does not go on with logs in an unknown state."""
+    """At the end of a turn the broker writes the logs. If this raises an unexpected exception, the
+    broker ends, so that it does not go on with logs in an unknown state."""
     monkeypatch.setattr(PartitionLog, "write", mistake)
     client = core.connect()
     client.send(produce_frame(1))

@@ -37,7 +37,7 @@ def joined(names: str, turn_cost: int = 4000, allowance_min: int = 250) -> Share
 
 
 def test_one_that_is_alone_has_the_whole_turn() -> None:
-    """A connection that is alone gets the whole turn."""
+    """If only one connection has requests, it gets the whole turn."""
     shares = joined("a")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -149,8 +149,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """A client that opens a new connection for each request gains nothing, because a new connection
-    is not served before connections that already wait."""
+    """A client that opens a new connection for each request is not served earlier, because a new
+    connection is not served before connections that already wait."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):

@@ -32,8 +32,8 @@ def test_a_cancelled_timer_is_not_called() -> None:
 
 
 def test_a_timer_that_sets_a_timer_for_now_does_not_run_it_at_once() -> None:
-    """If a timer sets another timer for the present moment, the new timer runs only in the next
-    turn, so that the loop still gets to its sockets."""
+    """If a timer sets another timer that is due at once, the new timer runs only in the next turn,
+    so that the loop can serve its sockets in between."""
     timers, called = Timers(), []
 
     def again() -> None:

@@ -57,7 +57,8 @@ def test_nobody_waits_so_the_flush_waits(world: World) -> None:
 
 
 def test_many_records_do_not_wait(tmp_path: Path) -> None:
-    """When flush.messages records are not flushed yet, a flush begins at once."""
+    """As soon as the number of records that are not flushed reaches flush.messages, a flush
+    begins."""
     world = World(tmp_path, LogConfig(flush_messages=3))
     world.produce(b"a", b"b")
     assert not world.worker.waiting
@@ -105,8 +106,8 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
 def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     world: World, number: int
 ) -> None:
-    """If a device fails before the first fsync, its directory goes offline, just as after a failed
-    fsync. The flush is not tried for ever."""
+    """If a device fails before the first fsync of a flush, its directory goes offline, as it does
+    after a failed fsync. The flush is not repeated for ever."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish(NothingSynced(number, "the file of leader epochs"))
@@ -167,8 +168,8 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """flush_all is done when everything is flushed, including records that were written while
-    flush_all ran."""
+    """`flush_all` ends when all records are flushed, including records that were written while it
+    ran."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)

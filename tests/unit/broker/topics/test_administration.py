@@ -139,8 +139,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
-    """After an unclean start a partition gets a higher leader epoch, because offsets above the
-    former watermark may be assigned again."""
+    """After an unclean shutdown a partition gets a higher leader epoch when it starts, because
+    offsets above the former high watermark may be assigned to other records."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -153,8 +153,8 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
-    """A directory left from an earlier topic of the same name is removed if that topic was being
-    deleted, and otherwise set aside."""
+    """If a directory is left from an earlier topic of the same name, it is removed if the earlier
+    topic was being deleted. Otherwise it is set aside."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
@@ -213,7 +213,7 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """If a topic is deleted and created again before its partitions were led for the first time,
+    """If a topic is deleted and created again before the broker has begun to lead its partitions,
     the second topic is served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
@@ -258,8 +258,8 @@ def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
 
 
 def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) -> None:
-    """If ZooKeeper goes away during a deletion, the client is told at once, and the deletion is
-    finished later, so that the topic's name is not blocked until a restart."""
+    """If ZooKeeper becomes unreachable during a topic's deletion, the client gets an error at once.
+    The deletion is finished later, so that the topic's name is not blocked until a restart."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -277,8 +277,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Partitions that are added to a topic are served, even if an older catalog, without them, is
-    applied before ZooKeeper has answered."""
+    """Partitions that are added to a topic are served, even if an older catalog, which lacks them,
+    is applied before ZooKeeper has answered."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))

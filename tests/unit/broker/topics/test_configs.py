@@ -42,8 +42,8 @@ def test_settings_that_make_sense_are_taken() -> None:
 
 
 def test_a_log_acts_on_its_topics_settings() -> None:
-    """A log follows its topic's settings. If the topic lacks a setting, or the setting's value
-    cannot be read, the log follows the broker's setting."""
+    """A log uses its topic's settings. If the topic does not have a setting, or if its value cannot
+    be read, the log uses the broker's setting."""
     defaults = LogConfig(segment_bytes=5000)
     found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
     assert (found.segment_bytes, found.retention_ms) == (5000, 77)
@@ -76,7 +76,7 @@ def test_event_times_are_not_bounded_by_default() -> None:
 
 
 def test_partitions_go_round_the_brokers() -> None:
-    """Partitions are assigned to the brokers in turn. Partitions that are added later continue with
-    the broker after that of the topic's last partition."""
+    """Partitions are assigned to the brokers in turn. If partitions are added later, the assignment
+    continues with the broker after the broker of the topic's last partition."""
     assert assign(4, [1, 3, 7], 1) == {0: (3,), 1: (7,), 2: (1,), 3: (3,)}
     assert assign(2, [1, 3, 7], 1, 4) == {4: (7,), 5: (1,)}

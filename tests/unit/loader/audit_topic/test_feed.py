@@ -184,7 +184,7 @@ def test_a_name_is_new_to_a_topic_once() -> None:
 
 
 class Audit:
-    """An audit topic in memory, and a feed that reads it in run after run."""
+    """An audit topic in memory, and a feed that reads it in several runs."""
 
     def __init__(self) -> None:
         self.cluster, self.clock = MemoryCluster(), ManualClock()

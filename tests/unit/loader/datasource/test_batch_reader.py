@@ -48,8 +48,8 @@ def test_a_query_gives_every_record_once(queried: Queried) -> None:
 
 
 def test_an_empty_topic_gives_no_rows(queried: Queried) -> None:
-    """A query of a topic without records, of an empty range, or of a pattern that matches no topic,
-    is empty."""
+    """A query gives no rows if its topic has no records, if its range is empty, or if its pattern
+    matches no topic."""
     columns = StructType().add("line", "string")
     assert queried.rows() == []
     queried.send(record(0))
@@ -185,7 +185,8 @@ def fields(*named: tuple[str, str]) -> str:
 
 
 def test_a_pattern_matches_whole_names_of_data_topics(queried: Queried) -> None:
-    """`subscribePattern` matches the whole name of a topic, and never Skidway's own topics."""
+    """`subscribePattern` has to match the whole name of a topic, and never matches Skidway's
+    internal topics."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
     queried.cluster.create("logs-2")
     queried.send(record(0))
@@ -211,14 +212,16 @@ def test_a_mirrored_topic_has_the_schema_of_its_source(queried: Queried) -> None
 
 
 def test_a_topic_without_a_schema_is_named(queried: Queried) -> None:
-    """If the registry has no schema for a topic, the query says which subject it looked for."""
+    """If the registry has no schema for a topic, the query fails, and the error names the subject
+    that it looked for."""
     queried.cluster.create("web")
     with pytest.raises(SkidwayError, match="no schema web-value for the topic web"):
         queried.source(subscribe="web").schema()
 
 
 def test_without_a_registry_keys_and_values_are_bytes(queried: Queried) -> None:
-    """A query that names no registry gets keys and values as they were sent."""
+    """A query without the address of a registry returns keys and values as the bytes that were
+    sent."""
     queried.send(record(0))
     (row,) = queried.rows(schema__registry__url="")
     assert (row["key"], row["value"]) == (None, datum(line(0)))
@@ -321,7 +324,8 @@ def test_a_query_cannot_begin_at_the_end(queried: Queried) -> None:
 
 
 def test_offsets_must_name_every_partition(queried: Queried) -> None:
-    """JSON that leaves out a partition or a topic is an error, as in Spark's own Kafka source."""
+    """Offsets in JSON that leave out a partition or a topic are an error, as in Spark's own Kafka
+    source."""
     with pytest.raises(UsageError, match=r"an offset for each partition \(0 to 1\) of logs"):
         queried.rows(startingOffsets='{"logs": {"0": 1}}')
     with pytest.raises(UsageError, match="must name the topics that are read: logs, not other"):

@@ -33,7 +33,7 @@ def test_defaults_are_those_of_sparks_kafka_source() -> None:
 
 
 def test_names_do_not_depend_on_case() -> None:
-    """Spark does not tell upper case from lower case in options, and neither does the source."""
+    """The names of options may be in upper or lower case, as always in Spark."""
     found = of(STARTINGOFFSETS="Earliest", failondataloss="FALSE", includeheaders="True")
     assert (found.starting, found.fail_on_data_loss, found.with_headers) == (EARLIEST, False, True)
 
@@ -104,7 +104,8 @@ def test_every_option_is_explained() -> None:
 
 
 def spelt_out(word: str) -> list[str]:
-    """`ssl.{ca,key}.location` means two options."""
+    """The names of all options that a text such as `ssl.{ca,key}.location`, which stands for two
+    options, means."""
     before, _, rest = word.partition("{")
     choices, _, after = rest.partition("}")
     return [before + each + after for each in choices.split(",")]

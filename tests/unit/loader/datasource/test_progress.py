@@ -25,7 +25,7 @@ def at(*offsets: int, topic_id: str = ID) -> dict[str, TopicPositions]:
 
 
 def offsets(positions: Positions) -> dict[str, TopicPositions]:
-    """Positions without the offsets at which the batch begins."""
+    """The given positions without the offsets at which the batch begins."""
     return {name: replace(topic, begins=None) for name, topic in positions.items()}
 
 

@@ -25,7 +25,7 @@ HEADER = BatchHeader(95, 0, 2, 2, 7, 0, 4, 0, 0, -1, -1, -1, 5)
 
 
 def test_a_partition_never_loaded_begins_at_its_first_offset() -> None:
-    """Without a manifest a partition is loaded from offset 0 to the watermark."""
+    """If there is no manifest yet, a partition is loaded from offset 0 to the high watermark."""
     planned = plan.plan_partition("t", Bounds(0, 0, 500), None, [])
     assert (planned.first, planned.end, planned.refused) == (0, 500, "")
 
@@ -102,22 +102,22 @@ def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length
 
 
 def test_the_same_batch_below_is_no_divergence() -> None:
-    """If the last batch before the load still has the same base offset, CRC and epoch, the
-    partition has not diverged."""
+    """Before a load the last loaded batch is compared with the log. If it still has the same base
+    offset, CRC and epoch, the partition has not diverged."""
     assert plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), HEADER) == ""
 
 
 @pytest.mark.parametrize("change", [{"crc": 8}, {"leader_epoch": 3}, {"base_offset": 96}])
 def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
-    """If the last batch before the load has another base offset, CRC or epoch, the partition stops,
-    and the error names the partition."""
+    """If the last loaded batch has another base offset, CRC or epoch in the log now, the load of
+    the partition stops, and the error names the partition."""
     header = HEADER._replace(**change)
     refused = plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), header)
     assert "t partition 0 has diverged" in refused
 
 
 def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
-    """A partition that has loaded nothing yet cannot have diverged."""
+    """A partition of which nothing was loaded yet cannot have diverged."""
     assert plan.check_below("t", Planned(0, 0, 0, 150), HEADER) == ""
 
 
@@ -151,8 +151,8 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """Slices of all partitions take turns, so that a large partition does not hold other partitions
-    back."""
+    """In the order of slices the partitions take turns, so that a large partition does not delay
+    the other partitions."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
 
@@ -208,8 +208,8 @@ def test_a_gap_that_was_named_once_stays_named() -> None:
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """A partition that the topic no longer has keeps its position; nothing of the partition is
-    loaded, and the run reports the partition."""
+    """If a topic no longer has a partition, the manifest keeps the partition's position, nothing of
+    it is loaded, and the run reports the partition."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
@@ -278,8 +278,8 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """If a partition stopped at a record whose file an agent has not announced yet, no further load
-    follows for it in the run, because the next load would stop at the same record."""
+    """If the load of a partition stopped at a record whose file an agent has not announced yet, the
+    run makes no further load of this partition, because it would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

@@ -25,7 +25,8 @@ def decode(values: list[bytes | None], **schemas: str):
 
 
 def test_one_schema_is_decoded_at_once() -> None:
-    """Values of one schema become the columns of that schema and are counted by schema id."""
+    """Values of the same schema become columns of this schema, and are counted under the schema's
+    id."""
     decoded = decode([datum("a"), datum("b")])
     assert decoded.columns[0].to_pylist() == ["a", "b"]
     assert decoded.good.all()
@@ -104,8 +105,8 @@ def test_each_schema_is_asked_for_once() -> None:
 
 
 def test_an_unknown_schema_is_asked_for_again() -> None:
-    """A decoder that serves several tasks can be told to ask again for a schema that the registry
-    did not have."""
+    """A decoder that is used for several tasks can ask the registry again for a schema that the
+    registry did not have before."""
     registry = Registry({})
     decoder = Decoder(registry, SCHEMA)
     values = pa.array([datum("a")], pa.binary())

@@ -37,7 +37,7 @@ LINE = field("line", "string")
 
 
 def test_the_same_schema_is_passed_through() -> None:
-    """Rows written with the reader's own schema are unchanged."""
+    """Rows that were written with the reader's own schema are not changed."""
     assert project(record(LINE), record(LINE), line=["a", "b"]) == ([["a", "b"]], [True, True])
 
 
@@ -63,8 +63,8 @@ def test_a_missing_field_takes_its_default() -> None:
 
 
 def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
-    """Imported schemas may have an invalid default. Such a default is an error only for records
-    whose writer's schema lacks the field with that default."""
+    """Imported schemas may have an invalid default. This is an error only for records that need the
+    default, because their writer's schema lacks the field."""
     reader = record(LINE, field("code", "int", default="five"))
     assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
     writer = record(field("code", "int"), LINE)

@@ -47,7 +47,7 @@ def schema(*fields: Any) -> str:
 
 
 def link(value: Any, *more: Any, next: Any = ("null", "L")) -> dict[str, Any]:
-    """A record whose last field, `next`, makes it contain itself."""
+    """A recursive record, which contains itself through its last field `next`."""
     next = list(next) if isinstance(next, tuple) else next
     fields = [{"name": "x", "type": value}, *more, {"name": "next", "type": next}]
     return {"type": "record", "name": "L", "fields": fields}
@@ -137,7 +137,8 @@ def test_not_alike(old: Any, new: Any) -> None:
 
 
 def test_new_and_dropped_fields_need_no_rewriting() -> None:
-    """A field that only one of two schemas has makes no difference, unless it was renamed."""
+    """If only one of two schemas has a field, the files are not rewritten for it, unless the field
+    was renamed."""
     first, second = {"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": 0}
     assert are_alike(schema(first), schema(first, second))
     assert are_alike(schema(first, second), schema(first))

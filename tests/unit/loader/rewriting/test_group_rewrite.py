@@ -1,4 +1,4 @@
-"""One group of files becomes one file with the same records, or stays as it is."""
+"""A group of files is rewritten as one file with the same records, or stays as it is."""
 
 from __future__ import annotations
 
@@ -269,7 +269,7 @@ def test_a_damaged_file_stays(folder: Folder) -> None:
 
 
 def test_a_file_that_is_gone_is_named(folder: Folder) -> None:
-    """If a file of a group is gone, the group stays as it is, and the file is named."""
+    """If a file of a group is gone, the group stays as it is, and the result names the file."""
     path = folder.add([1]).file.path
     folder.store.delete(path)
     assert folder.rewritten().kept == f"{path} is gone"
@@ -290,8 +290,8 @@ def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
 
 
 def test_files_with_other_rows_than_were_committed_stay(folder: Folder) -> None:
-    """If the number of rows or their checksum differs from what was committed, the group stays as
-    it is."""
+    """If the number of rows in a group's files, or their checksum, differs from what was committed,
+    the group stays as it is."""
     for change in ({"rows": 3}, {"checksum": 5}):
         folder.files.clear()
         each = folder.add([1])

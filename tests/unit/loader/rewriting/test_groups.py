@@ -1,4 +1,4 @@
-"""Which files become one file."""
+"""Small files are combined in groups, and each group becomes one file."""
 
 from __future__ import annotations
 

@@ -127,7 +127,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
     """If messages have expired from the audit topic, the new epoch is higher than the number of
-    messages ever sent, because each epoch has at least one message."""
+    messages ever sent. At least one message was sent in each epoch, so no earlier epoch can be as
+    high."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))

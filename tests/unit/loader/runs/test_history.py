@@ -1,4 +1,4 @@
-"""What each load committed."""
+"""The history of a topic's loads: what each load committed."""
 
 from __future__ import annotations
 

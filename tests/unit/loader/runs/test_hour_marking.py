@@ -248,7 +248,8 @@ def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None
 
 
 def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None:
-    """A run notices that a recent hour has lost its mark, and marks it again."""
+    """If somebody deleted the mark of a recent hour, a run notices this, and marks the hour
+    again."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     loading.store.delete(SUCCESS)

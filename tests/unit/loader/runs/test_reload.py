@@ -180,7 +180,7 @@ def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
 
 @contextmanager
 def folded_often() -> Iterator[None]:
-    """Each load writes a checkpoint."""
+    """Within this context each load writes a checkpoint."""
     with patch("skidway.loader.runs.old_manifests.folding.fold", partial(folding.fold, every=1)):
         yield
 
@@ -501,7 +501,7 @@ def test_a_dry_run_changes_nothing(loading: MemoryLoading) -> None:
 
 
 def test_hours_without_files(loading: MemoryLoading) -> None:
-    """A reload of hours that have no files says so."""
+    """If the hours of a reload have no files, the reload says so in a note."""
     done = loading.reload(wish(7))
     assert (done.loads, done.notes) == ([], [f"{TOPIC} has no files in these hours"])
 

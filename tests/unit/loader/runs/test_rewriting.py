@@ -15,7 +15,7 @@ from support.promises import promise
 
 
 def with_level(kind: str, default: object) -> str:
-    """CHOICE with a field `level`."""
+    """The schema CHOICE with an additional field `level`."""
     record = json.loads(CHOICE)
     record["fields"].append({"name": "level", "type": kind, "default": default})
     return json.dumps(record)

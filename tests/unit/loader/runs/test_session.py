@@ -23,8 +23,8 @@ MIRROR = {
 
 
 class TwoLeaders:
-    """Topic `logs`, a mirror, with two partitions. The leader of a partition in `silent` does not
-    answer."""
+    """A client of a cluster with the mirror topic `logs`, which has two partitions. The leader of
+    each partition in `silent` does not answer."""
 
     def __init__(self, *silent: int) -> None:
         self._silent = silent
@@ -49,7 +49,8 @@ class TwoLeaders:
 
 
 class Client:
-    """A cluster of topics `good` and `bad`, one partition each; `bad` has no leader."""
+    """A client of a cluster with the topics `good` and `bad`, each with one partition. The
+    partition of `bad` has no leader."""
 
     def __init__(self, *, gone: bool = False, unreachable: bool = False) -> None:
         self._gone, self._unreachable = gone, unreachable

@@ -74,8 +74,8 @@ def test_other_ends_have_the_status_that_the_process_has(
 
 
 def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
-    """After a killed run the time of the last start is later than the time of the last end. All
-    other values stay as they were."""
+    """If a run is killed, the metrics file shows a time of the last start that is later than the
+    time of the last end. All other values stay as they were."""
     end = run(path, clock, GOOD)
     clock.advance(60)
     Recorded(path, clock).__enter__()
@@ -115,8 +115,9 @@ def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: Manua
 def test_a_refused_configuration_is_a_run_with_its_status(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mistake: str
 ) -> None:
-    """If a run's configuration is refused (an unknown key, a bad value, a missing value), the run
-    records its status. Otherwise a monitor would still see the last, good run."""
+    """If a run's configuration is refused because of an unknown key, an invalid value or a missing
+    value, the run writes its status to the metrics file. Otherwise a monitor would still see the
+    last successful run."""
     good = run(path, ManualClock(), GOOD)
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics: {{textfile: {path}}}\n{mistake}\n")
@@ -127,8 +128,8 @@ def test_a_refused_configuration_is_a_run_with_its_status(
 
 
 def test_only_a_run_is_recorded(path: Path, tmp_path: Path) -> None:
-    """`load validate` records nothing, even if the configuration is refused. A run whose
-    configuration cannot be parsed records nothing, either."""
+    """`load validate` does not write the metrics file, even if the configuration is refused. A run
+    whose configuration cannot be parsed does not write it, either."""
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics.textfile: {path}\n")
     assert main(["load", "validate", "--config", str(config)]) == 78

@@ -62,7 +62,7 @@ class Swept(MemoryStore):
 
 
 class Registry:
-    """A registry that returns a schema, or raises."""
+    """A fake registry, which returns a schema or raises an exception."""
 
     def __init__(self, answer: str | Exception) -> None:
         self._answer = answer
@@ -124,7 +124,7 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
 def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     answer: str | SkidwayError, words: str
 ) -> None:
-    """A load that cannot begin gives its reason and deletes its staging directory."""
+    """A load that cannot begin reports the reason, and deletes its staging directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
         attempt(store, Registry(answer)).run([], lambda _done, _total: None)
@@ -144,7 +144,7 @@ def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
 
 
 class Broken(MemoryLoading):
-    """A topic of which the last batch before the load cannot be read."""
+    """A topic in which the last batch before the load cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -178,8 +178,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """If the last batch before the load has other bytes than when it was loaded, the log is not
-    loaded, because its later records may be different as well."""
+    """If the last batch before the load no longer has the same bytes as when it was loaded, the log
+    is not loaded, because its later records may differ as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -289,8 +289,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for their file's announcement as long as announce.wait.ms says. If that setting
-    is zero, the records are rejected at once."""
+    """Records wait for the announcement of their file for the time announce.wait.ms. If this
+    setting is zero, the records are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())

@@ -133,7 +133,8 @@ def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
 
 
 def test_partitions_are_joined_apart() -> None:
-    """Partitions are joined separately, because a file in two partitions has a mark in each."""
+    """Each partition is joined on its own. If two partitions have lines of the same log file, the
+    file has a mark in each of them."""
     run = Runner(MemoryStore(), {0: log(lines(2)), 1: log(lines(4))})
     results = run_all([Slice(0, 0, 2), Slice(1, 0, 4)], {}, run)
     assert [(each.partition, dict(each.moved)) for each in results] == [

@@ -204,8 +204,8 @@ def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
 
 
 def test_a_file_that_was_waited_for_is_rejected() -> None:
-    """When the wait for a file's announcement is over, the file's records are rejected and the
-    records after them are loaded."""
+    """If a file's announcement does not come within the waiting time, the file's records are
+    rejected, and the records after them are loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
     assert [row["_agent"] for row in rows_of(store, result)] == [7, 7]
@@ -310,8 +310,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """Damage after the end of a range does not end that range early, if batches or a named gap
-    cover the range. The damage ends only the range in which it lies."""
+    """If damage comes after the end of a range, the range does not end early, provided that batches
+    or a listed gap cover it. Damage ends only the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))

@@ -44,7 +44,8 @@ Driver stacktrace:
 
 
 def test_of_a_java_stack_trace_its_reason_is_told() -> None:
-    """Of a Java stack trace only the reason is reported, for example that a worker was killed."""
+    """If the error of Spark is a Java stack trace, only the reason in it is reported, for example
+    that a worker was killed."""
     error = failure(RuntimeError(WORKER_DIED))
     assert str(error) == "a Spark task failed: Python worker exited unexpectedly (crashed)."
 

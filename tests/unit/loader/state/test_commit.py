@@ -118,8 +118,8 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
 
 
 def test_the_columns_come_before_the_rows() -> None:
-    """The file with the columns is replaced before the first row is moved. If the same load is
-    finished a second time, nothing changes."""
+    """A commit replaces the file with the columns before it moves the first file of rows. If the
+    same load is finished a second time, nothing changes."""
     store = MemoryStore()
     store.put(layout.columns(TOPIC), b"old")
     mine = staged(store, manifest())
@@ -242,8 +242,8 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A committed file that has another length than the manifest says is damaged. The start fails
-    and names both lengths."""
+    """If the length of a committed file differs from the length in the manifest, the file is
+    damaged. The start fails, and the error contains both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -262,7 +262,8 @@ def test_a_missing_manifest_stops_by_name() -> None:
 
 
 def test_strange_files_are_none_of_ours() -> None:
-    """Files with other names among manifests and staging directories are left alone."""
+    """Files whose names are not the loader's, among the manifests and staging directories, are not
+    touched."""
     store = MemoryStore()
     store.put(f"{layout.state(TOPIC)}/notes.txt", b"")
     store.put(f"{layout.stagings(TOPIC)}/mine/x", b"")
@@ -280,8 +281,8 @@ _perform = operations.perform
 
 
 def test_rows_without_any_manifest_are_not_loaded_over() -> None:
-    """If there are rows but no manifest, a first load is refused before it writes anything, because
-    it would double these rows."""
+    """If an output has rows but no manifest, a first load is refused before it writes anything,
+    because it would double these rows."""
     store = MemoryStore()
     store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
     with pytest.raises(StateRefused, match="logs has rows, but no manifest"):

@@ -1,4 +1,4 @@
-"""Whether a process still runs."""
+"""The check whether a process still runs."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def test_deltas_become_a_snapshot() -> None:
 
 
 def test_without_a_manifest_there_is_no_state() -> None:
-    """The first load begins with no marks."""
+    """The first load of a topic begins with empty tables, without marks."""
     assert read_tables(MemoryStore(), None) == Tables()
 
 

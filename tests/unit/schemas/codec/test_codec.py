@@ -41,7 +41,7 @@ def record(*fields: Any) -> dict[str, Any]:
 
 
 def columnar(schema: Any) -> Codec:
-    """A codec that never takes the fast path (pyruhvro)."""
+    """A codec that never uses the fast path (with pyruhvro)."""
     codec = Codec(schema)
     codec._fast = None
     return codec
@@ -114,7 +114,7 @@ def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> N
 
 @st.composite
 def damaged(draw: st.DrawFn) -> tuple[Any, pa.BinaryArray]:
-    """A schema and its datums. Some datums are cut, lengthened, changed, or made up."""
+    """A schema and datums, of which some are truncated, lengthened, changed, or arbitrary bytes."""
     schema, batch = draw(batches(flat=draw(st.booleans())))
     datums = Codec(schema).encode(batch).to_pylist() + draw(
         st.lists(st.binary(max_size=24), max_size=2)
@@ -170,7 +170,7 @@ def test_a_string_that_is_not_utf8_is_set_apart() -> None:
 
 
 def test_bytes_behind_a_datum_are_seen() -> None:
-    """A datum that is longer than its values is refused."""
+    """A datum with more bytes than its values need is refused."""
     decoded = Codec(record(("a", "string"))).decode(pa.array([b"\x02xyz", b"\x02x"]))
     assert decoded.batch.column(0).to_pylist() == ["x"]
     assert decoded.refused == [(0, "2 bytes too many")]
@@ -184,7 +184,8 @@ def test_timestamps_are_in_utc() -> None:
 
 
 def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
-    """An int out of range is refused, not cut, because columns have exactly the schema's types."""
+    """An int that is out of range is refused and not truncated, because columns have exactly the
+    schema's types."""
     codec = Codec(record(("a", "int")))
     decoded = codec.decode(pa.array([b"\x02", b"\x80\x80\x80\x80\x20"]))
     assert decoded.batch.schema.equals(codec.arrow_schema)
@@ -309,8 +310,8 @@ def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
 
 
 def test_a_character_cut_in_two_is_not_utf8() -> None:
-    """Two halves of a character in neighbouring rows are refused, although the bytes of both rows
-    together would be valid."""
+    """If a character's bytes are divided between two neighbouring rows, both rows are refused,
+    although their bytes together would be valid."""
     codec = Codec(record(("line", "string")))
     _, refused = codec.encode_rows_checked(pa.record_batch({"line": pa.array([b"\xc3", b"\xa9"])}))
     assert [index for index, _ in refused] == [0, 1]
@@ -420,8 +421,8 @@ def test_a_fixed_of_another_size_is_refused() -> None:
 
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
-    """If a batch or an array is a slice, only the slice's rows are encoded or decoded, on both
-    paths."""
+    """If a record batch or an array of datums is a slice, only the slice's rows are encoded or
+    decoded, on both paths."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {

@@ -35,8 +35,8 @@ def test_a_union_takes_exactly_one_member() -> None:
 
 
 def test_a_nullable_union_is_null_as_a_whole() -> None:
-    """A null is written as the null branch, wherever this branch stands in the union. If the schema
-    has no null branch, a row with a null is refused."""
+    """A null is written as the union's null branch, whatever its position in the union is. If the
+    union has no null branch, a row with a null is refused."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
     assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]

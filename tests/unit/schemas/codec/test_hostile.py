@@ -119,7 +119,8 @@ def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> N
 
 
 def test_items_without_bytes_are_read_up_to_a_limit() -> None:
-    """An array of 1,024 items without bytes is read; an array of 1,025 is refused."""
+    """An array of 1,024 items that take no bytes is read. An array of 1,025 such items is
+    refused."""
     codec = Codec(schema_of(array("null")))
     for count, is_good in ((3, True), (1024, True), (1025, False)):
         decoded = codec.decode(pa.array([zigzag(count) + b"\0"] * 2))
@@ -247,8 +248,8 @@ def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
 
 
 def test_the_path_is_chosen_once_and_counted() -> None:
-    """Metrics count how many schemas take each of the codec's paths, and how many datums each path
-    processed."""
+    """The codec has several paths, that is ways to decode and encode. For each path, metrics count
+    the schemas that use it and the datums that it has processed."""
     for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
         made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
         codec = Codec(schema_of(avro))

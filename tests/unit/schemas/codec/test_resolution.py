@@ -213,7 +213,7 @@ def same(avro: Any, found: Any, wanted: Any) -> bool:
 @given(evolved())
 def test_columns_are_resolved_as_fastavro_resolves(case: tuple[Any, Any, pa.BinaryArray]) -> None:
     """Dropped, added, renamed and reordered fields, promotions, unions and enums give the same
-    values as in fastavro; datums that fastavro refuses are refused."""
+    values as in fastavro. Datums that fastavro refuses are refused, too."""
     writer, reader, datums = case
     assume(not has_text_and_bytes(reader) and not has_numbers_out_of_order(reader))
     wanted = [expected(writer, reader, datum) for datum in datums.to_pylist()]

@@ -79,7 +79,7 @@ def test_an_answer_has_the_type_that_the_client_likes_best(
 def test_an_answer_about_our_own_failure_has_the_accepted_type(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """An answer with status 500 has the media type that the client prefers, like every answer."""
+    """Even an answer with status 500 has the media type that the client prefers."""
 
     def fail(*_: object) -> None:
         raise error

@@ -66,7 +66,8 @@ def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Regist
 
 
 def test_the_same_text_with_other_references_is_another_schema(registry: Registry) -> None:
-    """The same text with other references is another schema, because its names mean other types."""
+    """The same text with other references is another schema, because the names in the text then
+    mean other types."""
     registry.register("part", PART)
     registry.register("part", record("Part", a=None, b=0))
     assert registry.register("whole", WHOLE, TO_PART) == 3

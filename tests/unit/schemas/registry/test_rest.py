@@ -52,13 +52,14 @@ def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
 def test_unknown_routes_answer_like_known_ones(
     registry: Registry, method: str, path: str, status: int
 ) -> None:
-    """Unknown routes answer with error_code and message, as known routes do, because clients read
-    these two keys first."""
+    """The answer to a request for an unknown path has error_code and message, like other errors,
+    because clients read these two keys first."""
     assert registry.refused(method, path) == (status, status)
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """A version has only the documented keys, because strict Java clients fail on other keys."""
+    """The answer for a version has only the documented keys, because strict Java clients fail on
+    other keys."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
@@ -90,8 +91,8 @@ def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
 
 
 def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
-    """An incompatible schema gets 409, with Confluent's message, which names the field and its
-    place."""
+    """A registration of an incompatible schema gets 409, with Confluent's message, which names the
+    field and its place."""
     registry.register("s", A)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
     assert (status, document["error_code"]) == (409, 409)
@@ -421,20 +422,22 @@ def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
 
 @pytest.mark.parametrize("schema_id", ["0", "2", "x", "-1", "99999999999"])
 def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) -> None:
-    """An id that does not exist gets 40403, even if it is no number."""
+    """A request for an id that does not exist gets 40403, even if the id is not a number."""
     registry.register("s", A)
     assert registry.refused("GET", f"/schemas/ids/{schema_id}") == (404, 40403)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '"x"', "[" * 100_000])
 def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> None:
-    """A body that is no JSON object gets 400, not a 5xx that clients would retry."""
+    """A request whose body is not a JSON object gets 400, and not a 5xx status, after which clients
+    would try again."""
     answer = registry.http.post("/subjects/s/versions", content=content)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
 
 
 def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
-    """A body over the limit gets 413 and is not read to its end."""
+    """A request whose body is larger than the limit gets 413, and the body is not read to its
+    end."""
     answer = registry.http.post("/subjects/s/versions", content=b"x" * (BODY_BYTES_MAX + 1))
     assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
 
@@ -482,8 +485,8 @@ def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
 
 
 def test_a_store_that_hangs_holds_up_no_reader() -> None:
-    """Reads are answered at once, even while more registrations wait for ZooKeeper than there are
-    threads."""
+    """Reads are answered at once, even if the number of registrations that wait for ZooKeeper is
+    larger than the number of threads."""
     registry = Registry()
     registry.register("s", A)
     gate = threading.Event()

@@ -253,8 +253,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """If the log is restored from a backup, and another registry then writes other entries in place
-    of the lost entries, a registry that has read the lost entries notices the difference."""
+    """If the log is restored from a backup, entries are lost, and another registry may write other
+    entries in their place. A registry that has read the lost entries notices the difference."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -268,8 +268,8 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
 
 
 def test_a_log_with_a_gap_is_refused() -> None:
-    """A log with a gap is refused, because entries after the gap have ids that would be given out
-    again."""
+    """If an entry of the log is missing, the registry does not start, because it would assign the
+    ids of later entries again."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.missing = 1

@@ -89,7 +89,7 @@ def test_an_output_that_is_closed_is_no_mistake_of_ours(monkeypatch: pytest.Monk
 
 
 def test_verb_gets_its_options_and_gives_its_status() -> None:
-    """The exit status of a command is what its function returns."""
+    """The exit status of a command is the value that its function returns."""
     ASKED.clear()
     assert main(["fake", "go", "--long-option", "x"]) == 1
     assert ASKED[0].long_option == "x"

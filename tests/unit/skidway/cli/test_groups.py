@@ -22,7 +22,7 @@ class Positions:
 
 
 def time_ms(text: str) -> int:
-    """The time for which `--to-datetime` asks the brokers."""
+    """The time in milliseconds that `--to-datetime` with this text sends to the brokers."""
     args = argparse.Namespace(
         group="g", topic="t", partition=[], to_offset=None, to_datetime=text, to_earliest=False
     )

@@ -1,4 +1,4 @@
-"""`skidway unit list|show`."""
+"""The commands `skidway unit list` and `skidway unit show`."""
 
 from __future__ import annotations
 

@@ -23,8 +23,8 @@ def chunk(position: int) -> Chunk:
 
 
 def test_records_begin_at_the_position() -> None:
-    """A chunk's records with offsets lower than the position are left out. Null keys and null
-    values stay null."""
+    """A chunk is a set of records that were fetched together. Its records with offsets lower than
+    the position are left out. Null keys and null values stay null."""
     assert list(chunk(11).records())[:2] == [
         Record("t", 3, 11, 1_001, b"k", None),
         Record("t", 3, 12, 1_002, None, b"2"),

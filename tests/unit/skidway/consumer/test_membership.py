@@ -90,8 +90,9 @@ def test_a_release_that_was_begun_is_ended() -> None:
 
 
 def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
-    """If a member's claim was not answered, and the partition is then assigned to another member,
-    the first member removes the owner node that its claim may have created."""
+    """If ZooKeeper does not answer a member's claim of a partition, and the partition is then
+    assigned to another member, the first member removes the owner node that its claim may have
+    created."""
     found = member()
     assert found.looked(ALONE, {"t": 2}, 1.0)
     found.unanswered(Claim(P1), 1.0)
@@ -100,8 +101,8 @@ def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> No
 
 
 def test_after_a_lost_registration_nothing_is_done() -> None:
-    """A member that lost its registration learns what it must stop reading, and takes no step until
-    it is registered again."""
+    """A member that lost its registration gets the partitions that it must stop reading, and does
+    nothing more until it is registered again."""
     found = owning()
     assert found.lost() == {P0, P1}
     assert found.next_step(1e6) is None

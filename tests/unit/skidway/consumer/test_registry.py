@@ -56,8 +56,8 @@ def two(server: MemoryZooKeeper) -> tuple[Member, Member]:
 
 
 def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]) -> None:
-    """The second claim of a partition is refused until the first owner has released the partition.
-    The committed offset stays."""
+    """If a partition has an owner, another member's claim of it is refused until the owner has
+    released the partition. The committed offset stays."""
     a, b = two
     assert a.claim()
     assert not b.claim()
@@ -221,8 +221,9 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
 
 
 def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
-    """A registration changes the version of the registrations' parent node. A broker that stores
-    members of the group checks that version in its transaction."""
+    """A registration changes the version of its parent node in ZooKeeper. So a broker that stores
+    members of the group notices the registration, because it checks this version in its
+    transaction."""
     Member(server, "a").registry.unregister("a")
     before = server.nodes[group_nodes.ids_path("g")].version
     Member(server, "b")

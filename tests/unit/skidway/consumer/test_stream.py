@@ -109,8 +109,8 @@ def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
 
 
 def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
-    """An expired offset is reset to the first record in the log or to the end of the log, or it
-    raises an error."""
+    """If a consumer's offset has expired, it is reset to the first record in the log or to the
+    log's end, or an error is raised, as the consumer's settings say."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.leave(stream, done=True)
@@ -204,8 +204,8 @@ def test_seek_goes_where_it_says(world: World) -> None:
 
 
 def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
-    """Every poll of a damaged batch raises an error. Without a seek no later record is returned or
-    committed."""
+    """If the next batch is damaged, every poll raises an error. Until a seek, no later record is
+    returned or committed."""
     world.produce(b"5")
     world.cluster.log(TP).batches[1][-1] ^= 1
     stream = world.member()

@@ -46,7 +46,7 @@ HEADERS = st.lists(st.tuples(HEADER_KEYS, st.one_of(st.none(), st.binary(max_siz
 
 @dataclass(frozen=True)
 class Row:
-    """One record as values."""
+    """The values of one record."""
 
     offset: int
     timestamp: int
@@ -270,7 +270,7 @@ def test_encoding_is_a_pure_function() -> None:
 
 
 def test_incompressible_records_stay_as_they_are() -> None:
-    """Records that compression would enlarge are sent uncompressed."""
+    """If compression would make the records larger, they are sent uncompressed."""
     values = pa.array([np.random.default_rng(1).bytes(5_000)], pa.binary())
     for codec in Codec:
         encoded = encode(values, np.zeros(1, np.int64), codec=codec)

@@ -39,7 +39,7 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 
 def test_uncompressed_has_the_limit_too() -> None:
-    """Data without compression is passed through, up to the limit."""
+    """Uncompressed data is returned unchanged, up to the size limit."""
     assert decompress(Codec.NONE, TEXT, len(TEXT)) is TEXT
     with pytest.raises(CorruptBatch):
         decompress(Codec.NONE, TEXT, len(TEXT) - 1)
@@ -47,7 +47,8 @@ def test_uncompressed_has_the_limit_too() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_cut_data_is_corrupt(codec: Codec) -> None:
-    """Data that is cut off anywhere is refused as corrupt. It never gives a shorter result."""
+    """Compressed data that is truncated at any place is refused as corrupt. It never gives a
+    shorter result."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
     if codec is Codec.SNAPPY:  # xerial has no end mark, so a cut between blocks is not noticed

@@ -1,4 +1,4 @@
-"""Where groups lie in ZooKeeper."""
+"""The nodes of consumer groups in ZooKeeper."""
 
 from __future__ import annotations
 

@@ -146,8 +146,8 @@ def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead:
 
 
 def test_a_large_set_is_gone_through_once() -> None:
-    """The size of each message in a large set is read only once or a few times, even if the set
-    fills many small batches."""
+    """A set (the messages of one send) may fill many small batches. Even then the size of each
+    message is read only once or a few times."""
 
     class Counting(list[int]):
         seen = 0

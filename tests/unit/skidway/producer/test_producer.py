@@ -30,7 +30,8 @@ NOBODY = "127.0.0.1:1"
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
-    """Settings that make no sense are refused as a usage error before anything is connected."""
+    """Settings that make no sense are refused with a usage error before the producer opens a
+    connection."""
     with pytest.raises(UsageError):
         Producer(NOBODY, **wrong)
     with pytest.raises(UsageError):
@@ -38,7 +39,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
 
 
 def test_options_are_the_settings() -> None:
-    """Every setting can be given as an option, and nothing else can."""
+    """Every setting of a producer can be given as an option, and there are no other options."""
     assert {each.name for each in fields(ProducerSettings)} == set(ProducerOptions.__annotations__)
     assert ProducerSettings(acks=0, enable_idempotence=False).acks_number == 0
     assert ProducerSettings(acks=-1).acks_number == -1

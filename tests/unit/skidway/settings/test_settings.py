@@ -235,8 +235,8 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
-    """If the file of --config is missing, is a directory or is not UTF-8, the error names the
-    file."""
+    """If the file that --config gives is missing, is a directory or is not UTF-8, the error names
+    the file."""
     assert "no such file" in refusal(tmp_path / "none.yml")
     assert "directory" in refusal(tmp_path)
     binary = tmp_path / "binary.yml"
@@ -290,8 +290,8 @@ def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
-    """A refused combination of settings is reported with the file's name. If the settings are in an
-    item of a list, the item's line is reported too."""
+    """If a combination of settings is refused, the error contains the file's name. If the settings
+    are in an item of a list, the error also contains the item's line."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
     assert refusal(given_file(tmp_path, text)).endswith(
         "agent.yml, line 3: parser of type regex needs a pattern"

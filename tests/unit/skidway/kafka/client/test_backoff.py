@@ -1,4 +1,4 @@
-"""Waits between attempts."""
+"""The waits between two attempts grow after each failure."""
 
 from __future__ import annotations
 

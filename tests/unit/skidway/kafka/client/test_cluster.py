@@ -1,4 +1,4 @@
-"""Addresses and metadata as values."""
+"""Values for the addresses of brokers and for a cluster's metadata."""
 
 from __future__ import annotations
 

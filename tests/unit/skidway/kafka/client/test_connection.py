@@ -88,8 +88,8 @@ def cluster_ids(answers: list[Answer]) -> list[tuple[int, str]]:
 
 
 def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
-    """ApiVersions is sent first and alone. Calls submitted meanwhile wait for the answer to
-    ApiVersions."""
+    """A connection first sends only the ApiVersions request. Calls that are submitted meanwhile
+    wait for its answer."""
     connection.submit(1, metadata_call(None), 40.0)
     assert not connection.is_ready
     peer.agree()
@@ -214,8 +214,8 @@ def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
 
 
 def test_deadlines(connection: Connection, peer: Peer) -> None:
-    """The next deadline is the earliest among those of the open calls and of the request for
-    ApiVersions."""
+    """The connection's next deadline is the earliest of the deadlines of the open calls and of the
+    ApiVersions request."""
     assert connection.next_deadline == 30.0
     connection.submit(1, metadata_call(None), 20.0)
     assert connection.next_deadline == 20.0

@@ -95,7 +95,8 @@ def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
 
 
 def test_batches_below_the_position_do_not_stand_still() -> None:
-    """If all batches of an answer lie before the position, the next fetch asks for more bytes."""
+    """If all batches of an answer lie before the fetch position, the next fetch requests more
+    bytes, so that the position can move on."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 10)
     [planned] = plan(fetching)

@@ -1,4 +1,4 @@
-"""What the client may import."""
+"""The modules that the client may import."""
 
 from __future__ import annotations
 

@@ -52,7 +52,8 @@ def give(
 
 
 def test_batches_on_one_connection_are_unbroken() -> None:
-    """Batches on one connection are unbroken, except the first batch after a seek."""
+    """Batches that come on the same connection are unbroken, except the first batch after a
+    seek."""
     fetching = begun()
     assert give(fetching, plan(fetching), 0) == [False]
     assert give(fetching, plan(fetching), None) == []

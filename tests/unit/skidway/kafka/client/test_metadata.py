@@ -72,8 +72,8 @@ def test_nothing_is_asked_that_nobody_wants(metadata: Metadata, session: Scripte
 def test_a_leader_is_looked_up_and_never_created(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """When a partition's leader is first looked up, the request names the partition's topic, and
-    does not let the broker create the topic."""
+    """The request that looks up a partition's leader contains the topic's name, and does not allow
+    the broker to create the topic."""
     assert metadata.leader(LOGS) is None
     metadata.advance(session, 1.0)
     metadata.advance(session, 1.0)

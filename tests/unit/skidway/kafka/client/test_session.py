@@ -128,7 +128,7 @@ def test_calls_per_link_are_bounded(session: ClientSession) -> None:
 
 
 def test_forgotten_answers_are_dropped(session: ClientSession) -> None:
-    """An answer to a forgotten call is dropped."""
+    """If the caller has given up a call, the answer to this call is dropped."""
     inbox: Inbox = deque()
     session.forget(ask(session, inbox))
     session.close()

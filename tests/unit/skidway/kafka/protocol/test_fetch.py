@@ -251,8 +251,8 @@ def test_received_records_are_not_copied(version: int) -> None:
 
 
 def test_order_is_kept() -> None:
-    """A request keeps the order of its partitions, because a broker fills its answer in that
-    order."""
+    """A Fetch request keeps the order of its partitions, because a broker fills its answer in the
+    same order."""
     wanted = [FetchTarget(topic, p, 0, 100) for topic, p in [("b", 1), ("a", 2), ("b", 0)]]
     frame = fetch_request.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
     _, body = read_request_header(memoryview(frame)[4:])
@@ -269,8 +269,8 @@ def test_sessionless_by_default() -> None:
 
 
 def test_what_a_version_cannot_say() -> None:
-    """An unknown version is refused. A request that asks to forget partitions is refused in
-    versions before 7."""
+    """A Fetch request in an unknown version cannot be written. A request that lists partitions to
+    forget cannot be written in versions before 7."""
     with pytest.raises(UnsupportedVersion):
         fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):

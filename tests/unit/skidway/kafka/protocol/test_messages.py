@@ -143,7 +143,7 @@ def test_tags_are_left_out_at_their_default() -> None:
 
 
 def test_tagged_structure() -> None:
-    """A tagged structure is written at its tag, with a tag section of its own."""
+    """A structure in a tagged field is written under its tag, and has its own tag section."""
     partition = PartitionData(
         partition_index=0,
         high_watermark=9,

@@ -108,7 +108,8 @@ def test_varlong_too_long() -> None:
 
 @given(st.none() | st.text())
 def test_string_round_trip(text: str | None) -> None:
-    """Strings and null are read as they were written, in the plain and in the compact form."""
+    """Strings and null are read as they were written, both in the plain and in the compact
+    encoding."""
     plain, compact = bytearray(), bytearray()
     wire.put_string(plain, text)
     wire.put_compact_string(compact, text)
@@ -118,7 +119,8 @@ def test_string_round_trip(text: str | None) -> None:
 
 @given(st.none() | st.binary())
 def test_bytes_round_trip(data: bytes | None) -> None:
-    """Bytes and null are read as they were written, in the plain and in the compact form."""
+    """Bytes and null are read as they were written, both in the plain and in the compact
+    encoding."""
     plain, compact = bytearray(), bytearray()
     wire.put_sized(plain, data)
     wire.put_compact_sized(compact, data)
@@ -127,13 +129,13 @@ def test_bytes_round_trip(data: bytes | None) -> None:
 
 
 def test_uuid_bytes() -> None:
-    """A UUID is its sixteen bytes, most significant first."""
+    """A UUID is written as sixteen bytes, the most significant byte first."""
     value = read(bytes(range(16))).uuid()
     assert value == uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 
 
 def test_bytes_are_not_copied() -> None:
-    """Bytes that are read are views of the message."""
+    """Bytes that are read from a message are not copied, but are views of the message."""
     message = bytearray(b"\0\0\0\x03abc")
     view = MessageReader(memoryview(message)).sized()
     assert view is not None
@@ -184,8 +186,8 @@ def test_nothing_allocated_for_a_claim(attempt: Callable[[], object]) -> None:
 
 
 def test_elements_are_bounded() -> None:
-    """A message cannot claim more elements than ELEMENTS_MAX, even if the message is long enough
-    for them."""
+    """A message with more than ELEMENTS_MAX elements is refused, even if it is long enough for
+    them."""
     reader = read(wire.INT32.pack(wire.ELEMENTS_MAX) * 2 + bytes(wire.ELEMENTS_MAX * 2))
     assert reader.count(1) == wire.ELEMENTS_MAX
     with pytest.raises(BadValue):

@@ -157,7 +157,7 @@ def test_old_versions_can_be_refused_politely(version: int) -> None:
 
 
 def test_unknown_version() -> None:
-    """An unknown version is refused."""
+    """A Produce request in an unknown version is refused."""
     with pytest.raises(UnsupportedVersion):
         produce.parse_request(memoryview(b""), 10)
 
