@@ -27,7 +27,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper that has committed offsets of groups, or that cannot be reached."""
+    """A fake ZooKeeper, which returns the given committed offsets of groups, or which cannot be
+    reached."""
 
     def __init__(self) -> None:
         self.offsets: dict[Any, int] | Unreachable = {}

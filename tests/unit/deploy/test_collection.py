@@ -149,10 +149,10 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """Before an agent is uninstalled, a separate unit delivers all lines that the agent has left
-    ("drains" it). The agent's own unit stays unchanged. The separate unit stops when the agent
-    starts. Its output settings use neither `append:` nor `truncate:`, which older versions of
-    systemd (before 240 and 248) do not have."""
+    """Before an agent is uninstalled, a separate unit "drains" it: it delivers all lines that the
+    agent has not delivered yet. The agent's own unit stays unchanged. The separate unit stops when
+    the agent starts. Its output settings use neither `append:` nor `truncate:`, which older
+    versions of systemd (before 240 and 248) do not have."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()

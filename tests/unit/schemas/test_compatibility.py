@@ -1,5 +1,5 @@
-"""Whether a schema may follow earlier versions: Avro's rules, the compatibility levels, and the
-reasons with their places."""
+"""The check whether a schema may follow earlier versions: Avro's rules, the compatibility levels,
+and the reasons with their places."""
 
 from __future__ import annotations
 

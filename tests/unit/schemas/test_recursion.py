@@ -62,7 +62,7 @@ INNER = record("Inner", whole={"type": "map", "values": "Whole"})
 )
 def test_a_field_leads_back_if_its_type_contains_its_record(schema: Any, paths: list[str]) -> None:
     """Only fields through which a record contains itself are replaced. Other fields of the same
-    record, and fields around the record, stay."""
+    record, and fields around the record, are not changed."""
     assert leading_back(without_circles(parse(schema))) == paths
 
 

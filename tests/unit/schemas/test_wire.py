@@ -1,5 +1,5 @@
-"""Confluent's wire format (a prefix with the schema id), which is added to and split from whole
-arrays of values."""
+"""Confluent's wire format puts a prefix with the schema id before each value. The prefix is added
+to, and removed from, whole arrays of values."""
 
 from __future__ import annotations
 

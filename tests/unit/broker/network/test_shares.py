@@ -1,5 +1,5 @@
-"""Each connection gets a fair share of a turn of the broker's loop: the choice of the connection
-that is served next, and for how long."""
+"""The shares decide which connection is served next, and for how long, so that each connection gets
+a fair share of a turn of the broker's loop."""
 
 from __future__ import annotations
 

@@ -65,8 +65,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The feed keeps the highest message number that was published for an output. If an output has
-    stored a lower number, it is an older copy."""
+    """The loader's feed from the audit topic keeps the highest message number that was published
+    for an output. If an output has stored a lower number, it is an older copy."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -173,9 +173,9 @@ def test_only_agents_seal() -> None:
 
 
 def test_a_name_is_new_to_a_topic_once() -> None:
-    """The feed may begin at an earlier message than the position that a topic has stored.
-    Announcements before this position are not new to the topic, so the names of closed files, which
-    the topic has dropped, do not come back."""
+    """The loader's feed from the audit topic may begin at an earlier message than the position that
+    a topic has stored. Announcements before this position are not new to the topic, so the names of
+    closed files, which the topic has dropped, do not come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))
@@ -207,9 +207,9 @@ class Audit:
 
 
 def test_a_feed_goes_on_where_the_last_run_ended() -> None:
-    """A feed that serves many runs reads only new messages, and remembers what earlier runs read.
-    It reads no message twice even if a topic (for example a topic without loads) needs all messages
-    from an old position on."""
+    """If the same feed is used for many runs, it reads only new messages of the audit topic, and
+    remembers what earlier runs read. It reads no message twice even if a topic (for example a topic
+    without loads) needs all messages from an old position on."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}
@@ -235,9 +235,9 @@ def test_a_topic_that_needs_older_messages_gets_them() -> None:
 
 @promise("6 audit topic made again")
 def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
-    """If the audit topic is deleted and created again between two runs, or during a run, the feed
-    forgets the messages of the old topic. So the loader publishes its counts again that the new
-    topic lacks."""
+    """If the audit topic is deleted and created again between two runs, or during a run, the
+    loader's feed forgets the messages of the old topic. So the loader publishes again those of its
+    counts that the new topic lacks."""
     audit = Audit()
     _publish(audit.cluster, 1)
     audit.run({})
@@ -251,8 +251,9 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A feed that has read announcements of very many files forgets them and begins anew at the
-    positions of the newest loads. The tables of these loads have the forgotten files."""
+    """If the loader's feed has read announcements of very many files, it forgets them, and begins
+    anew at the positions of the newest loads. The tables of these loads have the forgotten
+    files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()
     _publish(audit.cluster, 1, 2)
@@ -267,8 +268,8 @@ def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> No
 
 @promise("5 closed files")
 def test_what_is_read_is_what_all_messages_say() -> None:
-    """The feed decodes only some of the messages that it reads. It skips no message that says
-    something about files or about outputs of the loader."""
+    """The loader's feed decodes only some of the messages of the audit topic. It skips no message
+    that says something about files or about outputs of the loader."""
     agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     messages = [
         announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),

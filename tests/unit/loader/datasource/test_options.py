@@ -104,8 +104,8 @@ def test_every_option_is_explained() -> None:
 
 
 def spelt_out(word: str) -> list[str]:
-    """The names of all options that a text such as `ssl.{ca,key}.location`, which stands for two
-    options, means."""
+    """The option names for which a text with braces stands. For example, `ssl.{ca,key}.location`
+    stands for two options."""
     before, _, rest = word.partition("{")
     choices, _, after = rest.partition("}")
     return [before + each + after for each in choices.split(",")]

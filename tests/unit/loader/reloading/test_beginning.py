@@ -85,9 +85,9 @@ def begun(store: MemoryStore, *paths: str) -> Beginning:
 def test_the_loads_that_took_a_file_s_records(
     store: MemoryStore, path: str, loads: set[int], ends: dict[int, int]
 ) -> None:
-    """From a file's name the loads can be found that took its records from the log. The name gives
-    the load that wrote the file. If this load replaced other files of the same hour, their names
-    give further loads."""
+    """The name of a file gives the load that wrote it. If this load replaced other files of the
+    same hour, their names give further loads. In this way the loads are found that took the file's
+    records from the log."""
     found = operations.run(lineage(TOPIC, [path], 1), store)
     assert (found.loads, found.ends) == (loads, ends)
 

@@ -1,4 +1,4 @@
-"""Whether plain Spark can read files of two schemas in one directory."""
+"""The check whether plain Spark can read files of two schemas in one directory."""
 
 from __future__ import annotations
 

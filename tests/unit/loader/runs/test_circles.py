@@ -139,8 +139,8 @@ def test_texts_that_stay_the_same_are_not_rewritten(loading: MemoryLoading) -> N
 
 
 def test_a_column_becomes_a_text(loading: MemoryLoading) -> None:
-    """If a newer schema version makes a field recursive that was a column before, older files are
-    rewritten."""
+    """If a field was a plain column before, and a newer schema version makes it recursive, older
+    files are rewritten."""
     end = {"type": "record", "name": "End", "fields": [V]}
     loading.versions[1:] = [schema(node(V, next=["null", end]))]
     loading.run()

@@ -60,9 +60,9 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 
 def drop(loading: MemoryLoading) -> Tables:
-    """Runs three loads. The first reads the message that the file was closed, the second reads the
-    agent's seal after it, and the third drops the marks of the closed file. Returns the tables of
-    the third load."""
+    """Runs three loads. The first reads the message that the file was closed. The second reads the
+    agent's seal (its message that all lines up to a time are acknowledged) after it. The third
+    drops the marks of the closed file. Returns the tables of the third load."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
@@ -74,9 +74,10 @@ def drop(loading: MemoryLoading) -> Tables:
 
 @promise("5 closed files")
 def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
-    """When the loader reads an agent's seal after a file's closure, it notes the high watermarks of
-    that time as a fence. The load that reaches the fence drops the marks and the name of the closed
-    file. An open file keeps both."""
+    """When the loader reads an agent's seal (its message that all lines up to a time are
+    acknowledged) after a file's closure, it notes the high watermarks of that time as a fence. The
+    load that reaches the fence drops the marks and the name of the closed file. An open file keeps
+    both."""
     last = drop(loading)
     before = tables(loading, 2)
     assert before.marks[0].keys() == before.locations.keys() == {FIRST, SECOND}
@@ -87,8 +88,8 @@ def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
-    """As long as no seal of the agent follows a file's closure, the loader drops nothing, however
-    much time passes."""
+    """As long as no seal of the agent (its message that all lines up to a time are acknowledged)
+    follows a file's closure, the loader drops nothing, however much time passes."""
     loading.run()
     for number in range(3):
         loading.clock.advance(86_400)
@@ -131,8 +132,8 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
-    """If another topic of the run has a lower position in the audit topic, the announcement of a
-    file is read again whose name was already dropped. The name does not come back."""
+    """If another topic of the run has a lower position in the audit topic, announcements are read
+    again. The name of a file does not come back if it was already dropped."""
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):

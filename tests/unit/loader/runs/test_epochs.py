@@ -51,8 +51,8 @@ def said_by(epoch: int, number: int = 1) -> Delta:
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """Two messages of the agent: a delta that counts `counted` lines, and the seal that follows
-    it."""
+    """Two messages of the agent: a delta that counts `counted` lines, and a seal, which says that
+    the agent has counted all lines up to a time."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
     origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)

@@ -212,8 +212,8 @@ def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) 
 
 @promise("5 success file")
 def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoading) -> None:
-    """If a loader finishes an older load late, in which nothing is left to do, it removes no
-    mark."""
+    """If a loader finishes an older load late, and nothing is left to do in it, no mark of an hour
+    is removed."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     for number in (1, 2, 3):
@@ -223,7 +223,7 @@ def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoadi
 
 @promise("5 success file")
 def test_a_marked_hour_that_is_compacted_keeps_its_mark(loading: MemoryLoading) -> None:
-    """A compaction changes no rows, so a compacted hour keeps its mark."""
+    """A compaction changes no rows, so a compacted hour keeps its mark (the file `_SUCCESS`)."""
     loading.collector.complete_hours = {HOUR}
     with patch("skidway.loader.runs.hour_marking.to_compact", lambda *_: []):
         loading.run()

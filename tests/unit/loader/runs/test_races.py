@@ -31,8 +31,9 @@ def raced(loading: MemoryLoading, step: int) -> TopicOutcome:
 
 @promise("5 race")
 def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) -> None:
-    """If another loader commits before a run at every attempt, but has then loaded everything that
-    was in the topic when the run started, the run ends with a note and the exit status 0."""
+    """At every attempt of a run another loader may commit first. If the other loader has then
+    loaded everything that was in the topic when the run started, the run ends with a note and the
+    exit status 0."""
     outcome = raced(loading, STEP)
     report = Report([outcome])
     assert (report.exit_code, outcome.loads) == (0, [])
@@ -42,7 +43,7 @@ def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) 
 
 @promise("5 race")
 def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> None:
-    """If another loader commits before a run at every attempt, and records are left to load, the
+    """If another loader commits first at every attempt of a run, and records are left to load, the
     run fails after the allowed number of attempts. The next run continues."""
     outcome = raced(loading, 10)
     (problem,) = outcome.problems
@@ -52,6 +53,6 @@ def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> No
 
 
 def test_who_was_alone_has_nothing_to_say(loading: MemoryLoading) -> None:
-    """A run to which no other loader was a rival has no notes, whether it loads records or finds
-    nothing new."""
+    """If no other loader commits during a run, the run has no notes, whether it loads records or
+    finds nothing new."""
     assert [loading.run().notes, loading.run().notes] == [[], []]

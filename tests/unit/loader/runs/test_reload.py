@@ -285,7 +285,7 @@ def test_the_verdict_stays_complete_and_the_warnings_go(loading: MemoryLoading) 
 
 def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
     """The audit's verdicts, provided that an agent has counted the same records as the loads, and
-    has sealed them."""
+    has confirmed (sealed) that these are all."""
     now_ms = START_MS + 5 * HOUR_MS
     agent = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
     sums = Counts()
@@ -437,7 +437,7 @@ def test_a_load_during_the_reload_wins(loading: MemoryLoading) -> None:
 
 
 def test_a_reload_that_loses_every_race_gives_up(loading: MemoryLoading) -> None:
-    """If another loader commits before the reload at every attempt, the reload fails and changes
+    """If another loader commits first at every attempt of a reload, the reload fails and changes
     nothing."""
 
     def load() -> None:

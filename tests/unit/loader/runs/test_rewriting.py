@@ -55,8 +55,8 @@ def test_small_files_are_put_together(loading: MemoryLoading) -> None:
 
 @promise("5 removed")
 def test_a_compaction_has_its_files_in_place_and_the_old_ones_gone(loading: MemoryLoading) -> None:
-    """The manifest of a compaction lists exactly the files as removed whose rows are in the new
-    file. No file is left in the staging directory."""
+    """In the manifest of a compaction, the removed files are exactly those whose rows are in the
+    new file. No file is left in the staging directory."""
     old = [file.path for at in (1, 2, 3) for file in loading.manifest(at).files]
     loading.compact()
     manifest = loading.manifest(4)
@@ -101,7 +101,7 @@ def test_a_load_during_the_compaction_wins(loading: MemoryLoading) -> None:
 
 
 def test_a_compaction_that_loses_every_race_gives_up(loading: MemoryLoading) -> None:
-    """If another loader commits before the compaction at every attempt, the compaction fails, and
+    """If another loader commits first at every attempt of a compaction, the compaction fails, and
     each row is still there exactly once."""
 
     def load() -> None:

@@ -98,9 +98,10 @@ def test_spans_name_the_load_that_wrote_them() -> None:
 
 @promise("5 buckets")
 def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a bucket of a dropped span is counted again, the number of its previous delta is unknown,
-    so the bucket's chain of deltas is broken. The audit notices this whether it has read all deltas
-    or only the last one."""
+    """Each delta (audit message with counts) contains the number of the previous delta of each of
+    its buckets. If a bucket of a dropped span is counted again, this number is unknown, so the
+    bucket's chain of deltas is broken. The audit notices this whether it has read all deltas or
+    only the last one."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 5, 9, 13):

@@ -1,5 +1,5 @@
-"""Notes with the time since when the announcement of a file (an audit message with the file's host
-and path) is missing."""
+"""If the announcement of a file (an audit message with the file's host and path) is missing, the
+loader writes a note with the time at which it began to wait for it."""
 
 from __future__ import annotations
 

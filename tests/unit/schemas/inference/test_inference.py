@@ -205,13 +205,15 @@ def test_a_real_table() -> None:
 
 
 def test_names_that_are_data_make_a_map() -> None:
-    """A JSON object with more names than a record may have fields becomes a map."""
+    """If a JSON object has more names than the limit for the fields of a record, it becomes a
+    map."""
     found = of({"users": {f"u{at}": at for at in range(MEMBERS_MAX + 1)}, "other": 1})
     assert types(found)["users"] == {"type": "map", "values": "long"}
 
 
 def test_memory_is_bounded_whatever_the_lines_hold() -> None:
-    """Fields beyond the limit of fields are counted but not stored, so that memory is bounded."""
+    """Only a limited number of fields is stored, and further fields are only counted, so that
+    memory is bounded."""
     found = of(
         *({f"f{line}_{at}": 1 for at in range(100)} for line in range(SHAPES_MAX // 100 + 1))
     )

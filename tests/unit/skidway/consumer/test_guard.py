@@ -22,8 +22,8 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
-    """Each write expects a version of the node. If a write succeeds, no earlier unanswered write
-    that expected the same version was done."""
+    """ZooKeeper does a write only if the node has the version that the write expects. So if a write
+    succeeds, no earlier unanswered write that expected the same version was done."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()

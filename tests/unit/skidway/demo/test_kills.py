@@ -15,9 +15,10 @@ KILLED = AgentState(
 
 
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
-    """An agent writes an intent before it sends bytes: a promise of what it will send. A killed
-    agent lost nothing if its positions have passed all its intents. The sentence about the kill has
-    the number of promised bytes that were not acknowledged."""
+    """Before an agent sends bytes of a file, it writes an intent: a promise of the bytes that it
+    will send. Its position in the file moves on when the bytes are acknowledged. A killed agent
+    lost nothing if its positions have passed all its intents. The sentence about the kill has the
+    number of promised bytes that were not acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0
@@ -51,8 +52,8 @@ def test_broker_whose_log_is_shorter_has_lost_records() -> None:
 
 
 def test_counter_counts_on_from_its_offsets() -> None:
-    """A killed counter lost nothing if it goes on in the same epoch, and counts the records after
-    its last transaction again."""
+    """A counter is the audit's program that counts records. A killed counter lost nothing if it
+    goes on in the same epoch, and counts the records after its last transaction again."""
     killed = CounterState(3, {A0: 10, A1: 20})
     kill = kills.of_counter(killed, {A0: 15, A1: 20}, CounterState(3, {A0: 99, A1: 20}), 1.0)
     assert kill.lost == 0
@@ -60,8 +61,9 @@ def test_counter_counts_on_from_its_offsets() -> None:
 
 
 def test_counter_that_starts_over_or_stops_short_is_a_loss() -> None:
-    """If a killed counter begins a new epoch, it counts records twice. If it stops before the log
-    end, it omits records. Both are shown as losses."""
+    """If a killed counter (the audit's program that counts records) begins a new epoch, it counts
+    records twice. If it stops before the log end, it omits records. Both faults are shown as
+    losses."""
     killed = CounterState(3, {A0: 10})
     assert kills.of_counter(killed, {A0: 15}, CounterState(4, {A0: 15}), 1.0).lost
     assert kills.of_counter(killed, {A0: 15}, CounterState(3, {A0: 14}), 1.0).lost

@@ -105,8 +105,9 @@ def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
-    """A killed writer may leave a torn line, which becomes a row or a reject. So one surplus row is
-    no fault. With two surplus rows the demo is incomplete."""
+    """A killed writer may leave a torn line (a line that is only partly written), which becomes a
+    row or a reject. So one surplus row is no fault. With two surplus rows the demo is
+    incomplete."""
     assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
     assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete
     assert not outcome(written={"a": Tally(lines=5, torn=1)}).is_complete

@@ -62,8 +62,8 @@ def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
-    """If a killed writer left a torn line, the next writer ends this line, and does not count it as
-    a line but as a torn line."""
+    """If a killed writer left a torn line (a line that is only partly written), the next writer
+    ends this line, and counts it as a torn line."""
     made = Writer(tmp_path, lines=1, seconds=1.0)
     made.write(300)
     torn = tmp_path / writer.JSON / f"{writer.JSON}.log"

@@ -277,8 +277,8 @@ def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
 
 
 def test_an_acknowledgement_during_the_drain_counts() -> None:
-    """During a drain the outbox waits for the results of all batches in flight. The first batches,
-    up to the first one without an acknowledgement, are not sent again."""
+    """During a drain the outbox waits for the results of all batches in flight. Batches at the
+    front of the queue that are acknowledged meanwhile are not sent again."""
     driver = Driver()
     one, two, _ = driver.begin(1, 2, 3)
     driver.answer(two, 45)
@@ -288,8 +288,8 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """If the broker refuses a batch permanently, the outbox returns the batch with its error, as
-    soon as the results of all batches before it are known. It returns the batches after it with the
+    """If the broker refuses a batch permanently, the outbox waits for the results of all batches
+    before it, and then returns the batch with its error. The batches after it are returned with the
     error Drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
