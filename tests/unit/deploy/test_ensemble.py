@@ -32,7 +32,7 @@ def ordered(*seen: Any) -> str:
 @pytest.mark.parametrize(
     ("seen", "steps"),
     [
-        ([NEVER], "rest"),  # one server waits for nobody
+        ([NEVER], "rest"),  # a single server waits for no other one
         ([NEVER] * 3, "second second new"),  # two servers form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first

@@ -110,7 +110,7 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
     own = {**loader, "loader_settings": {"schema": {"registry.url": "http://r"}}}
     assert sentences({"loaders": ["l"]}, [own], dc1=KAFKA) == ""
     assert sentences({"loaders": ["l"]}, [{**loader, **THERE}], dc1=KAFKA) == ""
-    assert sentences({"audit": ["m"]}, [host("m")], dc1=KAFKA) == ""  # the audit needs neither
+    assert sentences({"audit": ["m"]}, [host("m")], dc1=KAFKA) == ""  # the audit needs no registry
 
 
 @pytest.mark.parametrize(

@@ -82,7 +82,7 @@ def test_hosts_are_known_by_their_whole_names() -> None:
     assert found[0] == {"host": "10.0.0.1", "cluster": "dc1", "topics": ["web.access"]}
     assert "app1.dc1.example.com" in roster.retirement_problem({"hosts": found}, [], "0")
     entries = settings.load(RosterDocument, None, [f"hosts={json.dumps(found)}"]).hosts
-    assert [each.host for each in entries] == sorted(names)  # the audit takes them all
+    assert [each.host for each in entries] == sorted(names)  # the audit accepts all names
 
 
 def test_a_host_without_a_cluster_is_of_the_first_one() -> None:

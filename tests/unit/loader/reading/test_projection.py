@@ -108,7 +108,7 @@ def test_a_text_follows_avros_resolution() -> None:
     assert (columns, fits) == ([[1, 1], ['{"w":2.0,"next":null}', None]], [True, True])
     for kind in ("string", ["string", "null"], {"type": "array", "items": "R"}):
         other = record(field("v", "int"), field("next", kind))
-        if kind == ["string", "null"]:  # null has a place there
+        if kind == ["string", "null"]:  # the reader's union has null
             assert project(old, other, v=[1, 1], next=texts) == ([[1], [None]], [False, True])
         else:
             with pytest.raises(NotProjectable, match="next was written as"):

@@ -93,7 +93,7 @@ def test_spans_name_the_load_that_wrote_them() -> None:
     for number in range(60):
         output.load(hour(number))
         assert any(path.endswith(f"-{number + 1:020}.parquet") for path in output.side[BUCKETS])
-    assert len(output.side[BUCKETS]) < 30  # hours at rest were joined
+    assert len(output.side[BUCKETS]) < 30  # older hours were joined in spans
 
 
 @promise("5 buckets")
