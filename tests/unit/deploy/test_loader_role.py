@@ -103,7 +103,8 @@ def test_the_loader_asks_a_collector_that_it_can_reach() -> None:
 
 
 def test_the_inventory_may_name_another_collector() -> None:
-    """loader_collector_url overrides the derived address, and loader_settings overrides both."""
+    """The variable loader_collector_url overrides the collector's address that the role derives.
+    The address in loader_settings overrides both."""
     named = role(loader_collector_url="https://audit.example.com")
     assert named["common_settings"]["collector.url"] == "https://audit.example.com"
     settings = {"collector": {"url": "http://other:1"}}

@@ -85,8 +85,8 @@ def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
 
 @promise("4 failed fsync")
 def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
-    """A failed fsync takes the log directory offline, whatever the error, because a second fsync of
-    the same pages could succeed although they are not on disk."""
+    """A failed fsync takes the log directory offline, whatever the error is. A second fsync of the
+    same pages could succeed although they are not on disk."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")

@@ -278,8 +278,8 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """If the load of a partition stopped at a record whose file an agent has not announced yet, the
-    run makes no further load of this partition, because it would stop at the same record."""
+    """If the load of a partition stopped at a record whose log file an agent has not announced yet,
+    the run makes no further load of this partition, because it would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

@@ -47,7 +47,7 @@ def seal(number: int = 9, time_ms: int = GRACE_MS, offset: int = 9) -> Seal:
 
 
 def write(loading: MemoryLoading, file: int, *numbers: int) -> None:
-    """Appends lines of a file."""
+    """Appends lines of a log file."""
     full, first = np.ones(len(numbers), np.int64), np.array(numbers, np.int64) * LENGTH
     values = pa.array([datum(f"line {number}") for number in numbers], pa.binary())
     origins = Origins(full * AGENT, full * file, first, full * LENGTH)
@@ -116,9 +116,9 @@ def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> N
 
 @promise("5 closed files")
 def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
-    """If a line of a file comes after the loader dropped the file's marks and name, the line is not
-    dropped silently. The load waits for an announcement of the file, and then the line becomes a
-    reject. It is counted, so the audit reports one record too many."""
+    """If a line of a log file comes after the loader dropped the file's marks and name, the line is
+    not dropped silently. The load waits for an announcement of the file, and then the line becomes
+    a reject. It is counted, so the audit reports one record too many."""
     drop(loading)
     write(loading, 1, 9)
     outcome = loading.run()

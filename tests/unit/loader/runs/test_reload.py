@@ -142,7 +142,8 @@ def test_a_damaged_file_is_replaced(loading: MemoryLoading, load: int, cut: int)
 
 
 def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
-    """Appends three records of a file whose announcement is missing, and loads them as rejects."""
+    """Appends three records of a log file whose announcement is missing, and loads them as
+    rejects."""
     records = (Record(AGENT, 9, at * 10, 10, time_ms + at * 60_000) for at in range(3))
     loading.append(*records)
     assert loading.run(announce_wait_ms=0).rejects == 3
@@ -151,9 +152,9 @@ def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("lost", ["nothing", "a file of rejects"])
 def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
-    """Records that were rejects because their file was not announced become rows after the
-    announcement. For each bucket the loader publishes to the audit that there are fewer rejects and
-    as many records as before, even if a file of rejects has been lost."""
+    """Records that were rejects because their log file was not announced become rows if a reload
+    follows the announcement. For each bucket the loader publishes to the audit that there are fewer
+    rejects and as many records as before, even if a file of rejects has been lost."""
     unannounced(loading)
     assert sorted(rejects(loading).values()) == [0, 1, 1, 1]
     if lost != "nothing":

@@ -289,7 +289,7 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for the announcement of their file for the time announce.wait.ms. If this
+    """Records wait for the announcement of their log file for the time announce.wait.ms. If this
     setting is zero, the records are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)

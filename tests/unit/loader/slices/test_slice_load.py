@@ -115,8 +115,8 @@ def test_a_straddle_is_rejected_and_counts_once() -> None:
     ],
 )
 def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> None:
-    """A value that cannot be decoded goes to the rejects with its bytes and origin; the other
-    records become rows."""
+    """A value that cannot be decoded is rejected, and the reject has the value's bytes and origin.
+    The other records become rows."""
     store, result = run([Record(), Record(first=10, value=value), Record(first=20)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 20]
     (reject,) = rows_of(store, result, "rejects")
@@ -166,8 +166,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """The range of a slice, that is the offsets that its task takes, ends before a record of a file
-    that is not announced. Neither this record nor any later record is written."""
+    """The range of a slice, that is the offsets that its task takes, ends before a record of a log
+    file that its agent has not announced. Neither this record nor any later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -192,9 +192,9 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """If several files after the end of a range are not announced, the load waits for all their
-    announcements at the same time. If it waited for one announcement after the other, each lost
-    announcement would cost the whole waiting time."""
+    """If the agents have not announced several log files whose records come after the end of a
+    range, the load waits for all their announcements at the same time. If it waited for one
+    announcement after the other, each lost announcement would cost the whole waiting time."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -204,8 +204,8 @@ def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
 
 
 def test_a_file_that_was_waited_for_is_rejected() -> None:
-    """If a file's announcement does not come within the waiting time, the file's records are
-    rejected, and the records after them are loaded."""
+    """If the announcement of a log file does not come within the waiting time, the file's records
+    are rejected, and the records after them are loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
     assert [row["_agent"] for row in rows_of(store, result)] == [7, 7]
@@ -224,7 +224,7 @@ def test_what_is_rejected_for_good_is_rejected_once() -> None:
 
 
 def test_a_repeat_needs_no_announcement() -> None:
-    """A repeated record is dropped whether its file is announced or not. It does not end the
+    """A repeated record is dropped whether its log file is announced or not. It does not end the
     range."""
     records = [Record(), Record(agent=8, first=0), Record(first=10)]
     store, result = run(records, marks={(8, 1): 50})

@@ -1,5 +1,6 @@
-"""The loader forgets a file that its agent has closed only when no repeat of the file's records can
-come any more. Before that, loads must reach the fence, which is an offset for each partition."""
+"""After an agent has closed a log file, the loader forgets the file only when no repeat of its
+records can come any more. Before that, loads must reach the fence, which is an offset for each
+partition."""
 
 from __future__ import annotations
 
@@ -36,8 +37,9 @@ def sealed(*files: tuple[int, int]) -> Closures:
 
 @promise("5 closed files")
 def test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal() -> None:
-    """The loader forgets a closed file as soon as each partition is loaded up to the high watermark
-    that the partition had after the agent's seal, and not before."""
+    """The loader forgets a closed log file as soon as each partition is loaded up to the high
+    watermark that the partition had after the agent's seal (its message that all lines up to a time
+    are acknowledged), and not before."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50, 1: 8})
     assert closures.passed({0: 50, 1: 7}) == []

@@ -1,5 +1,5 @@
-"""If the announcement of a file (an audit message with the file's host and path) is missing, the
-loader writes a note with the time at which it began to wait for it."""
+"""If the announcement of a log file (an audit message with the file's host and path) is missing,
+the loader writes a note with the time at which it began to wait for it."""
 
 from __future__ import annotations
 

@@ -163,7 +163,7 @@ def test_no_bytes_break_the_codec(case: tuple[Any, Any], datums: list[bytes]) ->
 
 
 def test_a_string_that_is_not_utf8_is_set_apart() -> None:
-    """A datum whose string is not UTF-8 is refused, and the datums beside it are decoded."""
+    """A datum whose string is not UTF-8 is refused, and the other datums are decoded."""
     decoded = Codec(record(("a", "string"))).decode(pa.array([b"\x02x", b"\x02\xff", b"\x02y"]))
     assert decoded.batch.column(0).to_pylist() == ["x", "y"]
     assert decoded.refused == [(1, "a string is not UTF-8")]

@@ -1,4 +1,4 @@
-"""The registry's basic authentication cannot be avoided on any route."""
+"""The registry's basic authentication cannot be bypassed on any route."""
 
 from __future__ import annotations
 
