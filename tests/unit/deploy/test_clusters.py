@@ -1,5 +1,5 @@
-"""Which clusters are mirrored by which cluster, and which counters (the audit's programs that count
-records) run for each cluster."""
+"""For each cluster, the clusters that it mirrors, and the counters (the audit's programs that count
+records) that run for it."""
 
 from __future__ import annotations
 

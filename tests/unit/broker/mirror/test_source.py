@@ -524,8 +524,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic has too many gaps, the partition stops instead of following a source that keeps
-    losing records."""
+    """If a topic gets too many gaps, the partition stops, because the source keeps losing
+    records."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)

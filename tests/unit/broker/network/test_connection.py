@@ -73,7 +73,7 @@ def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
 
 
 def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
-    """A connection is full (no more of its requests are read) when too many of its requests wait
+    """A connection is full (no more of its requests are handled) when too many of its requests wait
     for answers, or when the answers waiting to be sent have too many bytes."""
     client = connection(Socket(), 3)
     slots = [client.reserve() for _ in range(3)]

@@ -46,7 +46,8 @@ def test_a_timer_that_sets_a_timer_for_now_does_not_run_it_at_once() -> None:
 
 
 def test_cancelled_timers_do_not_pile_up() -> None:
-    """Cancelled timers leave the heap, so that it stays small however many requests were parked."""
+    """Cancelled timers are removed from the heap, so that the heap stays small however many timers
+    are set and cancelled."""
     timers = Timers()
     keep = timers.call_at(1e9, lambda: None)
     for _ in range(10 * COMPACT_ABOVE):

@@ -258,8 +258,8 @@ def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoa
 
 
 def test_a_reload_shows_its_progress_and_its_time(loading: MemoryLoading) -> None:
-    """A running reload shows its slices as progress. Its manifest has the time that it took, and no
-    rows."""
+    """A running reload shows its slices as progress. The manifest of the reload contains its
+    duration and counts no rows."""
     loading.shown.clear()
     loading.slice_s = 2.0
     loading.reload(wish())

@@ -116,7 +116,8 @@ def test_an_import_is_repeated_without_harm(registry: Registry) -> None:
 
 
 def test_an_id_never_gets_a_second_schema(registry: Registry) -> None:
-    """An id never gets a second schema, neither with `force` nor after its schema was deleted."""
+    """An id never gets a second schema, neither if the mode IMPORT is forced nor after its schema
+    was deleted."""
     registry.register("s", A)
     set_mode(registry, "IMPORT", query="?force=true")
     body = {"schema": AB, "id": 1, "version": 2}

@@ -164,8 +164,8 @@ def test_a_lost_request_looks_for_leaders() -> None:
 
 
 def test_a_new_identity_is_for_who_needs_it() -> None:
-    """If the broker refuses one partition's producer id, only this partition gets a new producer
-    id."""
+    """If one partition needs a new producer id, for example after OUT_OF_ORDER_SEQUENCE_NUMBER, the
+    other partitions keep their producer id."""
     dispatch = make()
     for number in range(2):
         dispatch.add(tp(number), batch(), number)
