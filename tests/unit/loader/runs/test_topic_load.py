@@ -449,7 +449,7 @@ def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
 
 
 def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
-    """Each load publishes a delta (an audit message with its counts). The delta contains, for each
+    """A load publishes its counts in a delta (an audit message). The delta contains, for each
     bucket, the number of the previous delta that counted the bucket, and has the sender's next
     number. So the chains of deltas go on across loads."""
     loading = MemoryLoading()

@@ -15,8 +15,8 @@ MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
 
 
 def test_findings_are_words_with_advice_below() -> None:
-    """`skidway doctor` prints each finding on a line, with its advice on the line below. The last
-    line names the parts that are missing."""
+    """`skidway doctor` prints each finding on a line, with its advice on the line below. If
+    something needed is missing, the last line names it."""
     text = render([GOOD, ADVICE, MISSING])
     assert text.splitlines() == [
         "  ok java       Java 17",
