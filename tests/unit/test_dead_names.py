@@ -1,4 +1,4 @@
-"""No name that a module defines is dead: a name that nothing uses has to be deleted."""
+"""Every name that a module defines is used. A name that nothing uses has to be deleted."""
 
 from __future__ import annotations
 
@@ -11,14 +11,15 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 FOLDERS = ("agent", "broker", "skidway", "loader", "schemas", "audit", "deploy", "bench", "tests")
 FOUND_BY_NAME = {"pytestmark", "pytest_plugins", "MUTANTS", "API"}
-"""Names that pytest, the mutants' runner and the broker look up in every module."""
+"""Names that pytest, the runner of the mutants (faults put into the code on purpose) and the broker
+look up in every module."""
 FOUND_BY_PREFIX = "test|Test|pytest_|register_"
-"""Beginnings of names that pytest and the command line look up."""
+"""Beginnings of names that pytest and the command line look up in modules."""
 
 
 def test_every_name_of_a_module_is_used() -> None:
-    """Each constant of a module is used in the module or imported elsewhere, and each function and
-    class is named in a second place."""
+    """Each constant of a module is used in the module or imported elsewhere. The name of each
+    function and class occurs at a second place, too."""
     words = {path: Counter(re.findall(r"\w+", path.read_text())) for path in _files()}
     modules = {path: ast.parse(path.read_text()) for path in words}
     everywhere: Counter[str] = Counter()

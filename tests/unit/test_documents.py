@@ -28,21 +28,22 @@ SELF_EXPLAINING = {
     "broker/api": {key.name.lower() for key in ApiKey},
     "skidway/cli": {home.partition(":")[0].rpartition(".")[2] for home in COMMANDS.values()},
 }
-"""By package: the modules that its page need not list, because the page says "one module per API"
-or "per noun"."""
+"""For each package, the modules that its docstring need not list, because it says "one module per
+API" or "per noun"."""
 
 LISTED = re.compile(r"^(?:    )?([a-z_]+/?(?:, [a-z_]+/?)*)  +\S")
-"""A line of a list of modules: names, then at least two spaces, then words."""
+"""A line of a docstring's list of modules: names, then at least two spaces, then words."""
 
 COMING = {"audit sample"}
 """Commands that docs/open.md announces."""
 
 NO_PROGRAM = {"build", "demo", "deploy", "dev"}
-"""Extras of pyproject.toml with packages that no production host needs."""
+"""Extras in pyproject.toml whose packages no production host needs."""
 
 MODULES = {"backports.zstd": "backports", "pyyaml": "yaml"}
 NOT_IMPORTED = {"pandas"}
-"""Packages that only another dependency needs; docs/dependencies.md names that dependency."""
+"""Packages that Skidway does not import, because only another dependency needs them.
+docs/dependencies.md names that dependency."""
 
 
 def names_in(path: Path) -> set[str]:
@@ -54,8 +55,7 @@ def names_in(path: Path) -> set[str]:
     ("page", "least"), [("promises.md", 60), ("broker.md", 50), ("operations.md", 50)]
 )
 def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
-    """For each rule, trap or fault a page names the tests that check it; each of these tests
-    exists."""
+    """A page names, for each rule or fault, the tests that check it. Each of these tests exists."""
     named = re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", (ROOT / "docs" / page).read_text())
     assert len(named) > least
     missing = [
@@ -67,8 +67,8 @@ def test_every_test_that_the_rules_name_exists(page: str, least: int) -> None:
 
 
 def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
-    """`make test` checks each rule of delivery.md, with a unit test, a model test, or a test on
-    real programs."""
+    """`make test` runs at least one test for each rule of delivery.md: a unit test, a model test,
+    or a test on real programs."""
     rows = [
         re.findall(r"`(tests/[\w/]+\.py)::(\w+)`", line)
         for line in (ROOT / "docs/promises.md").read_text().splitlines()
@@ -98,7 +98,7 @@ def is_quick(file: str, name: str) -> bool:
 
 
 def test_every_metric_of_the_audit_is_explained() -> None:
-    """docs/audit.md names every metric of the audit, and no other."""
+    """docs/audit.md lists every metric of the audit, and no other metric."""
     named = re.compile(r"skidway_audit_\w+")
     sources = (ROOT / "audit").rglob("*.py")
     known = {name for path in sources for name in named.findall(path.read_text())}
@@ -106,8 +106,8 @@ def test_every_metric_of_the_audit_is_explained() -> None:
 
 
 def test_every_failure_of_the_guide_names_what_shows_it() -> None:
-    """docs/operations.md says for each failure what is seen, what to do, and which test shows
-    it."""
+    """For each failure docs/operations.md says what an operator sees, what to do, and which test
+    shows it."""
     guide = (ROOT / "docs/operations.md").read_text()
     section = guide.partition("\n## Failures\n")[2].partition("\n## ")[0]
     failures = re.split(r"^### ", section, flags=re.MULTILINE)
@@ -136,7 +136,7 @@ def leads_somewhere(page: Path, link: str) -> bool:
 
 
 def anchors(page: Path) -> set[str]:
-    """The anchors that GitHub makes of the page's headings."""
+    """The anchors that GitHub creates for the page's headings."""
     headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", each.lower()).replace(" ", "-") for each in headings}
 
@@ -166,7 +166,8 @@ def test_an_operator_reads_a_version_in_one_sitting() -> None:
 
 
 def test_files_that_documents_name_exist() -> None:
-    """A path in backquotes that begins with a folder of the repository exists."""
+    """If a document has a path in backquotes that begins with a folder of the repository, the path
+    exists."""
     dead = [
         f"{page.relative_to(ROOT)}: {path}"
         for page in PAGES
@@ -179,8 +180,8 @@ def test_files_that_documents_name_exist() -> None:
 
 
 def test_files_of_the_reading_order_exist() -> None:
-    """Every file and folder of the reading order in docs/architecture.md exists. A file that is
-    named without a folder lies beside the file, or in the folder, that is named before it."""
+    """Every file and folder in the reading order of docs/architecture.md exists. A file without a
+    folder is in the folder that is named before it, or next to the file that is named before it."""
     order = (ROOT / "docs/architecture.md").read_text().partition("## Reading order\n")[2]
     items = re.findall(r"^\d+\. (.*)$", order, re.MULTILINE)
     assert len(items) > 9
@@ -200,15 +201,15 @@ def unknown_in(item: str) -> Iterator[str]:
 
 @pytest.mark.parametrize("package", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_a_package_names_its_modules(package: Path) -> None:
-    """A package's docstring names all its modules and subpackages, and lists none that does not
-    exist."""
+    """A package's docstring names all modules and subpackages of the package, and lists no module
+    that does not exist."""
     page = ast.get_docstring(ast.parse((package / "__init__.py").read_text())) or ""
     modules = {each.stem for each in package.glob("*.py") if not each.stem.startswith("__")}
     modules |= {each.parent.name for each in package.glob("*/__init__.py")}
     known = SELF_EXPLAINING.get(str(package.relative_to(ROOT)), set())
     assert not modules - known - set(re.findall(r"\b[a-z][a-z0-9_]*", page))
     for listed in lists_in(page):
-        if 2 * len(listed & modules) > len(listed):  # mostly modules: a list of modules
+        if 2 * len(listed & modules) > len(listed):  # most names are modules: a list of modules
             assert not listed - modules
 
 
@@ -224,7 +225,7 @@ def lists_in(page: str) -> Iterator[set[str]]:
 
 
 def test_commands_in_documents_exist() -> None:
-    """The program knows each `skidway NOUN VERB --option` that a page shows."""
+    """Each command `skidway NOUN VERB --option` that a page shows exists."""
     parser = argparse.ArgumentParser()
     nouns = parser.add_subparsers()
     for home in COMMANDS.values():
@@ -259,14 +260,15 @@ def knows(nouns: Any, command: str) -> bool:
 
 
 def requirements(extra: str | None) -> set[str]:
-    """The packages that an extra requires, or that the project requires if no extra is given. Our
-    own extras are left out."""
+    """The packages that an extra requires, or that the project requires if no extra is given.
+    Skidway's own extras are left out."""
     given = PROJECT["optional-dependencies"][extra] if extra else PROJECT["dependencies"]
     return {re.split(r"[<>=\[]", each)[0] for each in given} - {"skidway"}
 
 
 def test_every_run_time_dependency_has_its_reason() -> None:
-    """docs/dependencies.md names each package of pyproject.toml with the extras that require it."""
+    """docs/dependencies.md lists each package that pyproject.toml requires, with the extras that
+    require it."""
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
     expected = {(package, "all") for package in requirements(None)}
     expected |= {(package, extra) for extra in extras for package in requirements(extra)}
@@ -283,7 +285,7 @@ def test_every_run_time_dependency_has_its_reason() -> None:
 
 
 def test_every_run_time_dependency_is_used() -> None:
-    """For each dependency, one of our packages imports it or looks for it."""
+    """Each dependency is imported, or looked for, by one of Skidway's packages."""
     packages = [each for each in TOP if each != "bench"]
     sources = "\n".join(f.read_text() for top in packages for f in (ROOT / top).rglob("*.py"))
     extras = [each for each in PROJECT["optional-dependencies"] if each not in NO_PROGRAM]
@@ -308,6 +310,7 @@ def test_every_run_time_dependency_is_used() -> None:
     ],
 )
 def test_the_chosen_packages_are_used_at_run_time(module: str, where: str, does: str) -> None:
-    """Skidway was asked to use these five packages; each is imported where it does its work."""
+    """Each of the five packages that Skidway was asked to use is imported in the module that needs
+    it."""
     imported = re.search(rf"^\s*(?:import|from) {module}\b", (ROOT / where).read_text(), re.M)
     assert imported, f"{module} {does}"

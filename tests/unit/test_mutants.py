@@ -1,5 +1,5 @@
-"""The list of mutants is current. A mutant is a fault that is put into the code on purpose and that
-certain tests must notice: the code that it replaces exists, and so do these tests."""
+"""The list of mutants is up to date. A mutant is a fault that is put into the code on purpose, and
+certain tests must notice it. The code that a mutant replaces exists, and so do these tests."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def _functions(file: str) -> frozenset[str]:
 
 @pytest.mark.parametrize("package", packages())
 def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) -> None:
-    """A mutant's old text occurs exactly once in its file, and the changed file still parses. So
-    whoever rewrites a rule has to rewrite its mutants."""
+    """The text that a mutant replaces occurs exactly once in its file, and the changed file is
+    still valid Python. So whoever changes such a text has to change its mutants, too."""
     stale = []
     for mutant in mutants_of(package):
         text = (ROOT / mutant.file).read_text()
@@ -41,7 +41,7 @@ def test_a_mutant_changes_what_stands_there_once_and_is_a_program(package: str) 
 
 
 def test_the_tests_that_must_notice_a_mutant_exist() -> None:
-    """Each mutant names a test file, or a function in a test file, that exists."""
+    """For each mutant, the test file that must notice it, or the test in this file, exists."""
     for mutant in MUTANTS:
         assert mutant.tests, _name(mutant)
         for test in mutant.tests:
@@ -56,8 +56,8 @@ def test_no_two_mutants_are_one() -> None:
 
 
 def test_a_share_is_drawn_by_a_text() -> None:
-    """The same text always draws the same share of the mutants, and over many texts every mutant is
-    drawn."""
+    """A share of the mutants is drawn at random from a text as the seed. The same text always draws
+    the same share. Over many texts every mutant is drawn."""
     assert drawn(MUTANTS, 100, "a") == drawn(MUTANTS, 100, "a")
     assert len(drawn(MUTANTS, 2, "a")) == -(-len(MUTANTS) // 2)
     assert sorted(map(_name, drawn(MUTANTS, 1, "a"))) == sorted(map(_name, MUTANTS))
@@ -66,8 +66,8 @@ def test_a_share_is_drawn_by_a_text() -> None:
 
 
 def test_every_rule_has_a_mutant() -> None:
-    """For each promise, at least one of the tests that check it must notice a mutant. Promises that
-    only e2e tests check are left out."""
+    """For each promise there is a mutant that at least one of the promise's tests must notice.
+    Promises that only e2e tests check are left out."""
     rows = promises_page.kept().items()
     assert len(rows) > 80
     noticing = {test.partition("[")[0] for mutant in MUTANTS for test in mutant.tests}

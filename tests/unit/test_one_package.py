@@ -1,4 +1,5 @@
-"""The tree's folders agent, audit, broker, loader and schemas are parts of the package skidway."""
+"""The folders agent, audit, broker, loader and schemas of the repository are parts of the package
+`skidway`."""
 
 from __future__ import annotations
 
@@ -15,8 +16,9 @@ NAMES = "print(*(name for name in sys.modules if name.partition('.')[0] == '{par
 
 @pytest.mark.parametrize("part", ["agent", "audit", "broker", "loader", "schemas"])
 def test_there_is_one_copy(part: str) -> None:
-    """In the tree's root a part could also be imported by its bare name. A program started there
-    imports the part only once: under the package's name, from the part's folder."""
+    """In the repository's root a part could also be imported without the package's name, for
+    example as `agent`. A program that is started there imports each part only once: under the
+    package's name, from the part's folder."""
     code = f"import sys, skidway.{part}.cli as cli; print(cli.__file__); " + NAMES.format(part=part)
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True

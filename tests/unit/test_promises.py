@@ -1,5 +1,5 @@
-"""The list of promises, the marks (`@promise`) on the tests that check them, and docs/promises.md
-agree."""
+"""The list of promises, the decorators `@promise` on the tests that check them, and
+docs/promises.md agree with each other."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ ROOT = Path(__file__).parents[2]
 
 
 def test_the_page_is_what_the_marks_say() -> None:
-    """docs/promises.md is what `make docs-promises` makes of the marks."""
+    """docs/promises.md equals the output of `make docs-promises`, which reads the decorators
+    `@promise`."""
     assert promises_page.page() == promises_page.PAGE.read_text()
 
 
@@ -24,7 +25,8 @@ def test_every_promise_has_a_test() -> None:
 
 
 def test_every_mark_is_of_a_test_and_names_a_promise() -> None:
-    """Each mark is on a test and names a promise, even in suites that do not run here."""
+    """Each decorator `@promise` is on a test and names an existing promise, even in test suites
+    that cannot run here."""
     kept = promises_page.kept()
     assert not kept.keys() - PROMISES.keys()
     marked = {test for tests in kept.values() for test in tests}
@@ -32,8 +34,8 @@ def test_every_mark_is_of_a_test_and_names_a_promise() -> None:
 
 
 def test_a_mark_that_names_no_promise_ends_the_run() -> None:
-    """A mark with a misspelt name, or with none, raises LookupError as soon as its module is
-    imported."""
+    """A decorator `@promise` with a misspelt name, or without a name, raises LookupError as soon as
+    its module is imported."""
     with pytest.raises(LookupError, match="4 watermrak"):
         promise("4 watermark", "4 watermrak")
     with pytest.raises(LookupError):
@@ -41,8 +43,8 @@ def test_a_mark_that_names_no_promise_ends_the_run() -> None:
 
 
 def test_a_promise_begins_with_a_section_of_the_rules() -> None:
-    """A promise's name begins with the key of a section in SECTIONS; the numbered sections have the
-    headings of docs/delivery.md."""
+    """A promise's name begins with the key of a section in SECTIONS. The numbered sections have the
+    same headings as docs/delivery.md."""
     assert {name.partition(" ")[0] for name in PROMISES} == SECTIONS.keys()
     rules = (ROOT / "docs/delivery.md").read_text().splitlines()
     numbered = [f"## {number}. {words}" for number, words in SECTIONS.items() if number.isdigit()]

@@ -1,4 +1,4 @@
-"""The proxy of the tests: how often a fault hits."""
+"""The tests' proxy between client and broker makes each fault hit as many answers as requested."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ ASKED = 5
 
 @contextlib.contextmanager
 def echoing() -> Iterator[int]:
-    """The port of a server that first reads ASKED requests of a connection, and then answers each
-    of them with its correlation id."""
+    """Starts a server, and gives its port. The server first reads ASKED requests from a connection,
+    and then answers each of them with the request's correlation id."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def serve(connection: socket.socket) -> None:
@@ -68,9 +68,9 @@ def ask(proxy: Proxy) -> int:
 
 
 def test_a_fault_hits_as_often_as_it_was_told(proxy: Proxy) -> None:
-    """A fault that hits two answers chooses two of several requests in flight. If the connection of
-    a chosen request ends before its answer, the fault hits another one, so that it hits two answers
-    in the end and no third."""
+    """If several requests are in flight, a fault for two answers chooses two of them. If the
+    connection of a chosen request ends before its answer, the fault chooses another request. In the
+    end it has hit exactly two answers."""
     lost = proxy.inject(Fault.LOSE_ANSWER, lambda *_: True, times=2)
     assert ask(proxy) == 0
     eventually(lambda: lost.hits == lost.chosen == 1, what="the other hit is given back")
@@ -81,8 +81,8 @@ def test_a_fault_hits_as_often_as_it_was_told(proxy: Proxy) -> None:
 
 
 def test_a_held_answer_is_one_of_several_in_flight(proxy: Proxy) -> None:
-    """A fault that holds one answer holds no other answer, although more requests were in flight
-    when it began."""
+    """A fault that holds back one answer does not hold back others, although more requests were in
+    flight when the fault began."""
     held = proxy.inject(Fault.HOLD_ANSWER, lambda *_: True, times=1)
     asking = threading.Thread(target=ask, args=(proxy,), daemon=True)
     asking.start()

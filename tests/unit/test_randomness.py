@@ -1,4 +1,5 @@
-"""How random tests choose, shift and replay their seeds (support.randomness, support.explore)."""
+"""Random tests choose their seeds, take other seeds on request, and can repeat a failure
+(support.randomness, support.explore)."""
 
 from __future__ import annotations
 
@@ -70,7 +71,7 @@ TestMachine = Machine.TestCase
 
 @pytest.fixture
 def project(tmp_path: Path) -> Path:
-    """A folder with random tests that are configured like our own tests."""
+    """A folder with random tests that are configured like Skidway's own tests."""
     (tmp_path / "conftest.py").write_text('pytest_plugins = ["support.randomness"]\n')
     support = Path(explore.__file__).parents[1]
     (tmp_path / "pytest.ini").write_text(
@@ -82,7 +83,7 @@ def project(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def tried(project: Path) -> Callable[..., list[str]]:
-    """Runs the tests and returns the values they were given, in order."""
+    """Runs the project's tests, and returns the values that they were given, in order."""
 
     def run(*options: str) -> list[str]:
         (project / "tried").unlink(missing_ok=True)
@@ -95,7 +96,7 @@ def tried(project: Path) -> Callable[..., list[str]]:
 
 
 def test_every_run_tries_the_same(tried: Callable[..., list[str]]) -> None:
-    """Two runs that are given no --hypothesis-seed try the same seeds and examples."""
+    """Two runs without --hypothesis-seed try the same seeds and examples."""
     first = tried()
     assert first == tried()
     assert first[0] == str(list(range(100, 116)))
@@ -128,8 +129,9 @@ def test_a_number_tries_others_and_the_same_again(tried: Callable[..., list[str]
 def test_a_failure_is_printed_with_the_line_that_replays_it(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """For each failed test, a round of support.explore prints a command line that makes the test
-    fail again. A round without a failed test prints no such line."""
+    """A round of support.explore runs the random tests with new seeds. For each failed test it
+    prints a command line that makes the test fail again. If no test failed, it prints no such
+    line."""
     (project / "test_it.py").write_text(FAILS)
     monkeypatch.chdir(project)
     assert explore.main(["--minutes=0", "--seed=7", "--processes=0", "test_it.py"]) == 1

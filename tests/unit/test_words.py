@@ -1,4 +1,4 @@
-"""Words that the code and the documents do not use, because only their author knows them."""
+"""The code and the documents do not use private words, which only their author understands."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ PRIVATE = {
     "errand": "job",
     "kin": "group, or the files of one log",
 }
-"""Each word with the plain one to use instead."""
+"""Each private word, with the common word to use instead."""
 
 HERE = "tests/unit/test_words.py"
 
 
 def test_private_words_are_not_used() -> None:
-    """No private word occurs in code or documents, because only its author understands it, and
-    nobody can search for it."""
+    """No private word occurs in the code or the documents, because readers do not understand it and
+    cannot search for it."""
     word = re.compile(rf"(?<![a-z])({'|'.join(PRIVATE)})s?(?![a-z])", re.IGNORECASE)
     listed = subprocess.run(
         ["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True

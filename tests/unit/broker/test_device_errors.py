@@ -1,4 +1,4 @@
-"""EIO from the kernel, system call by system call: what goes offline, and what a client gets.
+"""What goes offline, and what a client gets, after an EIO of each system call.
 
 tests/crash/broker/test_device_errors.py tests the same with a real file system under a real broker.
 """
@@ -41,7 +41,7 @@ def core(tmp_path: Path) -> Iterator[BrokerCore]:
 
 
 def produced(core: BrokerCore, acks: int = -1) -> int:
-    """The error code that a batch gets."""
+    """Produces one batch, and returns the error code that the batch gets."""
     buffers = [produce.TopicBuffers("logs", 0, (bytes(batch(b"x")),))]
     request = produce.write_request(1, "t", 7, acks, 1000, buffers)
     answer = core.connect().ask(b"".join(bytes(each) for each in request))
@@ -51,7 +51,7 @@ def produced(core: BrokerCore, acks: int = -1) -> int:
 
 
 def fetched(core: BrokerCore, offset: int) -> int | None:
-    """The error code of a fetch; None if the connection was closed instead."""
+    """The error code of a fetch, or None if the broker closed the connection instead."""
     wanted = [fetch_request.FetchTarget("logs", 0, offset, 1)]
     request = fetch_request.Fetch(wanted, 0, 1, 1 << 20)
     answer = core.connect().ask(fetch_request.write_request(1, "t", 11, request))
@@ -97,8 +97,8 @@ def test_a_write_error_takes_the_directory_offline(
 def test_a_read_error_before_an_answer_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After an EIO while a batch is searched for, the fetch gets KAFKA_STORAGE_ERROR and the
-    directory goes offline."""
+    """If a read fails with EIO while a fetch looks for its first batch, the fetch gets
+    KAFKA_STORAGE_ERROR, and the directory goes offline."""
     fail(monkeypatch, "pread")
     assert fetched(core, 1) == ErrorCode.KAFKA_STORAGE_ERROR
     monkeypatch.undo()
@@ -108,8 +108,8 @@ def test_a_read_error_before_an_answer_takes_the_directory_offline(
 def test_a_read_error_while_an_answer_is_sent_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an EIO comes while records are sent, after the head of the answer, the connection is
-    closed and the directory goes offline."""
+    """If reading records fails with EIO after the head of the answer has been sent, the broker
+    closes the connection, and the directory goes offline."""
     fail(monkeypatch, "sendfile")
     assert fetched(core, 0) is None
     assert core.closed_for("unreadable") == 1
@@ -135,7 +135,7 @@ def test_a_client_that_is_gone_is_no_error_of_the_device(
 def test_a_read_error_in_recovery_takes_the_directory_offline(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """After an EIO in recovery, the log is not cut, and the log's directory is offline."""
+    """After an EIO during recovery the log is not truncated, and the log's directory is offline."""
     path = tmp_path / "logs-0" / names.segment_file(0, names.LOG)
     before = path.read_bytes()
     core.broker.logs.release()

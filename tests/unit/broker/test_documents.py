@@ -18,8 +18,8 @@ PAGE = (Path(__file__).parents[3] / "docs/broker.md").read_text()
 
 
 def rows(table: str) -> list[list[str]]:
-    """The cells of the page's table between the two marks with the name `table`, without the
-    table's head."""
+    """The cells of one table of docs/broker.md, without the table's head. The table stands between
+    two markers with the name `table`."""
     body = PAGE.partition(f"<!-- {table} -->\n")[2].partition(f"<!-- /{table} -->")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines()[2:]]
 
@@ -47,8 +47,8 @@ def test_every_setting_of_a_topic_is_there() -> None:
 
 
 def test_a_setting_that_is_shown_in_parts_says_so() -> None:
-    """If a setting's value may be so long that it is shown as several settings, the setting's row
-    also names the second of them, such as `mirror.gaps.2`."""
+    """A setting's value may be so long that it is shown as several settings. The row of such a
+    setting also names the second setting, such as `mirror.gaps.2`."""
     second = list(gaps.shown("0:1-2:expired,0:3-4:expired", size_max=20))[1]
     (words,) = (words for name, *_, words in rows("topic settings") if name == f"`{gaps.CONFIG}`")
     assert f"`{second}`" in words
@@ -56,7 +56,7 @@ def test_a_setting_that_is_shown_in_parts_says_so() -> None:
 
 @pytest.mark.parametrize("key", registry.SERVED, ids=lambda key: key.name)
 def test_every_api_is_there_with_its_versions(key: ApiKey) -> None:
-    """docs/broker.md gives for each API the versions that the broker serves."""
+    """docs/broker.md lists the versions of each API that the broker serves."""
     name = key.name.title().replace("_", "")
     lowest, highest = registry.SERVED[key].versions
     lowest = max(lowest, PRODUCE_SERVED_SINCE) if key is ApiKey.PRODUCE else lowest

@@ -27,7 +27,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper that has some offsets, or that cannot be reached."""
+    """A fake ZooKeeper, which returns the given committed offsets of groups, or which cannot be
+    reached."""
 
     def __init__(self) -> None:
         self.offsets: dict[Any, int] | Unreachable = {}
@@ -65,8 +66,8 @@ class World:
         )
 
     def look(self, offsets: dict[str, int] | Unreachable) -> int:
-        """Commits the given offsets and calls `look` of the expiry once; returns the log start
-        offset that results."""
+        """Commits the given offsets, lets the expiry look for expired segments once, and returns
+        the resulting log start offset."""
         self.session.offsets = (
             offsets
             if isinstance(offsets, Unreachable)
@@ -77,8 +78,8 @@ class World:
 
 
 def test_the_slowest_group_holds(tmp_path: Path) -> None:
-    """Segments expire only up to the lowest offset of the groups that retention.hold names: such a
-    group holds (keeps from expiring) what it has not read."""
+    """A group that is listed in retention.hold keeps records that it has not read from expiring (it
+    "holds" them). So segments expire only up to the lowest committed offset of these groups."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
     assert world.counts.partitions_held == 1
@@ -88,8 +89,8 @@ def test_the_slowest_group_holds(tmp_path: Path) -> None:
 
 
 def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> None:
-    """A group that has committed nothing holds every segment, since it may have read nothing
-    yet."""
+    """A group that is listed in retention.hold and has committed nothing keeps every segment from
+    expiring, because the group may have read nothing yet."""
     assert World(tmp_path, HELD).look({"mirror": 4}) == 0
 
 
@@ -100,8 +101,8 @@ def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
 
 
 def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None:
-    """A group whose offset has vanished (the topic was created again, or the group deleted) counts
-    as one that has committed nothing."""
+    """A group's offset vanishes if the topic is created again or the group is deleted. The group
+    then counts as a group that has committed nothing."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 1, "load": 3}) == 1
     assert world.look({"mirror": 3}) == 1
@@ -109,8 +110,8 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """If an operator adds a group to retention.hold while the broker reads offsets, the broker
-    deletes nothing until it has read the offset of this group, too."""
+    """If an operator adds a group to retention.hold while the broker reads the offsets of other
+    groups, the broker deletes no segment until it has read the offset of this group, too."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]
@@ -124,7 +125,8 @@ def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path)
 
 @promise("4 readers")
 def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
-    """While ZooKeeper is away, segments expire only up to the offsets that were read last."""
+    """While ZooKeeper cannot be reached, segments expire only up to the group offsets that were
+    read last."""
     world = World(tmp_path, HELD)
     away = Unreachable("ZooKeeper is away")
     assert world.look(away) == 0
@@ -138,8 +140,8 @@ def test_without_zookeeper_what_was_read_last_counts(tmp_path: Path) -> None:
 
 @promise("4 readers")
 def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
-    """Beyond the limit of the hold, records expire even if a slow group has not read them. The
-    expired records are counted as lost to that group."""
+    """Records beyond the limit of the hold (here retention.hold.max.ms) expire even if a slow group
+    has not read them. The expired records are counted as lost to that group."""
     world = World(tmp_path, LogConfig(
         segment_bytes=100, retention_ms=HOUR, held_by=("mirror", "load"), hold_ms_max=HOUR,
     ))  # fmt: skip
@@ -155,7 +157,7 @@ def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> Non
 
 
 def test_files_go_after_the_delay_of_their_topic(tmp_path: Path) -> None:
-    """Expired segments are renamed, and their files deleted after the topic's
+    """The files of expired segments are first renamed, and then deleted after the topic's
     file.delete.delay.ms."""
     world = World(
         tmp_path, LogConfig(segment_bytes=100, retention_ms=HOUR, file_delete_delay_ms=77)

@@ -1,4 +1,4 @@
-"""The cache of encoded answers, for requests that many clients send alike."""
+"""The broker's cache of encoded answers to requests that many clients send with the same bytes."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORDS = memoryview(b"words")
 
 
 class World:
-    """Two objects that answers are made from; the test replaces them."""
+    """Two objects from which answers are made. The test replaces these objects."""
 
     def __init__(self) -> None:
         self.topics: object = {"a": 1}
@@ -27,8 +27,8 @@ class World:
 
 
 def test_the_same_words_get_the_same_answer() -> None:
-    """The same request in the same version gets the same cached answer. For another version, or for
-    other bytes, the cache has no answer."""
+    """The same request in the same version gets the same cached answer. A request in another
+    version, or with other bytes, does not."""
     world = World()
     answer = b"answer"
     world.keep(5, b"words", answer)
@@ -49,8 +49,8 @@ def test_a_picture_that_was_replaced_ends_all_answers() -> None:
 
 
 def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
-    """An answer is not cached if an object was replaced while the answer was made, because nobody
-    knows whether the answer was made from the old or the new object."""
+    """If one of the objects that answers are made from is replaced while an answer is made, this
+    answer is not cached, because it may come from the old object."""
     world = World()
     assert world.answers.get(5, WORDS) is None
     world.topics = {}
@@ -59,8 +59,8 @@ def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
 
 
 def test_the_number_of_answers_is_bounded() -> None:
-    """The number of cached answers has a limit; the answers that were asked for longest ago are
-    dropped first."""
+    """The number of cached answers has a limit. The least recently requested answers are dropped
+    first."""
     world = World()
     for number in range(ENTRIES_MAX):
         world.keep(5, b"%d" % number, b"answer")
@@ -72,8 +72,8 @@ def test_the_number_of_answers_is_bounded() -> None:
 
 
 def test_the_bytes_of_answers_are_bounded() -> None:
-    """The bytes of cached answers have a limit, which includes the requests and each entry's
-    overhead."""
+    """The cache's size in bytes has a limit. The size includes the answers, their requests, and the
+    overhead of each entry."""
     world = World()
     large = bytes(BYTES_MAX // 4)
     for number in range(10):
@@ -86,7 +86,8 @@ def test_the_bytes_of_answers_are_bounded() -> None:
 
 def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
     """An answer is not cached if it is as large as the cache, or if its request is so long that the
-    same request will hardly come twice. Such an answer displaces no other answer."""
+    same request will hardly come twice. An answer that is not cached does not displace other
+    answers."""
     world = World()
     world.keep(5, b"words", b"answer")
     world.keep(5, b"all", bytes(BYTES_MAX))

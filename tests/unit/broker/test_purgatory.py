@@ -1,4 +1,4 @@
-"""Purgatory (Kafka's name): operations that cannot complete yet are parked there."""
+"""The purgatory (Kafka's name) contains operations that cannot complete yet."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation that completes on one partition is not checked again on any partition, and does
-    not expire."""
+    """An operation may wait for several partitions. When it completes on one of them, it is not
+    checked again on any partition, and does not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)
@@ -43,7 +43,8 @@ def test_an_operation_completes_once() -> None:
 
 
 def test_an_operation_expires_at_its_deadline() -> None:
-    """An operation expires once, at its deadline and not before, and is forgotten."""
+    """An operation in the purgatory expires once, at its deadline and not before. It is then
+    removed."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A], 10.0)
@@ -56,7 +57,7 @@ def test_an_operation_expires_at_its_deadline() -> None:
 
 
 def test_an_operation_may_come_back_while_it_is_asked() -> None:
-    """While an operation completes, it may park another operation."""
+    """While an operation completes, it may put another operation into the purgatory."""
     timers = Timers()
     purgatory = Purgatory(timers)
     later = Operation()
@@ -84,8 +85,9 @@ def test_a_stop_completes_everything() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    """The number of watched partitions has a limit, because operations outlive their connections. A
-    forgotten operation is no longer counted."""
+    """The number of partitions that operations wait for has a limit, because an operation stays
+    parked after its connection has closed. An operation that was removed (`forget`) is no longer
+    counted."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

@@ -16,7 +16,7 @@ def load(*sets: str) -> BrokerSettings:
 
 
 def test_the_example_is_the_defaults(tmp_path: Path) -> None:
-    """The example file with all settings active loads to the defaults."""
+    """The example file of the settings, with all settings uncommented, gives the defaults."""
     path = tmp_path / "broker.yml"
     path.write_text(settings.example(BrokerSettings, active=True))
     assert settings.load(BrokerSettings, path) == BrokerSettings()
@@ -38,7 +38,7 @@ def test_the_example_is_the_defaults(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(setting: str, word: str) -> None:
-    """A value that cannot work is refused with the name of its setting."""
+    """A value that cannot work is refused, and the error names its setting."""
     with pytest.raises(ConfigurationRefused, match=word):
         load(setting)
 
@@ -53,7 +53,8 @@ def test_clients_are_never_told_localhost() -> None:
 
 
 def test_hours_and_milliseconds() -> None:
-    """As in Kafka, a setting in ms overrides the same setting in hours, and -1 means no limit."""
+    """As in Kafka, a setting in milliseconds overrides the same setting in hours, and -1 means no
+    limit."""
     assert load("log.retention.hours=2").log_defaults().retention_ms == 2 * HOUR
     assert load("log.retention.hours=2", "log.retention.ms=7").log_defaults().retention_ms == 7
     assert load("log.retention.hours=-1").log_defaults().retention_ms == -1

@@ -1,4 +1,4 @@
-"""The addresses at which programs are reached."""
+"""The addresses at which the Ansible roles let programs reach each other."""
 
 from __future__ import annotations
 
@@ -35,14 +35,15 @@ def test_brokers_are_found_by_cluster_and_reached_by_the_address_they_have() -> 
 
 
 def test_an_existing_kafka_stands_in_for_brokers() -> None:
-    """The inventory's `bootstrap_servers` of a cluster are used unchanged."""
+    """If the inventory sets `bootstrap_servers` of a cluster, these addresses are used
+    unchanged."""
     clusters = {"dc1": {"bootstrap_servers": "k1:9092,k2:9092"}}
     assert addresses.bootstrap_servers(clusters, []) == {"dc1": "k1:9092,k2:9092"}
 
 
 def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
     """The server.N keys of ZooKeeper's configuration are written only if there are several servers.
-    N is the number that the inventory gives to a server."""
+    N is the server's number from the inventory."""
     alone = [host("z1")]
     three = [host(f"z{n}", zookeeper_id=n * 10) for n in (1, 2, 3)]
     assert addresses.zookeeper_servers(alone) == {}
@@ -51,8 +52,8 @@ def test_one_zookeeper_is_no_ensemble_and_three_are() -> None:
 
 
 def test_health_is_asked_where_the_settings_say() -> None:
-    """If the inventory sets a program's metrics.listener, the program's health is asked at that
-    address. If that address is a wildcard address, health is asked on loopback."""
+    """If the inventory sets a program's metrics.listener, the health check asks at this address. If
+    the listener is a wildcard address, the health check asks on loopback."""
     assert addresses.health_of(host("b"), "broker") == "http://127.0.0.1:9102/health"
     moved = host("b", broker_settings={"metrics": {"listener": "0.0.0.0:9999"}})
     assert addresses.health_of(moved, "broker") == "http://127.0.0.1:9999/health"
@@ -68,8 +69,9 @@ def test_a_cluster_without_brokers_has_no_addresses(brokers: list[dict[str, Any]
 
 
 def test_a_broker_without_a_cluster_is_of_the_first_one() -> None:
-    """A broker whose host sets no skidway_cluster belongs to the first cluster, because one host
-    cannot see the role defaults of another."""
+    """A broker whose host does not set skidway_cluster belongs to the first cluster. The role's
+    default cannot be used for this, because Ansible does not show one host the role defaults of
+    another host."""
     assert addresses.bootstrap_servers(CLUSTERS, [host("b1")]) == {"dc1": "b1:9092"}
 
 
@@ -77,7 +79,7 @@ V6 = {"ansible_host": "fd00::1"}
 
 
 def test_an_ipv6_address_stands_in_brackets() -> None:
-    """An IPv6 address is written in brackets, and the programs can read the derived addresses."""
+    """An IPv6 address is written in brackets, so that the programs can parse it."""
     brokers = [host("b1", **V6), host("b2", skidway_address="[fd00::2]")]
     servers = addresses.bootstrap_servers(CLUSTERS, brokers)["dc1"]
     assert servers == "[fd00::1]:9092,[fd00::2]:9092"
@@ -103,8 +105,8 @@ def test_an_ipv6_address_stands_in_brackets() -> None:
     ],
 )
 def test_health_is_asked_at_a_listener_of_any_form(listener: str, url: str) -> None:
-    """If a program listens on all addresses, its health is asked on the loopback address of the
-    same family."""
+    """If a program listens on all addresses, the health check asks on the loopback address of the
+    same address family (IPv4 or IPv6)."""
     assert addresses.health_url(listener) == url
 
 
@@ -124,16 +126,16 @@ def test_health_is_asked_at_a_listener_of_any_form(listener: str, url: str) -> N
 def test_who_moves_a_broker_by_its_settings_moves_what_others_are_told(
     settings: dict[str, Any], told: str
 ) -> None:
-    """broker_settings override broker_port. Agents, mirrors and the broker itself are given the
-    address that follows from broker_settings."""
+    """The listener in the variable broker_settings overrides the variable broker_port. Agents,
+    mirrors and the broker itself are given the address that follows from broker_settings."""
     moved = host("b1.dc1.example.com", broker_port=9192, broker_settings=settings)
     assert addresses.broker_address(moved) == told
     assert addresses.bootstrap_servers(CLUSTERS, [moved]) == {"dc1": told}
 
 
 def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are_told() -> None:
-    """clientPort in zookeeper_settings and listeners in registry_settings change the addresses that
-    other programs are given."""
+    """The key clientPort in zookeeper_settings changes ZooKeeper's address for other programs, and
+    the key listeners in registry_settings changes the registry's address."""
     moved = host("z1", zookeeper_port=1, zookeeper_settings={"clientPort": 12181})
     assert addresses.zookeeper_connect([moved, host("z2")]) == "z1:12181,z2:2181"
     moved = host("r1", registry_settings={"listeners": ["https://0.0.0.0:8443"]})
@@ -141,8 +143,9 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
-    """Each broker is asked for its health at the listener that it uses at the moment. The inventory
-    changes metrics.listener of all brokers at once, but the brokers restart one at a time."""
+    """The health check asks each broker at the listener that the broker uses at the moment. A
+    changed metrics.listener in the inventory holds for all brokers at once, but the brokers restart
+    one at a time."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"
@@ -168,8 +171,9 @@ def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None
 def test_a_collector_is_asked_where_its_listener_can_be_reached(
     listener: Any, here: str, elsewhere: str
 ) -> None:
-    """A program on the collector's own host asks it at its listener. A program on another host asks
-    it under the name that other hosts use, and not at all if the collector listens on loopback."""
+    """A program on the audit collector's own host uses the address of the collector's listener. A
+    program on another host uses the name under which other hosts reach the collector, or gets no
+    address if the collector listens on loopback."""
     settings = {} if listener is None else {"audit_settings": {"listener": listener}}
     audit = [host("m", skidway_address="m.internal", **settings)]
     assert addresses.collector_url(audit, host("m")) == here
@@ -177,10 +181,11 @@ def test_a_collector_is_asked_where_its_listener_can_be_reached(
 
 
 def test_without_a_collector_nobody_is_asked() -> None:
-    """An inventory without the group `audit` gives no address."""
+    """An inventory without the group `audit` gives no address of a collector."""
     assert addresses.collector_url([], host("l")) == ""
 
 
 def test_the_collector_listens_where_its_settings_say_by_default() -> None:
-    """The roles know the collector's default listener."""
+    """If the inventory does not set the collector's listener, the roles use the collector's own
+    default."""
     assert addresses.DASHBOARD_LISTENER == DASHBOARD_LISTENER

@@ -1,5 +1,5 @@
-"""Which clusters a cluster mirrors, and which of the audit's counters (programs) count the records
-of each cluster."""
+"""For each cluster, the clusters that it mirrors, and the counters (the audit's programs that count
+records) that run for it."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
-    """mirror.sources has one entry for each cluster that is mirrored according to
-    skidway_clusters."""
+    """The broker setting mirror.sources has one entry for each cluster that the broker's own
+    cluster mirrors according to the inventory's skidway_clusters."""
     assert clusters.mirror_sources(CLUSTERS, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092"},
         {"cluster": "dc2", "bootstrap.servers": "b2:9092"},
@@ -28,14 +28,14 @@ def test_the_offline_cluster_mirrors_what_the_inventory_says() -> None:
 
 
 def test_a_mirrored_cluster_without_brokers_is_refused() -> None:
-    """A mirrored cluster without brokers raises ValueError, because its mirror would silently copy
-    nothing."""
+    """If a mirrored cluster has no brokers, ValueError is raised, because its mirror would silently
+    copy nothing."""
     with pytest.raises(ValueError, match="dc2"):
         clusters.mirror_sources(CLUSTERS, "offline", {"dc1": "b1:9092"})
 
 
 def test_every_cluster_has_a_counter_of_its_own() -> None:
-    """Mirrored records are counted in the cluster that holds the mirror; each counter has its own
+    """Mirrored records are counted in the cluster that has the mirror. Each counter has its own
     port and directory."""
     counters = clusters.counters(CLUSTERS, SERVERS, 9114)
     assert {name: each["tier"] for name, each in counters.items()} == {
@@ -48,8 +48,8 @@ def test_every_cluster_has_a_counter_of_its_own() -> None:
 
 
 def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
-    """A mirroring cluster with agents gets a second counter for the records that these agents
-    publish; other counters keep their ports."""
+    """If a mirroring cluster has agents of its own, it gets a second counter, which counts the
+    records that these agents publish. The other counters keep their ports."""
     agents = [host("a", skidway_cluster="offline"), host("b", skidway_cluster="dc1")]
     before, after = (clusters.counters(CLUSTERS, SERVERS, 9114, each) for each in ([], agents))
     second = after.pop("offline.broker")
@@ -64,8 +64,8 @@ def test_a_cluster_that_mirrors_and_has_agents_is_counted_twice() -> None:
 
 
 def test_only_servers_of_the_same_cluster_are_waited_for() -> None:
-    """A host waits only for servers of its own cluster; a server that names no cluster belongs to
-    the first cluster."""
+    """A host waits only for servers of its own cluster. A server without a cluster in the inventory
+    belongs to the first cluster."""
     hosts = {"b1": host("b1"), "b2": host("b2", skidway_cluster="dc1"), "b3": host("b3")}
     hosts["b3"]["skidway_cluster"] = "dc2"
     assert clusters.of_cluster(hosts, hosts, "dc1", CLUSTERS) == ["b1", "b2"]
@@ -81,8 +81,8 @@ def test_an_empty_list_of_mirrors_mirrors_nothing() -> None:
 
 
 def test_a_text_in_place_of_a_list_is_not_read_letter_by_letter() -> None:
-    """A text in place of a list is split at commas, as the programs split it. (The inventory check
-    refuses such a text; see test_problems.)"""
+    """A string in place of a list is split at commas, as the programs split it. (The inventory
+    check refuses such a string; see test_problems.)"""
     texts = {"dc1": {"mirrored_topics": "nginx, auth"}, "offline": {"mirrors": "dc1"}}
     assert clusters.mirror_sources(texts, "offline", SERVERS) == [
         {"cluster": "dc1", "bootstrap.servers": "b1:9092", "topics": ["nginx", "auth"]}

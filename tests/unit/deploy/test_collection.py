@@ -1,5 +1,5 @@
-"""The files of the Ansible collection agree with each other: argument specs, defaults, README,
-playbooks."""
+"""The argument specs, defaults, README and playbooks of the Ansible collection agree with each
+other."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def tasks() -> list[Path]:
 
 
 def test_the_readme_has_every_variable_as_the_specs_describe_it() -> None:
-    """README's table of variables is what `make docs-ansible` makes of the specs."""
+    """The README's table of variables equals the output of `make docs-ansible`, which reads the
+    argument specs."""
     page = variables.README.read_text()
     assert variables.updated(page) == page
     for role in variables.ROLES:
@@ -43,15 +44,15 @@ def test_specs_and_defaults_agree(role: str) -> None:
     options = variables.specs(role)["options"]
     documented = {name: spec["default"] for name, spec in options.items() if "default" in spec}
     defaults = variables.defaults(role)
-    if role == "common":  # parameters of the shared steps are for roles, not for people
+    if role == "common":  # roles give these parameters to the shared steps; operators do not
         defaults = {name: v for name, v in defaults.items() if not name.startswith("common_")}
     assert defaults == documented
 
 
 @pytest.mark.parametrize("role", variables.ROLES)
 def test_every_option_has_type_and_description(role: str) -> None:
-    """Each option has a type and a description; a list also has the type of its elements. A
-    required option has no default."""
+    """In the argument specs each option has a type and a description, and a list option also has
+    the type of its elements. A required option has no default."""
     for name, spec in variables.specs(role)["options"].items():
         assert spec["type"], name
         assert spec["description"], name
@@ -82,7 +83,8 @@ def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
 @pytest.mark.parametrize("program", PROGRAMS)
 def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: str) -> None:
     """A role's first step checks the installed version, whichever tags are given or skipped.
-    Without that check a run could switch versions, and nothing would switch them back."""
+    Without that check a run could install another version by accident, and no later step would
+    install the old version again."""
     path = COLLECTION / "roles" / program / "tasks" / "main.yml"
     first, *others = yaml.safe_load(path.read_text())
     assert first["ansible.builtin.import_role"]["tasks_from"] == "version"
@@ -95,8 +97,8 @@ def test_whichever_steps_are_asked_for_another_version_is_left_alone(program: st
 
 
 def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> None:
-    """The roles use only modules of ansible-core, so that no other collection has to be fetched. No
-    task ignores errors."""
+    """The roles use only modules of ansible-core, so that no other collection has to be installed.
+    No task ignores errors."""
     allowed = re.compile(r"ansible\.builtin\.\w+")
     for path in tasks():
         for task in _all_tasks(yaml.safe_load(path.read_text()) or []):
@@ -109,8 +111,8 @@ def test_only_modules_of_ansible_core_are_used_and_no_failure_is_ignored() -> No
 @pytest.mark.parametrize("playbook", ["site", "upgrade", "rolling_restart"])
 def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
     """A playbook that handles its hosts in waves (Ansible's `serial`) pings all hosts first.
-    Otherwise a host that is off, if it is the only host in its wave, would end the play before the
-    other hosts are done."""
+    Otherwise, if a wave consisted only of hosts that are off, the play would end before the other
+    hosts are done."""
     plays = yaml.safe_load((COLLECTION / "playbooks" / f"{playbook}.yml").read_text())
     assert any("serial" in play for play in plays)
     first = plays[0]
@@ -121,8 +123,9 @@ def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
 
 
 def test_one_oldest_ansible_is_named_everywhere() -> None:
-    """The oldest Ansible is the same in pyproject.toml (for checks), in requires_ansible (Ansible
-    refuses older ones), in the roles, and in what operators are told to install."""
+    """The oldest supported version of Ansible is the same in four places: in pyproject.toml for the
+    checks, in requires_ansible, which makes Ansible refuse older versions, in the roles, and in the
+    instructions for operators."""
     runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text())
     oldest = runtime["requires_ansible"].removeprefix(">=").removesuffix(".0")
     extra = tomllib.loads((COLLECTION.parents[1] / "pyproject.toml").read_text())
@@ -146,9 +149,10 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """A separate unit drains the agent (delivers all that the agent has left), and the agent's own
-    unit stays unchanged. The separate unit stops when the agent starts. Its output uses neither
-    `append:` nor `truncate:`, which systemd has only since versions 240 and 248."""
+    """Before an agent is uninstalled, a separate unit "drains" it: it delivers all lines that the
+    agent has not delivered yet. The agent's own unit stays unchanged. The separate unit stops when
+    the agent starts. Its output settings use neither `append:` nor `truncate:`, which older
+    versions of systemd (before 240 and 248) do not have."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()
@@ -170,7 +174,8 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
     ],
 )
 def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
-    """The role finds the drain's answer after the log lines, which go to the same output."""
+    """The program that drains the agent prints its result after its log lines, to the same output.
+    The role finds the result there."""
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained

@@ -1,4 +1,5 @@
-"""The order in which the servers of an ensemble come up (plugins/plugin_utils/ensemble.py)."""
+"""The order in which the servers of a ZooKeeper ensemble are started
+(plugins/plugin_utils/ensemble.py)."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ def member(servers: int, runs: bool = True) -> dict[str, Any]:
 
 
 def ordered(*seen: Any) -> str:
-    """The steps in which z1, z2, ... start, or the sentence that tells the problem."""
+    """The names of the steps in which the servers z1, z2, ... start, or the problem as a
+    sentence."""
     names = [f"z{n}" for n in range(1, len(seen) + 1)]
     hosts = {
         n: {"zookeeper_seen": each} if each else {} for n, each in zip(names, seen, strict=True)
@@ -30,12 +32,12 @@ def ordered(*seen: Any) -> str:
 @pytest.mark.parametrize(
     ("seen", "steps"),
     [
-        ([NEVER], "rest"),  # one server waits for nobody
-        ([NEVER] * 3, "second second new"),  # two form a quorum, then the third follows
+        ([NEVER], "rest"),  # a single server waits for no other one
+        ([NEVER] * 3, "second second new"),  # two servers form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first
         ([NEVER, NEVER, ALONE], "second new first"),  # growing: the server with data is last
-        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new ones join a serving quorum
+        ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new servers join a quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # a server that lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
         ([member(3)] * 3, "rest rest rest"),
@@ -46,15 +48,15 @@ def ordered(*seen: Any) -> str:
 def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     seen: list[Any], steps: str
 ) -> None:
-    """The order of the starts lets a run wait only for servers that can already be healthy, and new
-    servers alone never form a quorum."""
+    """A run starts the servers in such an order that it waits only for servers that can already be
+    healthy. New servers alone never form a quorum."""
     assert ordered(*seen) == steps
 
 
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # one server's data would be lost
+        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # the data of one would be lost
         ([ALONE, member(3), NEVER], "only one server's data"),
         ([UNSEEN, NEVER, NEVER], "z1: not part of this run"),  # z1 may hold the data
         ([ALONE, UNSEEN, NEVER], "z2: not part"),
@@ -62,13 +64,13 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
     ],
 )
 def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: str) -> None:
-    """A start is refused if new servers alone could form a quorum, because their empty history
-    would then become the valid history."""
+    """A start of the ensemble is refused if servers without data alone could form a quorum, because
+    their empty history would then become the valid history."""
     assert said in ordered(*seen)
 
 
 def test_a_server_that_was_started_alone_is_known_by_its_zoo_cfg() -> None:
-    """The zoo.cfg with which a server last started tells whether the server ran alone. The
-    configuration on disk cannot tell this, because an interrupted run may have changed it."""
+    """Whether a server ran alone is read from the zoo.cfg with which the server last started, not
+    from the zoo.cfg on disk, because an interrupted run may have changed the file on disk."""
     assert servers_in("dataDir=/x\nclientPort=2181\n") == 0
     assert servers_in("dataDir=/x\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n") == 2

@@ -11,8 +11,8 @@ _ASKED = re.compile(r"\|\s*skidway\.fleet\.(\w+)")
 
 
 def test_every_filter_that_is_asked_for_is_there_and_none_is_for_nobody() -> None:
-    """Every filter skidway.fleet.<name> that a role uses exists, because a missing filter stops a
-    play half way. Each filter is used."""
+    """Every filter skidway.fleet.<name> that a role uses exists; a missing filter would stop a play
+    half way. No filter is unused."""
     paths = [*COLLECTION.rglob("*.yml"), *COLLECTION.rglob("*.j2")]
     asked = {name for path in paths for name in _ASKED.findall(path.read_text())}
     assert set(fleet.FilterModule().filters()) == asked

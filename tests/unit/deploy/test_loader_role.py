@@ -1,4 +1,5 @@
-"""The two forms of the loader, single runs and the service that stays, as the role sets them up."""
+"""The two ways in which the role sets up the loader: single runs that a timer starts, or one
+service that keeps running."""
 
 from __future__ import annotations
 
@@ -20,7 +21,8 @@ TASKS = variables.COLLECTION / "roles" / "loader" / "tasks"
 
 
 def role(audit: dict[str, Any] | None = None, **given: Any) -> RoleVariables:
-    """The role on the host `loads`. audit: the variables of the audit's host."""
+    """The variables of the loader's role on the host `loads`. `audit` has the variables of the
+    audit's host."""
     hosts: dict[str, dict[str, Any]] = {
         "loads": {"inventory_hostname": "loads"},
         "b1": {"inventory_hostname": "b1"},
@@ -37,8 +39,8 @@ def role(audit: dict[str, Any] | None = None, **given: Any) -> RoleVariables:
 
 
 def test_without_a_time_between_runs_the_timer_starts_them() -> None:
-    """By default, loads are single runs. The drop-in of the service that stays names no time, so a
-    person who starts this service gets the time that its unit has."""
+    """By default, loads are single runs. The drop-in of the service that keeps running sets no time
+    between loads, so an operator who starts this service gets the default time of its unit."""
     found = role()
     assert found["loader_stays"] is False
     assert found["common_overrides"][RESIDENT] == {
@@ -47,8 +49,9 @@ def test_without_a_time_between_runs_the_timer_starts_them() -> None:
 
 
 def test_with_a_time_between_runs_the_service_stays() -> None:
-    """With loader_every, the service that stays gets this time. Otherwise its drop-in is that of a
-    single run: user-given variables, such as those of HDFS, and directories hold for both."""
+    """If the variable loader_every is set, the service that keeps running loads at this interval.
+    Apart from the interval its drop-in equals that of the single runs, so that directories and an
+    operator's own environment variables, such as those for HDFS, hold for both."""
     hdfs = ["HADOOP_USER_NAME=etl", "KRB5CCNAME=/run/etl"]
     found = role(loader_every="90s", loader_unit_overrides={"Service": {"Environment": hdfs}})
     assert found["loader_stays"] is True
@@ -60,15 +63,15 @@ def test_with_a_time_between_runs_the_service_stays() -> None:
 
 
 def test_a_version_without_the_unit_is_run_by_the_timer() -> None:
-    """If the installed version has no unit for a loader that stays, its loads are single runs, so
-    that they do not end with a step back to that version."""
+    """If the installed version has no unit for the service that keeps running, the role sets up
+    single runs. So loads go on after a downgrade to such a version."""
     older = {"stdout": "skidway-loader.service\nskidway-loader.timer"}
     assert role(loader_every="60s", loader_known_units=older)["loader_stays"] is False
 
 
 def test_one_form_runs_and_the_other_is_stopped_for_good() -> None:
-    """For either form, the role starts one of timer and service, and stops and disables the
-    other, so that no boot starts both."""
+    """The role starts either the timer or the service, and stops and disables the other, so that a
+    boot never starts both."""
     wants: dict[bool, set[tuple[str, bool]]] = {True: set(), False: set()}
     for name in ("timer.yml", "resident.yml"):
         for task in yaml.safe_load((TASKS / name).read_text()):
@@ -90,9 +93,9 @@ def test_one_form_runs_and_the_other_is_stopped_for_good() -> None:
 
 
 def test_the_loader_asks_a_collector_that_it_can_reach() -> None:
-    """If the collector's listener can be reached from the loader's host, the role sets
-    collector.url. Otherwise the loader's file does not have this key, and a loader of an older
-    version, which does not know it, accepts the file."""
+    """If the audit collector's listener can be reached from the loader's host, the role sets
+    collector.url in the loader's settings file. Otherwise the file does not have this key, so that
+    an older loader, which does not know the key, accepts the file."""
     opened = role({"audit_settings": {"listener": "10.0.0.5:8088"}})
     assert opened["common_settings"]["collector.url"] == "http://audits:8088"
     assert "collector.url" not in role()["common_settings"]
@@ -100,7 +103,8 @@ def test_the_loader_asks_a_collector_that_it_can_reach() -> None:
 
 
 def test_the_inventory_may_name_another_collector() -> None:
-    """loader_collector_url overrides the derived address, and loader_settings overrides both."""
+    """The variable loader_collector_url overrides the collector's address that the role derives.
+    The address in loader_settings overrides both."""
     named = role(loader_collector_url="https://audit.example.com")
     assert named["common_settings"]["collector.url"] == "https://audit.example.com"
     settings = {"collector": {"url": "http://other:1"}}
@@ -135,8 +139,9 @@ def said_about(file: Path) -> list[str]:
 @pytest.mark.parametrize("every", ["", "60s"])
 @pytest.mark.parametrize("unit", ["skidway-loader.service", "skidway-loader.timer", RESIDENT])
 def test_systemd_understands_both_forms(unit: str, every: str, tmp_path: Path) -> None:
-    """`systemd-analyze verify` prints nothing about the loader's units with the drop-ins that the
-    role writes, in either form. It reads the drop-ins: it names a key that is misspelt there."""
+    """`systemd-analyze verify` finds no fault in the loader's units with the drop-ins that the role
+    writes, for single runs or for the service. The command does read the drop-ins, because it
+    reports a misspelt key in a drop-in."""
     overrides = {"Service": {"Environment": "HADOOP_USER_NAME=etl", "MemoryMax": "4G"}}
     found = role(loader_every=every, loader_unit_overrides=overrides)
     installed("skidway-loader.service", found, tmp_path)

@@ -1,4 +1,4 @@
-"""Mistakes in an inventory."""
+"""Mistakes in an inventory are reported."""
 
 from __future__ import annotations
 
@@ -29,7 +29,8 @@ def sentences(groups: dict[str, list[str]], hosts: list[dict[str, Any]], **clust
 
 
 def test_a_good_inventory_has_no_problems() -> None:
-    """A valid inventory has no problems; two clusters may each have a broker 1."""
+    """No problem is found in a valid inventory. Two clusters may each have a broker with the id
+    1."""
     brokers = [host("b1", skidway_cluster="dc1", broker_id=1)]
     brokers.append(host("b2", skidway_cluster="dc2", broker_id=1))
     assert problems({"brokers": ["b1", "b2"]}, brokers, dc1={}, dc2={"mirrors": ["dc1"]}) == ""
@@ -42,8 +43,8 @@ def test_a_good_inventory_has_no_problems() -> None:
 
 
 def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
-    """A host without skidway_cluster belongs to the first cluster, so with one cluster nobody has
-    to name it."""
+    """A host without skidway_cluster belongs to the first cluster, so an inventory with only one
+    cluster need not set this variable."""
     hosts = [host("a", agent_sources=[{"topic": "t"}]), host("b", broker_id=1), host("c")]
     hosts[2] |= {"broker_id": 1, "skidway_cluster": "dc2"}
     groups = {"agents": ["a"], "brokers": ["b", "c"], "loaders": ["b"]}
@@ -66,8 +67,9 @@ def test_a_host_is_of_one_cluster() -> None:
 
 
 def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
-    """If a host has several counters, a port or directory that is set for all counters is reported,
-    because only one counter could use that port or directory."""
+    """A host may have several counters (the audit's programs that count records). If the inventory
+    sets a port or directory for all of them, this is reported, because only one counter could use
+    it."""
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said
@@ -86,8 +88,9 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 
 
 def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
-    """A needed service without a group or an address is reported. Otherwise the first program that
-    needs the service would refuse its own configuration in the middle of the playbook."""
+    """If a program needs a service (ZooKeeper or the registry) for which the inventory has neither
+    a group nor an address, this is reported. Otherwise the program would refuse its own
+    configuration in the middle of the playbook."""
     hosts = [host("b", broker_id=1), host("r"), host("a", agent_sources=[{"topic": "t"}])]
     groups = {"brokers": ["b"], "registry": ["r"], "agents": ["a"]}
     lacking = sentences(groups, hosts, dc1={})
@@ -107,7 +110,7 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
     own = {**loader, "loader_settings": {"schema": {"registry.url": "http://r"}}}
     assert sentences({"loaders": ["l"]}, [own], dc1=KAFKA) == ""
     assert sentences({"loaders": ["l"]}, [{**loader, **THERE}], dc1=KAFKA) == ""
-    assert sentences({"audit": ["m"]}, [host("m")], dc1=KAFKA) == ""  # the audit needs neither
+    assert sentences({"audit": ["m"]}, [host("m")], dc1=KAFKA) == ""  # the audit needs no registry
 
 
 @pytest.mark.parametrize(
@@ -175,8 +178,8 @@ def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
 def test_a_mistake_in_the_inventory_is_one_sentence(
     group: str, hosts: list[dict[str, Any]], clusters: dict[str, Any], sentence: str
 ) -> None:
-    """A mistake is reported before anything is installed, in a sentence that names the host and the
-    variable."""
+    """A mistake in the inventory is reported before anything is installed, in a sentence that names
+    the host and the variable."""
     assert sentence in problems(
         {group: [h["inventory_hostname"] for h in hosts]}, hosts, **clusters
     )
@@ -187,7 +190,8 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 
 @pytest.mark.parametrize("every", [None, "", "1s", "60s", "090s", "5m", "2h", "1d"])
 def test_a_loader_s_time_between_runs_is_one_that_the_loader_takes(every: str | None) -> None:
-    """No problem is reported for a time that `skidway load run --every` takes, nor for none."""
+    """No problem is reported if loader_every is a time that `skidway load run --every` accepts, or
+    if it is not set."""
     found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
     assert found == ""
     if every:
@@ -196,6 +200,7 @@ def test_a_loader_s_time_between_runs_is_one_that_the_loader_takes(every: str | 
 
 @pytest.mark.parametrize("every", [60, "60", "0s", "1 m", "1min", "-5s", True])
 def test_another_time_between_runs_is_reported(every: Any) -> None:
-    """A time that the loader would refuse is reported before anything is changed, with its host."""
+    """If loader_every is a time that the loader would refuse, this is reported with the name of the
+    host before anything is changed."""
     found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
     assert found.startswith(f"l: loader_every is {every!r}")

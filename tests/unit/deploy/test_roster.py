@@ -17,8 +17,8 @@ def host(name: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_a_host_that_left_the_inventory_is_retired_and_can_come_back() -> None:
-    """The roster keeps every host and marks a host that left the inventory as retired, because the
-    audit must tell a silent host from a retired one."""
+    """The roster keeps every host. A host that is no longer in the inventory is marked as retired,
+    because the audit must distinguish a retired host from a host that has stopped reporting."""
     app1 = host("app1", skidway_cluster="dc1", agent_sources=[{"topic": "b"}, {"topic": "a"}])
     app2 = host("app2", skidway_cluster="dc1", agent_settings={"sources": [{"topic": "c"}]})
     both = roster.roster(None, [app2, app1], CLUSTERS)
@@ -37,8 +37,8 @@ def many(count: int) -> list[dict[str, Any]]:
 
 
 def test_one_host_may_leave_a_small_inventory() -> None:
-    """Without the operator's confirmation, a run may retire up to a tenth of the roster. Even if a
-    tenth is less than one host, the run may retire one host."""
+    """Without the operator's confirmation, a run may retire up to a tenth of the roster, but always
+    at least one host."""
     agents = many(12)
     before = roster.roster(None, agents, CLUSTERS)
     assert roster.retirement_problem(None, agents, "10%") == ""
@@ -49,9 +49,9 @@ def test_one_host_may_leave_a_small_inventory() -> None:
 
 
 def test_an_inventory_that_is_not_whole_retires_nobody() -> None:
-    """If too many hosts are missing from the inventory, a sentence reports this as a problem. The
-    sentence names the missing hosts and the option that confirms their retirement. Hosts that are
-    retired already are not counted."""
+    """If too many hosts are missing from the inventory, nobody is retired. An error names the
+    missing hosts and the option that confirms their retirement. Hosts that are retired already are
+    not counted."""
     before = roster.roster(None, many(12), CLUSTERS)
     said = roster.retirement_problem(before, many(4), "10%")
     assert "8 of the 12 hosts" in said
@@ -82,11 +82,11 @@ def test_hosts_are_known_by_their_whole_names() -> None:
     assert found[0] == {"host": "10.0.0.1", "cluster": "dc1", "topics": ["web.access"]}
     assert "app1.dc1.example.com" in roster.retirement_problem({"hosts": found}, [], "0")
     entries = settings.load(RosterDocument, None, [f"hosts={json.dumps(found)}"]).hosts
-    assert [each.host for each in entries] == sorted(names)  # the audit takes them all
+    assert [each.host for each in entries] == sorted(names)  # the audit accepts all names
 
 
 def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
-    """A host without skidway_cluster belongs to the first cluster, as everywhere."""
+    """In the roster, too, a host without skidway_cluster belongs to the first cluster."""
     agents = [host("a"), host("b", skidway_cluster="dc2")]
     found = roster.roster(None, agents, CLUSTERS)["hosts"]
     assert [each["cluster"] for each in found] == ["dc1", "dc2"]

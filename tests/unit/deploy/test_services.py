@@ -1,4 +1,4 @@
-"""When a service has to be restarted."""
+"""The roles decide whether a service has to be restarted."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def files(*times: float) -> list[dict[str, Any]]:
 
 
 def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
-    """A restart is due if one of a service's files is newer than the service's process. So if a run
-    was interrupted after it had written a file and before the restart, the next run restarts the
-    service."""
+    """A restart is due if one of a service's files is newer than the service's process. So if a
+    playbook run was interrupted after it had written a file and before the restart, the next run
+    restarts the service."""
     assert services.started_before(status(), files(BEGAN - 60, BEGAN + 1))
     assert not services.started_before(status(), files(BEGAN - 60, BEGAN))
     assert not services.started_before(status("inactive"), files(BEGAN + 1))
@@ -36,7 +36,8 @@ def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
 
 def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
     """A roll-back does not stop a service that still runs the version to which the roll-back
-    returns. If other servers are unhealthy, stopping this service would end the quorum."""
+    returns. If the other servers of an ensemble are unhealthy, stopping this one would end the
+    quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
     assert not services.runs_since_before(status(), BEGAN)  # started from the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)

@@ -1,4 +1,4 @@
-"""The inventory's settings override those of a role."""
+"""Settings from the inventory override settings that a role derives."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from deploy.ansible.plugins.plugin_utils import settings
 
 
 def test_given_settings_win_whichever_way_they_are_written() -> None:
-    """`log: {dirs: x}` replaces a derived `log.dirs`; a program would refuse a key that is set
-    twice."""
+    """Settings may be nested: `log: {dirs: x}` in the inventory replaces the key `log.dirs` that
+    the role derived. A program would refuse a key that is set twice."""
     derived = {"log.dirs": ["/a"], "broker.id": 1}
     assert settings.over({"log": {"dirs": ["/b"]}}, derived) == {"broker.id": 1, "log.dirs": ["/b"]}
 
@@ -31,15 +31,15 @@ def test_given_settings_win_whichever_way_they_are_written() -> None:
     ],
 )
 def test_settings_with_a_password_are_known_as_such(given: Any, secret: bool) -> None:
-    """Only settings with a secret are kept out of Ansible's output, so an operator can read the
-    differences of all other settings."""
+    """Only settings that contain a secret are kept out of Ansible's output, so that an operator can
+    read the changes (`--diff`) of all other settings."""
     assert settings.holds_secret(given) is secret
 
 
 def test_a_directory_is_made_once() -> None:
-    """A directory that the current settings name, in flat or nested keys, is never created again.
-    If it is missing, its disk is not mounted, and records must not go to the disk of the mount
-    point."""
+    """A directory that is named in the settings already installed on a host is never created again,
+    whether the settings use flat or nested keys. If the directory is missing, its disk is not
+    mounted, and records must not be written to the disk below the mount point."""
     given = ["/disk1", "/disk2/skidway"]
     assert settings.not_named_by(given, {}) == given
     assert settings.not_named_by(given, {"log.dirs": ["/disk1"], "broker.id": 1}) == given[1:]

@@ -1,4 +1,4 @@
-"""Which programs a run of a playbook may touch, depending on the tags of the run."""
+"""The tags of a playbook run decide which programs the run may change."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from deploy.packaging.third_party import PROGRAMS
         ("agent_run", ("agent",)),
         ("agent_configure audit_roster", ("agent",)),
         ("broker_install common_install registry_run", ("broker", "registry")),
-        ("theirs", PROGRAMS),  # a tag that somebody's own playbook has given to a role
+        ("theirs", PROGRAMS),  # a tag that an operator's own playbook has given to a role
         ("theirs audit_roster", PROGRAMS),
     ],
 )
 def test_a_run_touches_the_programs_whose_steps_it_may_do(
     tags: str, touched: tuple[str, ...]
 ) -> None:
-    """A run checks the versions of only those programs that its tags may touch, because another
-    program may wait for its upgrade."""
+    """A run checks the installed versions only of those programs that its tags may change, because
+    the upgrade of another program may still be due."""
     assert {p for p in PROGRAMS if steps.touches(tags.split(), p)} == set(touched)

@@ -1,5 +1,5 @@
-"""Which topics the audit does not expect in every tier (agent, broker, mirror, hdfs), according to
-the inventory."""
+"""The audit does not expect each topic in every tier (agent, broker, mirror, hdfs). Which topics
+are exempt from a tier follows from the inventory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
 def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
-    """The exempted topics by tier; `agents` lists the agents' clusters."""
+    """The topics that each tier is not expected to have. `agents` lists the agents' clusters."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:
@@ -42,8 +42,8 @@ def at(cluster: str, **variables: Any) -> dict[str, Any]:
 
 
 def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
-    """The example's inventory adds no exemption to audit.yml. An inventory without mirror or
-    loaders adds none, either."""
+    """With the example inventory no topic is exempt from a tier in audit.yml. The same holds for an
+    inventory without mirror or loaders."""
     clusters = {"dc1": {}, "dc2": None, "offline": OFFLINE}
     assert exempt(clusters, [at("offline")], "dc1 dc2") == {}
     assert exempt({"dc1": {}}, [at("dc1")], "dc1") == {}
@@ -51,9 +51,9 @@ def test_where_every_cluster_is_mirrored_and_loaded_nothing_is_exempt() -> None:
 
 
 def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() -> None:
-    """The audit expects no mirror tier of an unmirrored cluster. Otherwise a wave (agents that are
-    upgraded together) with one of the cluster's agents would never pass, and the report would never
-    call the cluster's topics complete."""
+    """If a cluster is not mirrored, the audit does not expect its topics in the tier mirror.
+    Otherwise the report would never call these topics complete, and a wave (agents that are
+    upgraded together) with an agent of this cluster would never pass."""
     clusters = {"dc1": {}, "dc2": {}, "dc3": {}, "offline": OFFLINE}
     found = exempt(clusters, [at("offline")], "dc1 dc3")
     assert found == {"mirror": [r"dc3\..+"], "hdfs": [r"dc3\..+"]}
@@ -65,7 +65,7 @@ def test_an_agent_of_a_cluster_that_nobody_mirrors_is_complete_without_mirror() 
 def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
     """Patterns in mirrored_topics match whole names. So the pattern `nginx` does not match
     `nginx.rejected`, the topic of the rejected records. A topic that is not mirrored cannot be
-    loaded from the mirror, either."""
+    loaded from the mirror, so it is exempt from the tiers mirror and hdfs."""
     clusters = {"dc1": {"mirrored_topics": ["nginx", "auth.*"]}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1")
     for topic in ("nginx", "auth", "auth.rejected"):
@@ -75,8 +75,9 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
-    """Topics of a mirroring cluster's own agents are not mirrored, but the cluster's loader loads
-    them. If a mirroring cluster has no agents, nothing is exempt."""
+    """If a mirroring cluster has agents of its own, their topics are not mirrored, but the
+    cluster's loader loads them. So they are exempt only from the tier mirror. If a mirroring
+    cluster has no agents, nothing is exempt."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
     assert expected("offline.nginx", found) == "abh"
@@ -95,8 +96,8 @@ def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     ],
 )
 def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]) -> None:
-    """Topics that no loader takes are exempt from hdfs, whichever setting selects them; if a topic
-    is exempt, its rejects are exempt as well."""
+    """Topics that no loader loads are exempt from the tier hdfs, whichever setting leaves them out.
+    If a topic is exempt, the topic of its rejected records is exempt as well."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline", **variables)], "dc1")
     assert found.keys() == {"hdfs"}
@@ -107,8 +108,8 @@ def test_topics_that_nobody_loads_are_exempt_from_hdfs(variables: dict[str, Any]
 
 
 def test_what_one_of_two_loaders_loads_is_loaded() -> None:
-    """If one loader loads at the cluster itself and another loader at the cluster's mirror, a topic
-    counts as loaded if one of the two loaders takes the topic."""
+    """One loader may load from a cluster itself and another loader from the cluster's mirror. Then
+    a topic counts as loaded if one of the two loaders loads it."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     loaders = [at("dc1", loader_topics=["a"]), at("offline", loader_topics=["dc1.b"])]
     found = exempt(clusters, loaders, "dc1")
@@ -121,7 +122,7 @@ def test_what_one_of_two_loaders_loads_is_loaded() -> None:
 
 
 def test_clusters_that_mirror_each_other_have_all_tiers() -> None:
-    """Agents publish to both clusters, and both are mirrored, so nothing is exempt."""
+    """If two clusters with agents mirror each other, nothing is exempt."""
     both = {"dc1": {"mirrors": ["dc2"]}, "dc2": {"mirrors": ["dc1"]}}
     assert exempt(both, None, "dc1 dc2") == {}
     assert exempt(both, [at("dc1")], "dc1 dc2") == {}
@@ -147,8 +148,8 @@ def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
 
 
 def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
-    """A text in place of a list exempts the same topics as the list. If the text were read letter
-    by letter, it would silently exempt everything."""
+    """If the inventory gives one string in place of a list with one element, the same topics are
+    exempt. If the string were read letter by letter, all topics would silently be exempt."""
     lists = {"dc1": {"mirrored_topics": ["nginx"]}, "offline": {"mirrors": ["dc1"]}}
     texts = {"dc1": {"mirrored_topics": "nginx"}, "offline": {"mirrors": "dc1"}}
     assert exempt(texts, [], "dc1") == exempt(lists, [], "dc1")
@@ -156,8 +157,8 @@ def test_a_text_in_place_of_a_list_exempts_no_more_than_the_list() -> None:
 
 
 def test_a_tier_is_not_lost_without_a_word() -> None:
-    """If an inventory has lost its loaders, a sentence reports this as a problem. Otherwise the
-    audit would call its buckets (spans of event time) complete although no loader took their
+    """If an inventory has no loaders any more, this is reported as a problem. Otherwise the audit
+    would call buckets (spans of event time) complete although no loader has loaded their
     records."""
     all_four = {"tiers": ["agent", "broker", "mirror", "hdfs"]}
     said = tiers.lost_tiers_problem(all_four, ["agent", "broker"], [])
@@ -169,8 +170,8 @@ def test_a_tier_is_not_lost_without_a_word() -> None:
 
 
 def test_tiers_may_come_and_those_that_are_named_may_go() -> None:
-    """Tiers may be added. A tier may be dropped if Ansible's option -e names it (as a text).
-    Without an earlier audit no tier can be lost."""
+    """Tiers may be added. A tier may be dropped if the operator names it in a string with Ansible's
+    option -e. Where no audit was installed before, no tier can be lost."""
     two = ["agent", "broker"]
     assert tiers.lost_tiers_problem({"tiers": two}, [*two, "hdfs"], []) == ""
     assert tiers.lost_tiers_problem({"tiers": [*two, "hdfs"]}, two, "hdfs") == ""

@@ -1,4 +1,4 @@
-"""Drop-ins for systemd."""
+"""The drop-ins for systemd that the roles write."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from deploy.ansible.plugins.plugin_utils import units
 
 
 def test_a_drop_in_has_what_the_role_derives_and_what_was_given_over_it() -> None:
-    """Given values override derived values. A list becomes one line with the key for each element,
-    empty values are left out, and other sections are kept."""
+    """In a systemd drop-in, values that the operator gives override values that the role derives. A
+    list becomes one line with the key for each element. Empty values are left out, and other
+    sections are kept."""
     sections = units.drop_in(
         {"Service": {"MemoryMax": "1G"}, "Unit": {"After": ["a", "b"]}},
         MemoryMax="512M",
@@ -31,8 +32,9 @@ def test_variables_reach_a_service_as_they_are() -> None:
 
 
 def test_a_service_has_the_given_variables_beside_the_derived_ones() -> None:
-    """Environment variables that an operator gives do not remove those that the role derives. They
-    come last, so that systemd takes the operator's value of a variable that both have."""
+    """Environment variables that an operator gives do not remove those that the role derives. The
+    operator's variables come last, so that systemd uses the operator's value if the role derives
+    the same variable."""
     for given in ("A=1", ["A=1"]):
         sections = units.drop_in({"Service": {"Environment": given}}, Environment=["B=2"])
         assert sections == {"Service": {"Environment": ["B=2", "A=1"]}}

@@ -1,4 +1,5 @@
-"""Wheels, and the installed versions on a host."""
+"""The choice of the wheels that are copied to a host, and of the installed versions that stay
+there."""
 
 from __future__ import annotations
 
@@ -13,8 +14,8 @@ REQUIREMENTS = (
 
 
 def test_only_the_wheels_that_are_missing_are_carried() -> None:
-    """Wheels that another program brought to the host are not copied again; pip itself is always
-    copied."""
+    """Wheels that are on the host already, because another program needed them, are not copied
+    again. The wheel of pip itself is always copied."""
     assert versions.wheels_for(REQUIREMENTS, [*WHEELS, "/w/numpy-2-x.whl"]) == sorted(WHEELS)
     there = ["pyyaml==6.0.3 --hash=sha256:bb\n"]
     assert versions.wheels_for(REQUIREMENTS, WHEELS, there) == [WHEELS[2], WHEELS[0]]
@@ -28,8 +29,8 @@ def test_a_wheel_that_is_not_there_is_named() -> None:
 
 
 def test_other_content_under_the_same_version_is_refused() -> None:
-    """A wheel with the same version but other content is refused, because pip would take it for
-    installed and leave the old code."""
+    """If a wheel has the same version as an installed wheel but other content, it is refused. pip
+    would consider it installed and leave the old code."""
     with pytest.raises(ValueError, match=r"skidway==0\.2\.0 .* new version"):
         versions.wheels_for(REQUIREMENTS, WHEELS, ["skidway==0.2.0 --hash=sha256:cc\n"])
 
@@ -47,8 +48,8 @@ MANIFEST = {"version": "1.0", "python": "3.11", "implementation": "CPython", "pl
     ],
 )
 def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
-    """Wheels for another Python are refused before anything is changed, because pip would only say
-    that it finds no wheel."""
+    """Wheels for another version of Python are refused before anything is changed. pip would refuse
+    them, too, but would only say that it finds no wheel."""
     said = versions.python_problem(found, MANIFEST, "/usr/bin/python3")
     assert (said == "") is good
     assert good or f"/usr/bin/python3 here is {found}" in said
@@ -66,14 +67,14 @@ def test_wheels_for_another_python_are_refused(found: str, good: bool) -> None:
     ],
 )
 def test_going_back_is_told_by_the_numbers(version: object, than: str, older: bool) -> None:
-    """A downgrade is recognized by comparing versions as numbers. In a downgrade the audit is
-    changed last. On a fresh host nothing is a downgrade."""
+    """A downgrade is recognized by comparing versions as numbers. (In a downgrade the audit is
+    changed last.) On a host without an installed version, no version is a downgrade."""
     assert versions.is_older(version, than) is older
 
 
 def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
-    """Versions in use and the newest of the unused versions stay, so that a manual roll-back needs
-    no wheels. Older unused versions are deleted."""
+    """Versions in use and the newest of the unused versions stay installed, so that an operator can
+    roll back by hand without copying wheels. Older unused versions are deleted."""
     there = [{"path": f"/opt/skidway/{v}", "mtime": v} for v in ("1", "2", "3", "4")]
     assert versions.superfluous(there, ["../4", "../4"], 2) == [
         "/opt/skidway/2",
@@ -87,8 +88,8 @@ def test_versions_in_use_stay_and_the_newest_of_the_others() -> None:
 
 @pytest.mark.parametrize("name", ["0.1.0", "0.2.0.dev3", "9.8.7rc1", "1.0+site.2"])
 def test_only_what_is_named_as_a_version_is_removed(name: str) -> None:
-    """Only directories with a version's name are deleted, never what an operator put beside
-    them."""
+    """Only directories whose names are versions are deleted, never other files that an operator put
+    beside them."""
     others = [{"path": f"/opt/skidway/{n}", "mtime": 1} for n in ("jdk-21", "backup", "1.0.old")]
     version = {"path": f"/opt/skidway/{name}", "mtime": 0}
     assert versions.superfluous([*others, version], ["../2.0"], 1) == [version["path"]]

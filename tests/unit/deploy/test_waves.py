@@ -1,4 +1,5 @@
-"""How a wave (agents that are upgraded together) ended, and whether it is rolled back."""
+"""The result of a wave (agents that are upgraded together), and the decision whether it is rolled
+back."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ from deploy.ansible.plugins.plugin_utils import waves
 
 
 class Reads(Mapping[str, Mapping[str, Any]]):
-    """The variables of all hosts; some of the hosts failed. The object counts how often the
-    variables of any host are read."""
+    """The variables of hosts of which some have failed. The object counts how often variables of a
+    host are read."""
 
     def __init__(self, **failures: list[str]) -> None:
         self.failures = failures
@@ -28,14 +29,15 @@ class Reads(Mapping[str, Mapping[str, Any]]):
 
 
 def test_a_wave_in_which_all_went_well_is_good() -> None:
-    """A wave is good if no host failed, no host was lost, and the audit reports nothing."""
+    """A wave succeeds if no host failed, no host became unreachable, and the audit reports
+    nothing."""
     assert waves.wave_problems(Reads(), ["a", "b"], ["a", "b"], []) == []
     assert waves.wave_problems({"a": {}}, ["a"], ["a"]) == []
 
 
 def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
-    """A wave is rolled back if a host failed, if a host was lost, or if a host's lines did not
-    arrive. All such hosts are named."""
+    """A wave is rolled back if a host failed, if a host became unreachable, or if a host's lines
+    did not arrive. All such hosts are named."""
     hosts = Reads(b=["b: no space left", "b: last lines"])
     found = waves.wave_problems(hosts, ["a", "b", "c"], ["a", "b"], ["a: bucket 10:05 is open"])
     assert found == [
@@ -47,7 +49,8 @@ def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
 
 
 def test_a_fleet_that_fails_as_a_whole_is_told_in_a_screen() -> None:
-    """The problems of a large wave fit a screen, and each host's variables are read once."""
+    """The report of a large wave's problems is short enough for one screen, and the variables of
+    each host are read once."""
     names = [f"h{n}" for n in range(3000)]
     hosts = Reads(**{name: [f"{name}: failed"] for name in names})
     found = waves.wave_problems(hosts, names, names[:2900], [])
@@ -58,7 +61,7 @@ def test_a_fleet_that_fails_as_a_whole_is_told_in_a_screen() -> None:
 
 
 def test_nothing_is_said_of_more_where_there_is_none() -> None:
-    """The line "and N more" is added only if some sentences do not fit."""
+    """The line "and N more" is added only if there are more problems than the report shows."""
     for count in (waves.NAMED, waves.NAMED + 1):
         found = waves.wave_problems({}, [], [], [f"sentence {n}" for n in range(count)])
         assert found[waves.NAMED :] == ([] if count == waves.NAMED else ["and 1 more"])

@@ -1,4 +1,4 @@
-"""What people write after `skidway load reload`, and what they see."""
+"""The arguments and the output of the command `skidway load reload`."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skidway.loader.runs.reload import Reloaded, Wish
 
 @pytest.fixture
 def given(tmp_path: Path) -> list[str]:
-    """The settings that a command needs."""
+    """The settings that each command needs, as arguments."""
     settings = {
         "bootstrap.servers": "127.0.0.1:1", "schema.registry.url": "http://127.0.0.1:1",
         "topics": "logs", "output": str(tmp_path),
@@ -25,7 +25,8 @@ def given(tmp_path: Path) -> list[str]:
 
 
 def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tuple[int, Any]:
-    """The exit status, and what the command asked for."""
+    """Runs the command `skidway load reload`. Returns its exit status and the reload that it
+    requested."""
     asked: list[Wish] = []
 
     def reload(_settings: object, wish: Wish, *_: object, **__: object) -> Reloaded:
@@ -49,7 +50,7 @@ def wished(given: list[str], *words: str, result: Reloaded | None = None) -> tup
     ],
 )
 def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> None:
-    """The hours are given like other times, and are hours in UTC."""
+    """Hours are given in the same forms as other times, and are converted to hours in UTC."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (0, Wish("logs", "2026-01-31T10", "2026-01-31T12"))
 
@@ -66,7 +67,8 @@ def test_hours_are_given_as_times(given: list[str], begin: str, end: str) -> Non
 def test_only_whole_hours_are_reloaded(
     given: list[str], capsys: pytest.CaptureFixture[str], begin: str, end: str, words: str
 ) -> None:
-    """Times that are not the start of an hour are refused, with status 2."""
+    """A time that is not the start of an hour is refused, and the command ends with exit status
+    2."""
     code, wish = wished(given, "logs", "--from", begin, "--to", end)
     assert (code, wish) == (2, None)
     assert words in capsys.readouterr().err
@@ -75,8 +77,8 @@ def test_only_whole_hours_are_reloaded(
 def test_problems_are_printed_and_give_the_status(
     given: list[str], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each problem is a sentence for people, and the command ends with the status of the gravest
-    problem. The document for programs has the hours and the problems."""
+    """Each problem is printed as a sentence, and the command ends with the exit status of the most
+    serious problem. The JSON document contains the hours and the problems."""
     hours = ["--from", "2026-01-31T10", "--to", "2026-01-31T12"]
     result = Reloaded("logs", [4], {"2026-01-31T11"}, problems=[SkidwayError("offset 3 is gone")])
     options = ("--more-rejects", "--dry-run")

@@ -1,4 +1,5 @@
-"""Writing a file to an HDFS whose DataNodes do not all answer. The HDFS client is a fake."""
+"""The writer writes a file to HDFS although some DataNodes do not answer. The HDFS client is a
+fake."""
 
 from __future__ import annotations
 
@@ -17,7 +18,8 @@ QUOTA = RuntimeError('RPCError("a.DSQuotaExceededException", "The DiskSpace quot
 
 
 class File:
-    """A file of the client, whose writes fail with the next errors, as long as there are any."""
+    """A file of the fake HDFS client. Each write fails with the next of the given errors, until no
+    error is left."""
 
     def __init__(self, errors: Iterator[Exception | None]) -> None:
         self._errors = errors
@@ -37,7 +39,7 @@ class File:
 
 
 class Made:
-    """The files that a writer has made; the last one is what lies in HDFS."""
+    """The files that a writer has created. The last one is the file that is left in HDFS."""
 
     def __init__(self, *errors: Exception | None) -> None:
         self._errors = iter(errors)
@@ -50,7 +52,7 @@ class Made:
 
 def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
     """The NameNode may choose a dead DataNode for a new file. The writer then begins the file
-    again, so that the file has all bytes, once."""
+    again, so that the file has all bytes exactly once."""
     made = Made(REFUSED, REFUSED)
     writer = HdfsWriter("hdfs://nn/f", made)
     writer.write(b"one")
@@ -61,8 +63,9 @@ def test_a_file_begins_again_where_its_data_node_does_not_answer() -> None:
 
 
 def test_a_file_that_never_begins_is_given_up() -> None:
-    """If no DataNode answers, the writer gives up after some attempts. It does not begin again if
-    the NameNode refuses the bytes, or if some bytes are already written."""
+    """If no DataNode answers, the writer gives up after a limited number of attempts. If the
+    NameNode refuses the bytes, or if some bytes are already written, the writer does not begin
+    again."""
     made = Made(*[REFUSED] * 100)
     writer = HdfsWriter("hdfs://nn/f", made)
     writer.write(b"one")
@@ -85,7 +88,7 @@ def test_a_file_that_never_begins_is_given_up() -> None:
 
 
 class Stuck(File):
-    """A file whose hsync does not return as long as the test runs."""
+    """A file whose hsync does not return while the test runs."""
 
     ended = Event()
 
@@ -96,8 +99,9 @@ class Stuck(File):
 def test_a_file_begins_again_where_its_sync_does_not_return(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a DataNode behind the first one is dead, the client's hsync never returns. The writer
-    begins a small file again, and gives a large one up."""
+    """If a later DataNode in the write pipeline is dead, the client's hsync never returns. If the
+    file is small, the writer begins it again. If the file is large, the writer gives up with an
+    error."""
     monkeypatch.setattr(hdfs_writer, "SYNC_S", 0.01)
     monkeypatch.setattr(hdfs_writer, "LARGE_SYNC_S", 0.01)
     files = [Stuck(iter(())), Stuck(iter(())), File(iter(()))]

@@ -1,4 +1,4 @@
-"""The loader's configuration: the smallest that works, and what is refused."""
+"""The loader's configuration: the smallest one that works, and values that are refused."""
 
 from __future__ import annotations
 
@@ -51,13 +51,13 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
     ],
 )
 def test_what_cannot_work_is_refused(tmp_path: Path, override: str, sentence: str) -> None:
-    """A setting that cannot work is refused in one sentence that names its key."""
+    """A setting that cannot work is refused with one sentence that contains its key."""
     with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
         settings(tmp_path, SMALLEST, override)
 
 
 def test_the_example_file_is_good(tmp_path: Path) -> None:
-    """The file with every key that `--example` prints can be loaded."""
+    """The example file that `--example` prints, with every key, can be loaded."""
     settings(tmp_path, example(LoaderSettings, title="x"))
 
 

@@ -1,4 +1,5 @@
-"""Stores of one process: the contract of every store, and what is special about the local store."""
+"""The store in memory and the local store. Tests of the contract of every store, and of the special
+properties of the local store."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ from support.store_contract import StoreContract, put
 
 
 class TestLocalStore(StoreContract):
-    """A directory of this machine."""
+    """The store in a directory of this machine keeps the contract of every store."""
 
     @pytest.fixture
     def store(self, tmp_path: Path) -> Store:
@@ -28,7 +29,7 @@ class TestLocalStore(StoreContract):
 
 
 class TestMemoryStore(StoreContract):
-    """The store in memory, on which the models run, keeps the promises of every store."""
+    """The store in memory, which the models use, keeps the contract of every store."""
 
     @pytest.fixture
     def store(self) -> Store:
@@ -48,8 +49,8 @@ def test_a_relative_root_is_named_by_its_absolute_path(
 def test_a_store_that_stays_remembers_few_directories(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A store that a process keeps for days writes into ever new directories, and its memory does
-    not grow with their number."""
+    """If a process uses a store for days, the store writes to more and more directories. The
+    store's memory does not grow with their number."""
     monkeypatch.setattr("skidway.loader.store.local.MADE_KEPT_MAX", 2)
     store = LocalStore(str(tmp_path))
     for number in (1, 2, 3, 4, 5, 1):
@@ -59,8 +60,8 @@ def test_a_store_that_stays_remembers_few_directories(
 
 @pytest.mark.parametrize("url", ["s3://bucket/logs", "gs://x/y", "hdfs://", "hdfs://host:1"])
 def test_other_stores_are_refused(url: str) -> None:
-    """A store that cannot ensure that only one process creates a name is refused as a configuration
-    error, and so is a URL without a path."""
+    """A store must ensure that only one process can create a name. The URL of any other store, or a
+    URL without a path, is refused as a configuration error."""
     with pytest.raises(ConfigurationRefused, match=r"^output: "):
         open_store(url)
 
@@ -111,8 +112,8 @@ def test_a_file_is_synced_before_it_is_closed(
 def test_the_names_in_a_directory_are_synced_when_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When directories are synced, the names in them become durable; a commit needs this for its
-    staged files. A directory that does not exist is skipped."""
+    """When directories are synced, the names of the files in them become durable. A commit needs
+    this for its staged files. A directory that does not exist is skipped."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/rows", b"rows")
     synced: list[Path] = []
@@ -122,7 +123,8 @@ def test_the_names_in_a_directory_are_synced_when_asked_for(
 
 
 def test_an_output_that_cannot_be_written_is_one_sentence(tmp_path: Path) -> None:
-    """If the root cannot be written, the error is one sentence with the path and the reason."""
+    """If the root directory cannot be written to, the error is one sentence with the path and the
+    reason."""
     (tmp_path / "file").write_bytes(b"")
     with pytest.raises(StoreFailed, match=r"cannot write .*/file/root/x: "):
         LocalStore(str(tmp_path / "file" / "root")).create("x")
@@ -147,8 +149,9 @@ def test_files_that_vanish_while_listing_are_passed_over(
 def test_a_directory_that_is_still_written_to_is_deleted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A directory is deleted even if a task of a load that lost the race for its number creates a
-    file in it meanwhile; the load that won the race does not fail."""
+    """When a load has won a race, it deletes the staging directory of the load that lost. The
+    deletion succeeds even if a task of that load creates a file in the directory meanwhile, so the
+    load that won does not fail."""
     store = LocalStore(str(tmp_path))
     put(store, "staging/a", b"1")
     rmdir = os.rmdir
@@ -172,7 +175,7 @@ def _dies(self: Path, missing_ok: bool = False) -> None:
 
 
 class Silent:
-    """An HDFS client whose NameNode nobody can find."""
+    """A fake HDFS client. The address of its NameNode cannot be resolved."""
 
     def __init__(self, server: str, settings: dict[str, str]) -> None:
         pass
@@ -182,8 +185,8 @@ class Silent:
 
 
 def test_a_namenode_that_has_no_address_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a NameNode's address cannot be found, the error says that this NameNode is unreachable
-    (status 3). The error does not blame the file that was to be read."""
+    """If a NameNode's address cannot be resolved, the error says that this NameNode is unreachable
+    (exit status 3). The error does not blame the file that was to be read."""
     monkeypatch.setattr(hdfs, "Client", Silent)
     with pytest.raises(
         StoreUnreachable, match=r"//namenode:8020/logs/_skidway: no connection .* failed to"

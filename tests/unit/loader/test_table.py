@@ -1,4 +1,4 @@
-"""Which files `skidway.table` reads."""
+"""The files that `skidway.table` reads."""
 
 from __future__ import annotations
 
@@ -28,13 +28,14 @@ def files(store: Store) -> list[str]:
 
 
 def test_the_name_for_analysts_leads_to_the_loaders_function() -> None:
-    """`skidway.table` is the function, although the kernel does not import the loader."""
+    """`skidway.table` is the loader's function `table`, although the package `skidway` itself does
+    not import the loader."""
     assert skidway.table is table.table
 
 
 def test_only_files_of_the_output_are_read(loading: MemoryLoading) -> None:
-    """A copy that lies in the directory is not read, and neither is a file that a load removed and
-    that somebody put back."""
+    """`skidway.table` reads only the files that the manifests list. It reads neither a copy that
+    somebody put into the directory, nor a file that a load removed and that somebody put back."""
     (first, second) = files(loading.store)
     assert (first, second) == ("part-1-0-0.parquet", "part-2-0-10.parquet")
     path = next(each.path for each in loading.manifest(1).files if each.kind == "rows")
@@ -46,8 +47,8 @@ def test_only_files_of_the_output_are_read(loading: MemoryLoading) -> None:
 
 
 def test_a_load_that_moves_its_files_is_waited_for(loading: MemoryLoading) -> None:
-    """While the newest load moves its files into place, the reader waits, and then takes all files
-    of this load."""
+    """While the newest load moves its files into place, `skidway.table` waits, and then reads all
+    files of this load."""
     manifest = loading.manifest(2)
     move = next(each for each in manifest.files if each.kind == "rows")
     loading.store.rename(move.path, move.staged)
@@ -62,7 +63,8 @@ def test_a_load_that_moves_its_files_is_waited_for(loading: MemoryLoading) -> No
 
 
 def test_a_load_that_never_moves_its_files_is_named(loading: MemoryLoading) -> None:
-    """If the loader ended between commit and moves, the reader says which command goes on."""
+    """If the loader ended after a commit and before it moved the files, the error of
+    `skidway.table` names the command that completes the load."""
     move = next(each for each in loading.manifest(2).files if each.kind == "rows")
     loading.store.rename(move.path, move.staged)
     with pytest.raises(SkidwayError, match=r"load 2 of logs is committed.*skidway load run"):

@@ -12,8 +12,8 @@ LOCKS = Path(__file__).parents[3] / "requirements"
 
 
 def test_pip_becomes_one_line_for_each_distribution() -> None:
-    """Each downloaded or cached wheel or source archive becomes one line; metadata and pip's other
-    lines are left out."""
+    """The installation prints one line for each wheel or source archive that pip downloads or takes
+    from its cache. pip's other lines are left out."""
     said = told(
         "Collecting kazoo>=2.10",
         "  Downloading kazoo-2.11.0-py2.py3-none-any.whl.metadata (1.2 kB)",
@@ -36,7 +36,8 @@ def test_pip_becomes_one_line_for_each_distribution() -> None:
 
 
 def test_silence_is_explained() -> None:
-    """While pip prints nothing, the output names the long download or build under way."""
+    """While pip prints nothing, the installation prints the name of the download or build that is
+    running."""
     telling = Telling()
     assert telling.silence(10) == "  ... pip starts (10 s)"
     telling.line("Collecting pyspark<4.4,>=4.1 (from skidway==0.1.0)")
@@ -47,8 +48,8 @@ def test_silence_is_explained() -> None:
 
 @pytest.mark.parametrize(("lock", "extra"), [("demo", "demo"), ("test", "dev")])
 def test_what_is_announced_is_what_is_needed(lock: str, extra: str) -> None:
-    """A lock file names all distributions that our build and the lock file's extra in
-    pyproject.toml need on this machine."""
+    """A lock file lists all distributions that are needed on this machine for the build and for the
+    lock file's extra in pyproject.toml."""
     named = {_key(name) for name in locked((LOCKS / f"{lock}.txt").read_text())}
     wanted = set(needed("skidway", frozenset({extra, "build"}), {})) - {"skidway"}
     assert wanted <= named
@@ -63,8 +64,8 @@ def told(*lines: str) -> list[str]:
 def needed(
     name: str, extras: frozenset[str], found: dict[str, frozenset[str]]
 ) -> dict[str, frozenset[str]]:
-    """The names of an installed distribution and of all distributions that it needs on this
-    machine."""
+    """Adds to `found` an installed distribution and all distributions that it needs on this
+    machine, each with its extras, and returns `found`."""
     key = _key(name)
     if key not in found or extras - found[key]:
         found[key] = extras | found.get(key, frozenset())

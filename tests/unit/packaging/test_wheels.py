@@ -1,4 +1,4 @@
-"""Names, versions and requirement lines of wheels."""
+"""The names and versions of wheels, and the lines for them in lists of requirements."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from deploy.packaging.third_party import PROGRAMS
 
 
 def test_a_requirement_is_pinned_to_one_file() -> None:
-    """A requirement line has the name and version from a wheel's file name, and the file's hash."""
+    """The requirement line of a wheel contains the name and version from the wheel's file name, and
+    the file's hash."""
     line = wheels.requirement("google_crc32c-1.9.0-cp311-cp311-manylinux_2_17_x86_64.whl", "ab12")
     assert line == "google-crc32c==1.9.0 --hash=sha256:ab12"
 
 
 @pytest.mark.parametrize("version", ["1.2.3", "1.3.0rc1", "1.3.0.dev4", "2.0+site.7", "1.0.post1"])
 def test_versions_in_normal_form_are_taken(version: str) -> None:
-    """A version in pip's normal form is accepted; it becomes part of the names of directories,
-    units and packages."""
+    """A version in pip's normal form is accepted. Such a version can be part of the names of
+    directories, units and packages."""
     assert version_or_default(version) == version
 
 
@@ -37,5 +38,6 @@ def test_without_a_version_it_is_that_of_the_project() -> None:
 
 
 def test_every_program_is_an_extra() -> None:
-    """Each program's list of requirements is made from the extra of the same name."""
+    """For each program there is an extra of the same name in pyproject.toml, from which the
+    program's list of requirements is made."""
     assert set(PROGRAMS) <= set(own_wheel.project()["project"]["optional-dependencies"])

@@ -1,4 +1,4 @@
-"""Advice for an incompatible schema: the place of the fault, the compatibility levels that allow
+"""Advice for an incompatible schema has the place of the fault, the compatibility levels that allow
 the schema, and an edit that makes the schema compatible."""
 
 from __future__ import annotations
@@ -137,7 +137,8 @@ def test_new_symbols_for_readers_without_a_default_are_left_out() -> None:
 
 
 def test_field_version_and_levels_are_named() -> None:
-    """Advice names the field by its place, the version, and the levels that allow the change."""
+    """The advice contains the place of the field, the version that does not fit, and the levels
+    that allow the change."""
     line = {"type": "record", "name": "L", "fields": [A]}
     more = {"type": "record", "name": "L", "fields": [A, B]}
     old = record(field("lines", {"type": "array", "items": ["null", line]}))
@@ -146,7 +147,8 @@ def test_field_version_and_levels_are_named() -> None:
     assert advice is not None
     assert advice.version == 2
     (fault,) = advice.faults
-    # Where records are in a union, Avro names the union's branch and not the field inside it.
+    # If the records are in a union, Avro gives the union's branch as the place, not the field
+    # inside.
     assert (fault.place, fault.version) == ("lines[]", 2)
     assert advice.allowing == (Level.NONE, Level.FORWARD, Level.FORWARD_TRANSITIVE)
 
@@ -168,7 +170,8 @@ def test_reasons_are_sentences() -> None:
 
 
 def test_all_versions_count_where_the_level_says_so() -> None:
-    """At a transitive level a suggestion fits all versions, not only the latest."""
+    """At a transitive level the suggested schema is compatible with all versions, not only with the
+    latest."""
     versions = [(1, parse(record(A))), (2, parse(record(A, field("c", "string", default=""))))]
     advice = advise(parse(record(A, field("c", "string"))), versions, Level.FULL_TRANSITIVE)
     assert advice is not None
@@ -180,7 +183,7 @@ def test_all_versions_count_where_the_level_says_so() -> None:
 
 
 def test_types_of_other_schemas_are_not_edited() -> None:
-    """A suggestion never edits a referenced schema, which has its own author."""
+    """The suggested edit never changes a referenced schema, because it has another author."""
     known = named_types(parse({"type": "record", "name": "P", "fields": [A, B]}))
     before = {"type": "record", "name": "P", "fields": [A]}
     advice = advise(
@@ -196,7 +199,8 @@ def test_types_of_other_schemas_are_not_edited() -> None:
 
 
 def test_as_little_is_edited_as_can_be() -> None:
-    """An edit that mends two faults at once is preferred to an edit that mends only one fault."""
+    """An edit that repairs two faults at once is preferred to an edit that repairs only one
+    fault."""
     advice = advise(
         parse(record(field("b", "int"), field("c", "int"))),
         [(1, parse(record(B, C)))],
@@ -208,7 +212,8 @@ def test_as_little_is_edited_as_can_be() -> None:
 
 
 def test_a_field_that_is_kept_has_a_default_for_those_before_it() -> None:
-    """A kept field gets a default if an earlier version lacks the field."""
+    """If the suggested edit keeps a field that the author removed, and an earlier version lacks
+    this field, the edit gives the field a default."""
     versions = [(1, parse(record(A))), (2, parse(record(A, B)))]
     advice = advise(parse(record(A)), versions, Level.FULL_TRANSITIVE)
     assert advice is not None

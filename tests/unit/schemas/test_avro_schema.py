@@ -89,7 +89,8 @@ FIXED = {"type": "fixed", "name": "F", "size": 2}
     ],
 )
 def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> None:
-    """A schema with invalid names, duplicates or shapes is refused with a one-line sentence."""
+    """A schema with an invalid name, a duplicate or an invalid form is refused with an error of one
+    line."""
     with pytest.raises(SchemaInvalid) as caught:
         parse(schema)
     assert words in str(caught.value)
@@ -117,8 +118,8 @@ def test_what_is_no_schema_is_refused_in_a_sentence(schema: Any, words: str) -> 
     ],
 )
 def test_defaults_must_fit_their_types(avro: Any, good: list[Any], bad: list[Any]) -> None:
-    """A default that does not fit its type is refused, because readers would meet the bad default
-    years later."""
+    """A default that does not fit its type is refused, because a reader might use it only years
+    later."""
     for value in good:
         parse(record(field(avro, default=value)))
     for value in bad:
@@ -135,8 +136,8 @@ def test_numbers_that_do_not_fit_are_no_defaults() -> None:
 
 
 def test_a_default_is_checked_with_each_type_once() -> None:
-    """A default is checked only once with each type. If it were checked branch by branch, a check
-    of 50 levels would never end."""
+    """A default is checked with each type only once. If nested unions were checked branch by
+    branch, the check of a default with 50 levels would practically never end."""
     fields = []
     for level in range(50):
         inside = [f"A{level - 1}", f"B{level - 1}"] if level else "int"
@@ -153,8 +154,8 @@ def test_a_default_is_checked_with_each_type_once() -> None:
 
 
 def test_names_are_found_in_their_namespaces() -> None:
-    """A type is found by its full name, and by its short name in the same or an inherited
-    namespace."""
+    """A type is found by its full name. It is also found by its short name if the namespace is the
+    same or inherited."""
     inner = {"type": "record", "name": "In", "fields": [field("Out"), field("b.Fix", name="b")]}
     fix = {"type": "fixed", "name": "Fix", "namespace": "b", "size": 1}
     schema = {
@@ -179,7 +180,8 @@ def test_a_type_without_namespace_inside_one_says_so() -> None:
 
 
 def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
-    """A type named like a primitive stays itself in the canonical text: n.int is still a fixed."""
+    """In the canonical text, a type with the name of a primitive type is still that type. For
+    example, the fixed n.int is not written as int."""
     fixed = {"type": "fixed", "name": "n.int", "size": 4}
     again = parse(
         canonical(parse(record(field(fixed), field("n.int") | {"name": "b"}, namespace="n")))
@@ -189,7 +191,7 @@ def test_a_type_that_is_named_like_a_primitive_stays_itself() -> None:
 
 
 def test_recursive_types_are_schemas() -> None:
-    """A recursive record is a schema."""
+    """A recursive record is a valid schema."""
     made = parse(record(field(["null", "R"], default=None)))
     assert canonical(made) == (
         '{"type":"record","name":"R","fields":[{"name":"a","type":["null","R"],"default":null}]}'
@@ -197,7 +199,8 @@ def test_recursive_types_are_schemas() -> None:
 
 
 def test_attributes_come_in_avro_javas_order() -> None:
-    """Attributes are in Avro Java's order, so our text equals that of other registries."""
+    """The canonical text has attributes in the order of Avro's Java library, so that the text is
+    the same as in other registries."""
     schema = {
         "aliases": ["x.Old"], "custom": {"k": 1}, "namespace": "x", "fields": [
             {"aliases": ["b"], "prop": 1, "order": "ignore", "default": 0, "doc": "d",
@@ -237,7 +240,7 @@ def test_a_type_of_a_referenced_schema_is_not_declared_again() -> None:
 
 
 def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
-    """A restore accepts schemas with bad defaults, because readers already live with them. It
+    """A restore accepts schemas with invalid defaults, because these schemas are already in use. It
     accepts no other fault."""
     text = record(field("int", default="x"))
     assert '"default":"x"' in canonical(parse(text, check_defaults=False), normalize=True)
@@ -246,8 +249,8 @@ def test_old_schemas_of_another_registry_may_keep_bad_defaults() -> None:
 
 
 def test_normalized_spellings_are_one_schema() -> None:
-    """Normalizing gives one text for spellings that differ only in the order of aliases and
-    properties, in digits, or in whether names are full or relative."""
+    """Normalizing gives the same text for spellings of a schema that differ only in the order of
+    aliases and properties, in the digits of numbers, or in full and relative names."""
     one = {
         "type": "record", "name": "R", "namespace": "n", "doc": "", "aliases": ["B", "A"],
         "z": 1, "p": {"b": 1, "a": 2}, "fields": [
@@ -282,26 +285,27 @@ def test_normalized_spellings_are_one_schema() -> None:
     ],
 )  # fmt: skip
 def test_numbers_have_javas_digits(value: float, text: str) -> None:
-    """Numbers have Java's digits, so that the text, and thus the schema, is the same in another
-    registry."""
+    """In the canonical text, numbers have the same digits as in Java, so that the text, and thus
+    the schema, is the same in another registry."""
     assert canonical(parse({"type": "int", "p": value})) == f'{{"type":"int","p":{text}}}'
 
 
 def test_texts_are_escaped_as_java_does() -> None:
-    """Texts are escaped as in Java: only characters that must be escaped, with hexadecimal digits
-    in capitals."""
+    """In the canonical text, strings are escaped as in Java: only characters that must be escaped
+    are escaped, with upper-case hexadecimal digits."""
     made = canonical(parse({"type": "int", "p": 'é\u2028\x1f\x7f\n"\\/'}))
     assert made == '{"type":"int","p":"é\u2028\\u001F\x7f\\n\\"\\\\/"}'
 
 
 def test_size_is_bounded() -> None:
-    """A text of more than CHARACTERS_MAX characters is refused before it is parsed."""
+    """The text of a schema with more than CHARACTERS_MAX characters is refused before it is
+    parsed."""
     with pytest.raises(SchemaInvalid, match="characters"):
         parse('"' + "x" * CHARACTERS_MAX + '"')
 
 
 def test_nesting_is_bounded() -> None:
-    """Nesting beyond the limit is refused and exhausts no stack."""
+    """A schema that is nested beyond the limit is refused, and the stack is not exhausted."""
     deep: Any = "int"
     for _ in range(NESTING_MAX + 1):
         deep = {"type": "array", "items": deep}
@@ -313,7 +317,8 @@ def test_nesting_is_bounded() -> None:
 
 @given(records(flat=False))
 def test_the_canonical_text_is_the_same_schema(case: tuple[Any, Any]) -> None:
-    """The canonical text parses to itself, and white space makes no difference."""
+    """If the canonical text of a schema is parsed, its canonical text is the same. White space in a
+    schema makes no difference."""
     text = canonical(parse(case[0]))
     assert canonical(parse(text)) == text
     assert canonical(parse(json.dumps(case[0], indent=3))) == text
@@ -321,7 +326,7 @@ def test_the_canonical_text_is_the_same_schema(case: tuple[Any, Any]) -> None:
 
 @given(st.text(max_size=40) | st.binary(max_size=40).map(lambda data: data.decode("latin-1")))
 def test_no_text_breaks_the_parser(text: str) -> None:
-    """Any text is a schema or is refused with a sentence."""
+    """Any text is either parsed as a schema or refused with an error message."""
     try:
         parse(text)
     except SchemaInvalid:
@@ -362,7 +367,8 @@ JSON = st.recursive(
 @settings(max_examples=share_of(500), deadline=None)
 @given(JSON)
 def test_no_json_breaks_the_parser(value: Any) -> None:
-    """Any JSON is a schema whose canonical text parses to itself, or is refused by a sentence."""
+    """Any JSON is either parsed as a schema, which has a stable canonical text, or refused with an
+    error message."""
     refusal, tree = "", None
     try:
         tree = parse(json.dumps(value))
@@ -379,7 +385,8 @@ def test_no_json_breaks_the_parser(value: Any) -> None:
 @settings(max_examples=share_of(300), deadline=None)
 @given(st.integers(0, 2**32))
 def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
-    """Good schemas with a piece exchanged, doubled or removed do not break the parser."""
+    """If a part of a valid schema is exchanged, duplicated or removed, the parser accepts or
+    refuses the result, and does not fail in another way."""
     random = Random(seed)
     with contextlib.suppress(SchemaInvalid):
         text = canonical(parse(broken(made(random), random)))
@@ -387,7 +394,7 @@ def test_nearly_schemas_do_not_break_the_parser(seed: int) -> None:
 
 
 def test_large_values_are_not_written_into_sentences() -> None:
-    """The refusal of a large default is short and does not contain the whole value."""
+    """The error about a large invalid default is short and does not contain the whole value."""
     large = {"k": ["x" * 1000] * 1000}
     with pytest.raises(SchemaInvalid) as caught:
         parse(record(field("int", default=large)))
@@ -395,8 +402,8 @@ def test_large_values_are_not_written_into_sentences() -> None:
 
 
 def test_symbols_of_a_default_are_looked_up() -> None:
-    """Symbols of a default are looked up in a set, because comparing them one by one would never
-    end."""
+    """The symbols of a default are looked up in a set, because comparing many symbols one by one
+    would take far too long."""
     compared = 0
 
     class Symbol(str):
@@ -423,7 +430,8 @@ def many_defaults(declared: Any, value: Any, count: int) -> Any:
 
 
 def test_defaults_are_checked_within_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many defaults of one large record, which would take hours to check or write, are refused."""
+    """A schema with so many defaults of one large record that checking or writing them would take
+    hours is refused."""
     fields = [{"name": f"a{n}", "type": "int", "default": 0} for n in range(50)]
     schema = many_defaults({"type": "record", "name": "T", "fields": fields}, {}, 50)
     found = parse(schema)
@@ -453,8 +461,8 @@ def test_the_symbols_of_an_enum_are_gathered_once() -> None:
 
 
 def test_a_sentence_shows_little_of_a_large_value() -> None:
-    """An error's sentence shows little of a large value. To make the sentence, only a little of the
-    value is read."""
+    """An error message shows only the beginning of a large value, and only a small part of the
+    value is read for it."""
 
     class Counted(list[Any]):
         walks = 0
@@ -470,8 +478,8 @@ def test_a_sentence_shows_little_of_a_large_value() -> None:
 
 @pytest.mark.parametrize("key", ["default", "mine"])
 def test_values_nested_too_deeply_are_refused(key: str) -> None:
-    """Values nested more than 100 levels deep are refused, because later readers may have less
-    stack."""
+    """Values that are nested more than 100 levels deep are refused, because programs that read the
+    schema later may have a smaller stack."""
 
     def nested(levels: int) -> Any:
         value: Any = 0

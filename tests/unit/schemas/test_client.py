@@ -1,5 +1,5 @@
-"""The registry client retries after errors that may pass, fails at once on all other errors, and
-never waits long."""
+"""The registry client retries after temporary errors, fails at once on all other errors, and never
+waits long."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ from skidway.schemas.client import (
 
 
 class Scripted:
-    """A transport that gives the answers of a list, then repeats the last answer, and notes the
-    requests."""
+    """A fake transport. It gives the answers of a list, then repeats the last answer, and records
+    the requests."""
 
     def __init__(self, *answers: Any) -> None:
         self.answers = list(answers)
@@ -81,8 +81,8 @@ def test_each_call_asks_what_the_api_says() -> None:
 
 
 def test_schemas_by_id_and_registrations_are_asked_once() -> None:
-    """Schemas by id and registrations, which never change, are asked for once; the cache is
-    bounded."""
+    """The client sends each request for a schema by id, and each registration, only once, because
+    their results never change. The cache of results has a limited size."""
     transport = Scripted((200, {"schema": '"int"', "id": 7}))
     asked = client(transport)
     for _ in range(3):
@@ -150,7 +150,8 @@ def test_it_gives_up_in_bounded_time_and_says_what_each_url_said() -> None:
 
 
 def test_a_wrong_password_says_which_setting() -> None:
-    """The error for a wrong password names the registry and the setting, for readers of a log."""
+    """The error for a wrong password names the registry and the setting, so that a reader of the
+    log knows what to change."""
     with pytest.raises(RegistryRefused, match=r"registry .*basic\.auth\.user\.info"):
         client(Scripted(error(401, 401))).lookup("s", '"int"')
 
@@ -168,7 +169,7 @@ def test_what_is_refused_for_good_is_refused_at_once(status: int, code: int) -> 
 
 
 def test_lookup_of_what_is_not_there_is_none() -> None:
-    """A lookup of an unknown subject or schema is None; other refusals are errors."""
+    """A lookup of an unknown subject or schema returns None. Any other refusal is an error."""
     assert client(Scripted(error(404, 40401))).lookup("s", '"int"') is None
     assert client(Scripted(error(404, 40403))).lookup("s", '"int"') is None
     with pytest.raises(RegistryRefused):
@@ -176,7 +177,8 @@ def test_lookup_of_what_is_not_there_is_none() -> None:
 
 
 def test_an_answer_that_is_none_of_a_registry() -> None:
-    """An answer that is no registry's, such as a proxy's page, raises RegistryRefused."""
+    """An answer that does not come from a registry, such as a proxy's page, raises
+    RegistryRefused."""
 
     class Page(Scripted):
         def send(self, *_: Any) -> Answer:
@@ -191,7 +193,8 @@ def test_an_answer_that_is_none_of_a_registry() -> None:
 
 @pytest.mark.parametrize("document", [{}, [], None, "ok", {"id": "x", "schema": {}}])
 def test_an_answer_without_what_was_asked_for(document: Any) -> None:
-    """An answer without the fields asked for, as from another service, raises RegistryRefused."""
+    """An answer that lacks the expected fields, for example because another service gave it, raises
+    RegistryRefused."""
     for ask in (
         lambda c: c.register("s", '"int"'),
         lambda c: c.latest("s"),
@@ -204,13 +207,15 @@ def test_an_answer_without_what_was_asked_for(document: Any) -> None:
 
 @pytest.mark.parametrize("number", [float("inf"), -1, 7.9, True, "7", 1 << 31])
 def test_what_is_no_id_is_no_answer(number: object) -> None:
-    """An id is a whole number of 31 bits; any other value raises RegistryRefused."""
+    """A schema id must be a whole number of at most 31 bits. Any other value in an answer raises
+    RegistryRefused."""
     with pytest.raises(RegistryRefused, match="not that of a schema registry"):
         client(Scripted((200, {"id": number}))).register("s", '"int"')
 
 
 def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
-    """A JSON Schema that could be read as an Avro schema raises SchemaInvalid."""
+    """If the registry returns a JSON Schema, the client raises SchemaInvalid, even if its text
+    could be read as an Avro schema."""
     document = {"subject": "s", "version": 1, "id": 7, "schema": '{"type": "string"}'}
     registry = client(Scripted((200, {**document, "schemaType": "JSON"})))
     for ask in (lambda: registry.schema(7), lambda: registry.latest("s")):
@@ -220,8 +225,8 @@ def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
 
 
 def test_an_error_code_without_end_is_no_error_code() -> None:
-    """JSON as Python and others write it may contain Infinity. An error code of Infinity counts as
-    missing."""
+    """JSON that Python and some other languages write may contain Infinity. An error code of
+    Infinity counts as missing."""
     with pytest.raises(RegistryRefused, match="status 404"):
         client(Scripted((404, {"error_code": float("inf"), "message": "m"}))).versions("s")
 
@@ -230,19 +235,20 @@ def test_an_error_code_without_end_is_no_error_code() -> None:
     "urls", ["", "one:8081", "ftp://one", "http://", "http://a:x", "http://a,"]
 )
 def test_urls_that_are_none_are_refused(urls: str) -> None:
-    """A bad URL is refused before any request is sent."""
+    """An invalid URL of the registry is refused before any request is sent."""
     with pytest.raises(ConfigurationRefused, match="no URL of a schema registry"):
         RegistryClient(urls)
 
 
 def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
-    """Credentials in a URL are refused, because they would get into logs. The error does not show
-    them."""
+    """A URL with a user and password is refused, because they would get into logs. The error does
+    not show them."""
     with pytest.raises(ConfigurationRefused, match="user and password") as caught:
         RegistryClient("http://me:secret@one:8081")
     assert "secret" not in str(caught.value)
 
 
 def test_the_subject_of_a_topic() -> None:
-    """A topic's subject follows Confluent's default strategy."""
+    """A topic's subject is found with Confluent's default strategy (the topic's name and
+    `-value`)."""
     assert subject_of("hdfs-logs") == "hdfs-logs-value"

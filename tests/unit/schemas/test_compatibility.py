@@ -1,4 +1,5 @@
-"""Which schema may follow which: Avro's rules, the levels, and reasons with their places."""
+"""The check whether a schema may follow earlier versions: Avro's rules, the compatibility levels,
+and the reasons with their places."""
 
 from __future__ import annotations
 
@@ -23,14 +24,15 @@ pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType"
 
 @pytest.mark.parametrize(("reader", "writer", "found"), RULES)
 def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> None:
-    """For each of Avro's rules of schema resolution, the kind and place of what does not fit are
-    reported."""
+    """For each rule of Avro's schema resolution, a violation is reported with its kind and
+    place."""
     got = incompatibilities(parse(reader), parse(writer))
     assert [(each.kind, each.path) for each in got] == found
 
 
 def test_messages_say_which_field_and_which_schema() -> None:
-    """A message names the field and the schema, in Confluent's form and as a sentence."""
+    """Each incompatibility has a message in Confluent's form and a sentence. Both name the field
+    and the schema."""
     old, new = parse(record(A)), parse(record(A, field("c", "int")))
     version, (found,) = check(new, [(3, old)], Level.BACKWARD) or (0, [])
     assert version == 3
@@ -70,16 +72,16 @@ PLAIN, WITH_B, NEEDS_B = record(A), record(A, B), record(A, field("b", "int"))
     ],
 )
 def test_levels(level: str, new: Any, earlier: list[Any], failed: int | None) -> None:
-    """Each level has its direction (which schema must read which) and its reach (the latest version
-    or all); the newest version that does not fit is named."""
+    """A compatibility level decides which of two schemas must be able to read the other, and
+    whether all versions count or only the latest. The newest version that does not fit is named."""
     versions = [(at, parse(each)) for at, each in enumerate(earlier, 1)]
     found = check(parse(new), versions, Level(level))
     assert (None if found is None else found[0]) == failed
 
 
 def test_symbols_are_looked_up_once_each() -> None:
-    """Symbols are looked up, a few times each. Comparing 30,000 symbols pair by pair would take
-    minutes."""
+    """Each symbol of an enum is looked up in a set only a few times. Comparing 30,000 symbols pair
+    by pair would take minutes."""
     hashed = 0
 
     class Symbol(str):
@@ -100,8 +102,9 @@ def test_symbols_are_looked_up_once_each() -> None:
 
 
 def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
-    """If a pair of types was found good inside a recursive pair, and the recursive pair then does
-    not fit, the inner pair is compared again."""
+    """Two nested types may be found compatible only under the assumption that the recursive types
+    around them are compatible. If these then turn out to be incompatible, the nested types are
+    compared again."""
 
     def a(bad: str, namespace: str, back: Any) -> Any:
         inside = {"type": "record", "name": "X", "fields": [field("back", back)]}
@@ -115,7 +118,8 @@ def test_what_was_good_inside_a_pair_that_is_not_is_compared_again() -> None:
 
 
 def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Unions too large to compare branch by branch are refused with a sentence."""
+    """Unions that are too large to be compared branch by branch are refused with an error
+    message."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 100)
     old, new = (
         parse([{"type": "enum", "name": f"{name}{at}", "symbols": []} for at in range(20)])
@@ -126,7 +130,8 @@ def test_unions_too_large_to_compare_are_refused(monkeypatch: pytest.MonkeyPatch
 
 
 def test_the_fields_of_records_in_unions_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The fields of records in unions count towards the limit of comparisons."""
+    """To compare unions, types are compared pair by pair, up to a limit of comparisons. The fields
+    of records in the unions count towards this limit."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(
@@ -175,8 +180,8 @@ def test_both_places_are_told() -> None:
 
 
 def test_a_type_in_many_places_does_not_multiply_messages() -> None:
-    """If thirty levels of records each refer twice to the next level, a fault gives at most 50
-    messages, not a thousand million."""
+    """If each of thirty levels of records refers twice to the next level, a fault in the last level
+    gives at most 50 messages, not a thousand million."""
 
     def chain(leaf: str) -> Any:
         made: Any = {"type": "record", "name": "R0", "fields": [field("x", leaf)]}
@@ -194,9 +199,9 @@ def test_a_type_in_many_places_does_not_multiply_messages() -> None:
 @settings(max_examples=share_of(400), deadline=None)
 @given(st.data())
 def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
-    """Verdicts are those of Avro's Python library, except where that library is wrong. It does not
-    know aliases without their namespace. It accepts two fields that are read as one field; Avro's
-    Java library refuses such fields."""
+    """The verdicts are the same as those of Avro's Python library, except where that library is
+    wrong. The library does not find aliases without their namespace. It also accepts two fields
+    that are read as the same field, which Avro's Java library refuses."""
     reader = data.draw(schemas().filter(lambda each: '"aliases"' not in json.dumps(each)))
     writer = data.draw(mutated(reader))
     found = incompatibilities(parse(reader), parse(writer))
@@ -211,7 +216,8 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """A schema may follow itself at every level, unless a field's alias is another field's name."""
+    """Every schema is compatible with itself at every level, unless a field's alias is another
+    field's name."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
     if "aliases" not in json.dumps(schema):
@@ -221,8 +227,8 @@ def test_every_schema_may_follow_itself(schema: Any) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(st.data())
 def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
-    """FULL checks both directions, TRANSITIVE every version, and NONE nothing; two runs give the
-    same verdict."""
+    """The level FULL checks both directions, a TRANSITIVE level checks every version, and NONE
+    checks nothing. Two checks of the same schemas give the same verdict."""
     first = data.draw(schemas())
     second, new = data.draw(mutated(first)), data.draw(mutated(first))
     versions = [(1, parse(first)), (2, parse(second))]
@@ -241,7 +247,8 @@ def test_a_level_is_the_sum_of_its_parts(data: st.DataObject) -> None:
 
 
 def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a type is used in many fields, no more reasons are made than are reported."""
+    """If an incompatible type is used in many fields, only as many reasons are generated as are
+    reported."""
     made: list[int] = []
     inside = compatibility.Incompatibility.inside
 
@@ -261,7 +268,8 @@ def test_reasons_do_not_multiply(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_symbols_count_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The symbols of enums in unions count towards the limit of comparisons."""
+    """To compare unions, types are compared pair by pair, up to a limit of comparisons. The symbols
+    of enums in the unions count towards this limit."""
     monkeypatch.setattr(compatibility, "STEPS_MAX", 5000)
     old, new = (
         parse(

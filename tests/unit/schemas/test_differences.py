@@ -1,4 +1,4 @@
-"""The differences of two schemas, as a developer reads them."""
+"""The differences of two schemas, in a form for developers."""
 
 from __future__ import annotations
 
@@ -111,15 +111,15 @@ def test_each_change_in_a_line(old: Any, new: Any, lines: list[str]) -> None:
 
 
 def test_both_sides_can_be_set_beside_each_other() -> None:
-    """A change has the field's text in the old and in the new schema. The text is None for a schema
-    that lacks the field."""
+    """Each change has the field's text in the old and in the new schema. The text is None if a
+    schema lacks the field."""
     added, removed = differences(parse(record(A)), parse(record(B)))
     assert (added.change, added.old, added.new) == (Change.FIELD_ADDED, None, "string")
     assert (removed.change, removed.old, removed.new) == (Change.FIELD_REMOVED, "int", None)
 
 
 def test_recursive_schemas_end() -> None:
-    """A recursive record is compared once."""
+    """A recursive record is compared only once, so that the comparison ends."""
     old = record(field("next", ["null", "R"]), A)
     new = record(field("next", ["null", "R"]), field("a", "long"))
     assert [str(each) for each in differences(parse(old), parse(new))] == [
@@ -129,7 +129,7 @@ def test_recursive_schemas_end() -> None:
 
 @given(st.permutations("abcdef"))
 def test_no_more_fields_are_said_to_move_than_have_to(order: list[str]) -> None:
-    """As few fields as possible are reported as moved: the other fields are a longest subsequence
+    """As few fields as possible are reported as moved. The other fields are a longest subsequence
     that keeps the old order."""
     old = parse(record(*(field(name, "int") for name in "abcdef")))
     new = parse(record(*(field(name, "int") for name in order)))

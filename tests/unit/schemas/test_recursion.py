@@ -1,4 +1,5 @@
-"""Where the circles of a schema are taken out."""
+"""`without_circles` replaces the field types through which a record contains itself, so that no
+type of the schema is recursive."""
 
 from __future__ import annotations
 
@@ -25,7 +26,7 @@ def record(name: str, **fields: Any) -> dict[str, Any]:
 
 
 def leading_back(avro: AvroType, path: str = "") -> list[str]:
-    """The paths of the fields that lead back."""
+    """The paths of the fields whose type leads back to a record around them."""
     if isinstance(avro, Recursive):
         return [path]
     if isinstance(avro, Union):
@@ -60,26 +61,29 @@ INNER = record("Inner", whole={"type": "map", "values": "Whole"})
     ],
 )
 def test_a_field_leads_back_if_its_type_contains_its_record(schema: Any, paths: list[str]) -> None:
-    """Only the fields in which a record contains itself lead back, and no field beside or around
-    them."""
+    """Only fields through which a record contains itself are replaced. Other fields of the same
+    record, and fields around the record, are not changed."""
     assert leading_back(without_circles(parse(schema))) == paths
 
 
 def test_a_schema_without_circles_stays_as_it_is() -> None:
-    """A schema that does not contain itself is returned as it is, even if it uses a type twice."""
+    """A schema without recursive types is returned as the same object, even if it uses a type
+    twice."""
     avro = parse(record("R", a=record("S", x="int"), b="S"))
     assert without_circles(avro) is avro
 
 
 def test_a_schema_is_the_same_without_its_circles() -> None:
-    """Without its circles a schema has the same text, so nobody takes it for another schema."""
+    """After its recursive types are replaced, a schema has the same canonical text, so it is not
+    taken for another schema."""
     avro = parse(record("R", tree=NODE, more=["null", "Node"]))
     assert canonical(without_circles(avro)) == canonical(avro)
     assert without_circles(once := without_circles(avro)) is once
 
 
 def test_a_long_chain_of_references_is_no_deep_stack() -> None:
-    """The circles of a chain of 5,000 records that refer to each other are found."""
+    """The recursive types in a chain of 5,000 records that refer to each other are found, without
+    deep recursion."""
     fields = {f"f{at}": record(f"R{at}", a=["null", f"R{at - 1}"]) for at in range(1, 5000)}
     avro = parse(record("Top", f0=record("R0", top=["null", "Top"]), **fields))
     found = without_circles(avro)

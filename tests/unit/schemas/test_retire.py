@@ -1,4 +1,4 @@
-"""`skidway schemas delete` deletes for ever only the versions that somebody agreed to."""
+"""`skidway schemas delete` deletes for ever only the versions that the user has confirmed."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from support.registry_http import Registry, record
 def test_a_version_that_comes_behind_the_plan_is_not_deleted_for_ever(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """If a producer registers a version while somebody reads the plan of the deletion, nothing is
-    deleted."""
+    """If a producer registers a version between the plan of a deletion and the user's confirmation,
+    nothing is deleted."""
     registry = Registry()
     registry.register("s", record(a=None))
     monkeypatch.setattr(

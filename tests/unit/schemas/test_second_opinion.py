@@ -1,4 +1,4 @@
-"""Our schemas, as Apache Avro's own Python library reads them."""
+"""Apache Avro's Python library gives a second opinion on schemas."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from skidway.schemas.second_opinion import second_opinion
 
 @pytest.mark.parametrize("name", ["announcement", "audit", "decision", "rejected"])
 def test_our_own_schemas_are_read_by_everybody(name: str) -> None:
-    """Apache's library reads the schemas that we publish."""
+    """Apache's Python library can read the schemas that Skidway publishes."""
     text = resources.files("skidway.schemas").joinpath(f"{name}.avsc").read_text()
     assert second_opinion(text) is None
 

@@ -1,4 +1,4 @@
-"""Single-object messages, which carry their schema's fingerprint."""
+"""Messages in Avro's single-object encoding, which contain their schema's fingerprint."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_the_header_is_avros() -> None:
 
 
 def test_messages_come_back_with_their_defaults() -> None:
-    """Times stay milliseconds, missing fields take their defaults, and counts and checksums keep
-    their sign."""
+    """A message that is written and read again has the same values. Times stay milliseconds,
+    missing fields get their defaults, and counts and checksums keep their sign."""
     name, back = single_object.decode(single_object.encode("Announcement", OPEN))
     assert name == "Announcement"
     defaults = ("predecessor", "predecessor_position", "length", "born_ns")
@@ -65,8 +65,8 @@ def test_a_record_that_is_none_is_refused(record: dict[str, Any]) -> None:
 
 
 def test_an_unknown_fingerprint_is_told_apart_from_damage() -> None:
-    """An unknown fingerprint, such as that of a newer version's schema, raises another error than
-    damage does."""
+    """An unknown fingerprint, for example that of a newer version's schema, raises another error
+    than a damaged message."""
     message = single_object.encode("Announcement", OPEN)
     with pytest.raises(UnknownFingerprint) as caught:
         single_object.decode(message[:2] + b"12345678" + message[HEADER_BYTES:])
@@ -89,8 +89,8 @@ def test_no_bytes_break_the_reader(data: bytes) -> None:
 
 
 def test_messages_of_older_versions_are_brought_to_the_current_schema() -> None:
-    """A message that was written with a schema in history/ is read with the current schema. Fields
-    that the old schema lacks take their defaults."""
+    """A message that was written with an older schema (stored in history/) is read with the current
+    schema. Fields that the old schema lacks get their defaults."""
     old = {"type": "record", "name": "M", "fields": [{"name": "a", "type": "int"}]}
     new = {**old, "fields": [*old["fields"], {"name": "b", "type": "string", "default": "x"}]}
     written = Messages([json.dumps(old)]).encode("M", {"a": 1})
@@ -101,7 +101,7 @@ def test_messages_of_older_versions_are_brought_to_the_current_schema() -> None:
 
 
 def test_the_shipped_schemas_are_there_by_name() -> None:
-    """The schemas that agent, audit and loader use are found by name."""
+    """The schemas that agent, audit and loader use can be loaded by name."""
     for name in ("Audit", "Announcement", "Decision", "Recount", "Rejected"):
         assert json.loads(single_object.schema_text(name))["name"] == name
     with pytest.raises(KeyError):

@@ -1,4 +1,5 @@
-"""Confluent's wire format on whole arrays."""
+"""Confluent's wire format puts a prefix with the schema id before each value. The prefix is added
+to, and removed from, whole arrays of values."""
 
 from __future__ import annotations
 
@@ -16,14 +17,15 @@ values = st.lists(st.none() | st.binary(max_size=12), max_size=8)
 
 
 def sequential(value: bytes | None) -> tuple[int, bytes | None]:
-    """The wire format's rule for one value. Returns (schema id or -1, datum)."""
+    """Splits one value by the wire format's rule. Returns the schema id, or -1 without a prefix,
+    and the datum."""
     if value is None or len(value) < 5 or value[0] != 0 or value[1] > 127:
         return -1, value
     return struct.unpack(">i", value[1:5])[0], value[5:]
 
 
 def test_the_prefix_is_five_bytes() -> None:
-    """The prefix is byte 0 and the schema id, big-endian."""
+    """The prefix is a byte 0, followed by the schema id as four bytes, big-endian."""
     assert wire.prefix(258) == b"\x00\x00\x00\x01\x02"
     for wrong in (-1, 2**31):
         with pytest.raises(ValueError, match="no schema id"):
@@ -32,7 +34,8 @@ def test_the_prefix_is_five_bytes() -> None:
 
 @given(values, st.integers(0, 2**31 - 1))
 def test_what_was_prefixed_splits_again(datums: list[bytes | None], schema_id: int) -> None:
-    """Prefixed values split into the same ids and datums; nulls stay null, without an id."""
+    """If a prefix is added to datums, splitting the values gives the same ids and datums. Nulls
+    stay null and have no id."""
     array = pa.array(datums, pa.binary())
     ids, back = wire.split(wire.add_prefix(schema_id, array))
     assert back.equals(array)
@@ -48,8 +51,8 @@ framed = st.builds(
 
 @given(st.lists(st.none() | framed, max_size=8), st.integers(0, 3))
 def test_any_values_split_as_one_by_one(found: list[bytes | None], skip: int) -> None:
-    """Values in arrays and slices split as each value alone would be split; a value without a
-    prefix stays whole."""
+    """Splitting an array or slice gives the same result as splitting each value alone. A value
+    without a prefix stays whole."""
     array = pa.array(found, pa.binary()).slice(skip)
     ids, datums = wire.split(array)
     wanted = [sequential(each) for each in found[skip:]]

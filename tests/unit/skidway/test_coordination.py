@@ -15,7 +15,7 @@ from skidway.errors import ConfigurationRefused
     ],
 )
 def test_connect_string_is_split(connect: str, expected: tuple[str, str]) -> None:
-    """A connect string is split into addresses and chroot."""
+    """ZooKeeper's connect string is split into the addresses and the chroot."""
     assert check_connect(connect) == expected
 
 
@@ -23,6 +23,7 @@ def test_connect_string_is_split(connect: str, expected: tuple[str, str]) -> Non
     "connect", ["", "host", "host:", ":2181", "h:0", "h:65536", "h:x", "h:1,", "h:1/", "h:1//a"]
 )
 def test_bad_connect_string_is_refused(connect: str) -> None:
-    """A bad connect string is refused at once, with an error that names its configuration key."""
+    """An invalid connect string of ZooKeeper is refused at once, with an error that names its
+    configuration key."""
     with pytest.raises(ConfigurationRefused, match=r"zookeeper\.connect"):
         check_connect(connect)

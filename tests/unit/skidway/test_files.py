@@ -11,7 +11,8 @@ from skidway.files import DirectoryLock
 
 
 def test_write_atomically_replaces_the_whole_content(tmp_path: Path) -> None:
-    """The file holds exactly the new bytes, and nothing else is left in the directory."""
+    """After an atomic write the file contains exactly the new bytes, and no other file is left in
+    the directory."""
     path = tmp_path / "checkpoint"
     files.write_atomically(path, b"a longer old content")
     files.write_atomically(path, b"new")
@@ -23,8 +24,8 @@ def test_write_atomically_replaces_the_whole_content(tmp_path: Path) -> None:
 def test_write_atomically_keeps_the_old_content_when_a_step_fails(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, point: str
 ) -> None:
-    """If a step up to the rename fails, the error is raised, the old content stays, and no
-    temporary file remains."""
+    """If any step of an atomic write up to the rename fails, the error is raised, the file's old
+    content stays, and no temporary file is left."""
     path = tmp_path / "checkpoint"
     files.write_atomically(path, b"old")
 
@@ -42,7 +43,8 @@ def test_write_atomically_keeps_the_old_content_when_a_step_fails(
 def test_write_atomically_syncs_file_before_rename_and_directory_behind(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write is made durable in this order: fsync the file, rename it, fsync the directory."""
+    """An atomic write makes the file durable in three steps: fsync of the temporary file, rename,
+    fsync of the directory."""
     steps: list[str] = []
     fsync, rename = os.fsync, os.rename
     monkeypatch.setattr(
@@ -72,14 +74,15 @@ def test_lock_is_exclusive_and_names_the_holder(tmp_path: Path) -> None:
 
 
 def test_lock_cannot_be_taken_twice_by_one_owner(tmp_path: Path) -> None:
-    """Taking a held lock again is a programmer's error, never a second success."""
+    """If the owner of a lock takes it again, this is a programming error and raises an
+    exception."""
     lock = DirectoryLock(tmp_path)
     with lock, pytest.raises(RuntimeError):
         lock.acquire()
 
 
 def test_lock_below_a_file_is_one_sentence(tmp_path: Path) -> None:
-    """A path that cannot be a directory is refused by name."""
+    """If there is a file in the place of the lock's directory, the error names the path."""
     (tmp_path / "file").write_text("")
     with pytest.raises(SkidwayError, match="cannot use the directory"):
         DirectoryLock(tmp_path / "file").acquire()

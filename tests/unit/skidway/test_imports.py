@@ -1,4 +1,5 @@
-"""Which modules producer and consumer bring into an application, and which names they offer."""
+"""The modules that the producer and the consumer import into an application, and the names that
+they export."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ CLIENT = (".consumer", ".kafka", ".producer")
 
 
 def test_producer_and_consumer_need_nothing_else_of_skidway() -> None:
-    """Producer and consumer import only the packages in CLIENT and the modules in KERNEL: no
-    program, no schemas, no settings, no command line."""
+    """The producer and the consumer import only the packages in CLIENT and the modules in KERNEL.
+    They import no program, no schemas, no settings and no command line."""
     code = "import sys, skidway.consumer, skidway.producer; print(*sys.modules)"
     found = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     loaded = {name for name in found.stdout.split() if name.partition(".")[0] in OURS}

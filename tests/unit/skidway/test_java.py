@@ -11,7 +11,8 @@ from skidway.java import DROPPED_OPTION
 
 
 def fake_java(home: Path, version: str) -> Path:
-    """A script that answers as Java of the given version does."""
+    """Writes a script that gives the same answer as Java of the given version, and returns its
+    path."""
     command = home / "bin" / "java"
     command.parent.mkdir(parents=True)
     command.write_text(
@@ -32,15 +33,15 @@ def fake_java(home: Path, version: str) -> Path:
     ],
 )
 def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None) -> None:
-    """Feature version and home are read from Java's answer, even in Java 8's form. A program that
-    answers anything else is not taken for Java."""
+    """Java's feature version and home directory are read from the properties that Java prints, even
+    in Java 8's form. A program that prints anything else is not taken for Java."""
     assert java.parse_properties(text) == expected
 
 
 def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
-    """Our start script, which starts the real Java, drops DROPPED_OPTION, which names a module that
-    this Java may lack. The script passes all other arguments on unchanged, even empty and quoted
-    ones."""
+    """Skidway's start script starts the real Java. It drops the argument DROPPED_OPTION, because
+    this Java may lack the module in it. All other arguments are passed on unchanged, even if they
+    are empty or contain quotes."""
     real = tmp_path / "it's java"
     real.write_text('#!/bin/sh\nfor a in "$@"; do printf "<%s>" "$a"; done\n')
     real.chmod(0o755)
@@ -67,8 +68,8 @@ def test_java_home_comes_before_path(tmp_path: Path) -> None:
 
 
 def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> None:
-    """If an inherited JAVA_HOME is the directory of our start script, Java is started by that
-    script, and not directly."""
+    """If JAVA_HOME or SKIDWAY_JAVA is already the directory of Skidway's start script, this script
+    is still used to start Java."""
     behind = fake_java(tmp_path / "real", "21")
     home = java.script_home(behind, {"XDG_CACHE_HOME": str(tmp_path / "cache")})
     for named in ("JAVA_HOME", "SKIDWAY_JAVA"):
@@ -77,8 +78,9 @@ def test_a_java_home_that_holds_a_script_stays_the_java_home(tmp_path: Path) -> 
 
 
 def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
-    """SKIDWAY_JAVA names a Java command or a Java home. If the Java there is missing or too old,
-    `find` raises an error and looks for no other Java."""
+    """SKIDWAY_JAVA may be the path of a Java command or of a Java home directory. If there is no
+    Java at this path, or an old version, `find` raises an error and does not look for another
+    Java."""
     command = fake_java(tmp_path / "a", "17")
     for name in (command, tmp_path / "a"):
         assert java.find({"SKIDWAY_JAVA": str(name)}).command == command
@@ -90,14 +92,15 @@ def test_named_java_is_taken_or_refused(tmp_path: Path) -> None:
 
 
 def test_no_java_at_all_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without any Java, the error tells how to get one."""
+    """If no Java is found, the error says how to install it."""
     monkeypatch.setattr(java.util, "find_spec", lambda _: None)
     with pytest.raises(SkidwayError, match="no Java found: install Java 17 or newer"):
         java.find({"PATH": "/nonexistent"})
 
 
 def test_script_is_made_once_and_repaired(tmp_path: Path) -> None:
-    """The start script is written once into the user's cache; a damaged one is written again."""
+    """The start script is written once to the user's cache directory. If it is damaged, it is
+    written again."""
     real = tmp_path / "java"
     environ = {"XDG_CACHE_HOME": str(tmp_path / "cache")}
     home = java.script_home(real, environ)
@@ -114,8 +117,8 @@ def test_script_is_made_once_and_repaired(tmp_path: Path) -> None:
 def test_script_goes_to_an_own_temporary_directory_without_a_home(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service user without a writable cache gets a temporary directory that nobody else can
-    open."""
+    """For a service user without a writable cache directory, the start script is written to a
+    temporary directory that no other user can open."""
     monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
     (tmp_path / "file").write_text("")
     home = java.script_home(tmp_path / "java", {"HOME": str(tmp_path / "file")})
@@ -128,8 +131,9 @@ def test_script_goes_to_an_own_temporary_directory_without_a_home(
 def test_a_temporary_directory_that_cannot_be_used_is_named(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kind: str, with_home: bool
 ) -> None:
-    """If neither the cache nor the temporary directory can hold the start script, one sentence
-    names the directories, whatever stands in the temporary directory's place."""
+    """If the start script can be written neither to the cache nor to the temporary directory, the
+    error is one sentence with both directories. This holds even if a file or a link is in the place
+    of the temporary directory."""
     monkeypatch.setattr(java.tempfile, "gettempdir", lambda: str(tmp_path))
     own = tmp_path / f"skidway-{java.os.getuid()}"
     (tmp_path / "file").write_text("")

@@ -14,8 +14,8 @@ from skidway.log import REMEMBERED_ERRORS_MAX, REPEAT_AFTER_S, JsonLines, Repeat
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """The lines that a program writes at level info. Afterwards the test run's own logging is
-    restored."""
+    """Sets up a program's logging at level info, and gives the lines that are written. Afterwards
+    the test run's own logging is restored."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     stream = io.StringIO()
@@ -30,7 +30,8 @@ def lines(stream: io.StringIO) -> list[dict[str, object]]:
 
 
 def test_line_has_time_level_program_event_and_fields(written: io.StringIO) -> None:
-    """One event is one JSON object: time, level, program, event, and its own fields."""
+    """Each log event is one JSON object with the time, level, program, event, and the event's own
+    fields."""
     log.get("broker.log").info("segment_rolled", topic="hdfs-logs", base_offset=1200)
     (line,) = lines(written)
     assert str(line.pop("time")).endswith("Z")
@@ -44,7 +45,7 @@ def test_line_has_time_level_program_event_and_fields(written: io.StringIO) -> N
 
 
 def test_time_is_rfc3339_utc_with_milliseconds() -> None:
-    """Times are written in UTC with three digits of milliseconds."""
+    """The times of log events are in UTC with milliseconds in three digits."""
     assert log.rfc3339(1_700_000_000.0421) == "2023-11-14T22:13:20.042Z"
     assert log.rfc3339(0) == "1970-01-01T00:00:00.000Z"
 
@@ -59,7 +60,8 @@ def test_lower_levels_are_silent(written: io.StringIO) -> None:
 
 
 def test_any_field_becomes_json(written: io.StringIO) -> None:
-    """Paths, bytes that are not UTF-8, sets and line breaks in fields do not break a line."""
+    """A field of a log event may contain a path, bytes that are not UTF-8, a set or a line break.
+    The event is still one line of valid JSON."""
     log.get("x").info(
         "event", path=Path("/a"), raw=b"\xff", names={"b", "a"}, text="zażółć\n", level="mine"
     )
@@ -72,7 +74,8 @@ def test_any_field_becomes_json(written: io.StringIO) -> None:
 
 
 def test_error_carries_traceback(written: io.StringIO) -> None:
-    """An error with an exception is one line with the exception's type, text and traceback."""
+    """An error event with an exception is one line, which contains the exception's type, text and
+    traceback."""
     try:
         {}["gone"]
     except KeyError as error:
@@ -83,8 +86,8 @@ def test_error_carries_traceback(written: io.StringIO) -> None:
 
 
 def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
-    """A repeated error is written once; the number of its repeats is written when the program
-    ends."""
+    """An error that is repeated is written only once. The number of its repeats is written when the
+    program ends."""
     broker = log.get("broker")
     for _ in range(5):
         broker.error("fsync_failed", path="/data/0.log")
@@ -96,16 +99,16 @@ def test_repeated_error_is_held_back_and_counted(written: io.StringIO) -> None:
 
 
 def test_information_is_never_held_back(written: io.StringIO) -> None:
-    """Repeats of info events are all written, because only errors and the events of libraries are
-    limited."""
+    """Info events are written every time, even if they are repeated. Only errors and the events of
+    libraries are limited."""
     for _ in range(3):
         log.get("broker").info("segment_rolled")
     assert len(lines(written)) == 3
 
 
 def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
-    """A library's warning that repeats is written as one JSON line; a library's events below level
-    warning are not written."""
+    """If a library logs the same warning again and again, it is written as one JSON line. A
+    library's events below the level warning are not written."""
     kazoo = logging.getLogger("kazoo.client")
     kazoo.info("connecting to %s", "a")
     for _ in range(3):
@@ -117,8 +120,8 @@ def test_libraries_pass_from_warning_on(written: io.StringIO) -> None:
 
 
 def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
-    """If a line cannot be written, the program goes on. The next line that is written has the
-    number of lost lines."""
+    """If a log line cannot be written, the program goes on. The next line that can be written
+    contains the number of lost lines."""
 
     class Full(io.StringIO):
         full = True
@@ -140,8 +143,8 @@ def test_unwritable_stream_drops_lines_and_says_so_later() -> None:
 
 
 def test_error_is_written_again_once_its_silence_is_over() -> None:
-    """After the interval a repeated error is written again, with the number of repeats that were
-    not written."""
+    """A repeated error is not written for a certain interval. After the interval it is written
+    again, with the number of repeats that were not written."""
     repeats = Repeats()
     assert repeats.admit("a", {}, 0.0) == 0
     assert repeats.admit("a", {}, 1.0) is None
@@ -151,8 +154,8 @@ def test_error_is_written_again_once_its_silence_is_over() -> None:
 
 
 def test_held_back_error_is_told_by_any_later_line() -> None:
-    """After the interval, the number of repeats of an error is written with the next line of any
-    kind. It does not wait until the error comes again."""
+    """Repeats of an error are not written for a certain interval. After the interval their number
+    is written with the next line of any kind, even if the error does not come again."""
     repeats = Repeats()
     repeats.admit("a", {"event": "a"}, 0.0)
     repeats.admit("a", {"event": "a"}, 1.0)
@@ -161,7 +164,8 @@ def test_held_back_error_is_told_by_any_later_line() -> None:
 
 
 def test_memory_of_errors_is_bounded() -> None:
-    """Only a limited number of errors is remembered, and the oldest is forgotten first."""
+    """To recognize repeats, the program remembers a limited number of errors, and forgets the
+    oldest first."""
     repeats = Repeats()
     for number in range(REMEMBERED_ERRORS_MAX + 5):
         repeats.admit(str(number), {}, 0.0)
@@ -170,6 +174,6 @@ def test_memory_of_errors_is_bounded() -> None:
 
 
 def test_unknown_level_is_a_programmers_error() -> None:
-    """A level that does not exist is refused at once, not ignored."""
+    """If a program configures a log level that does not exist, an exception is raised at once."""
     with pytest.raises(ValueError, match="verbose"):
         log.configure("x", "verbose", io.StringIO())

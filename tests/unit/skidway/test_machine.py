@@ -14,8 +14,8 @@ INFINITY = resource.RLIM_INFINITY
 
 
 def test_old_python_is_missing() -> None:
-    """Python 3.11 is the oldest version that gets the verdict "good"; an older one is judged
-    "missing"."""
+    """Python 3.11 is the oldest version that gets the verdict "good". An older version gets the
+    verdict "missing"."""
     assert machine.python((3, 10, 9)).verdict == "missing"
     assert machine.python((3, 11, 0)).verdict == "good"
     assert machine.python((3, 14, 1)).verdict == "good"
@@ -31,23 +31,23 @@ def test_old_python_is_missing() -> None:
     ],
 )
 def test_open_files_limit_is_judged(soft: int, hard: int, verdict: str) -> None:
-    """A limit of open files gets the verdict "missing" below 1024, "advice" from 1024 to 16,383,
-    and "good" from 16,384 on or without a limit."""
+    """A limit of open files below 1024 gets the verdict "missing", and a limit from 1024 to 16,383
+    the verdict "advice". A limit of 16,384 or more, or no limit, gets the verdict "good"."""
     finding = machine.open_files(soft, hard)
     assert finding.verdict == verdict
     assert bool(finding.advice) == (verdict != "good")
 
 
 def test_low_hard_limit_is_told() -> None:
-    """If the hard limit is so low that a shell cannot raise the soft limit far enough, the advice
-    names limits.conf."""
+    """If the hard limit of open files is so low that a shell cannot raise the soft limit far
+    enough, the advice names limits.conf."""
     assert "limits.conf" in machine.open_files(1024, 4096).advice
     assert "limits.conf" not in machine.open_files(1024, INFINITY).advice
 
 
 def test_disk_and_memory_are_judged() -> None:
-    """Too little free disk space gets the verdict "missing". Scarce disk space, scarce memory and
-    an unknown amount of memory get the verdict "advice"."""
+    """Free disk space that is not enough gets the verdict "missing". Scarce disk space, scarce
+    memory and an unknown amount of memory get the verdict "advice"."""
     where = Path("/data")
     assert machine.disk("x", where, GIB // 2).verdict == "missing"
     assert machine.disk("x", where, 2 * GIB).verdict == "advice"
@@ -58,8 +58,8 @@ def test_disk_and_memory_are_judged() -> None:
 
 
 def test_writability_is_tried(tmp_path: Path) -> None:
-    """A directory gets the verdict "good" if a file can be made there; otherwise the finding names
-    the directory."""
+    """A directory gets the verdict "good" if a file can be created in it. Otherwise the finding
+    names the directory."""
     assert machine.writable("data", tmp_path).verdict == "good"
     assert list(tmp_path.iterdir()) == []
     finding = machine.writable("data", tmp_path / "none")
@@ -68,8 +68,8 @@ def test_writability_is_tried(tmp_path: Path) -> None:
 
 
 def test_used_port_is_advice_that_names_the_holder() -> None:
-    """A default port that is in use gives only advice. The advice names the holder of the port,
-    which may be our own program."""
+    """If a program's default port is in use, this is only advice. The advice names the process that
+    uses the port, because it may be Skidway's own program."""
     assert machine.free_port(9092, "broker", None).verdict == "good"
     finding = machine.free_port(9092, "broker", "process 7 (java)")
     assert finding.verdict == "advice"
@@ -77,7 +77,8 @@ def test_used_port_is_advice_that_names_the_holder() -> None:
 
 
 def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A host without Spark gets only advice, which says what to install for the loader."""
+    """If Spark is not installed on a host, this is only advice, which says what to install for the
+    loader."""
     without(monkeypatch, "pyspark")
     findings = {finding.name: finding for finding in machine.parts()}
     assert findings["part loader"].verdict == "advice"
@@ -86,7 +87,7 @@ def test_part_without_its_modules_says_what_to_install(monkeypatch: pytest.Monke
 
 
 def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
-    """Hides these distributions, so that they seem not to be installed."""
+    """Makes the given distributions appear not to be installed."""
     installed = extras._is_installed
     monkeypatch.setattr(
         extras,
@@ -98,8 +99,9 @@ def without(monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
 def test_missing_java_matters_only_where_spark_is_installed(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If Java is missing, the verdict is "missing" on a host with Spark. On a host without Spark it
-    is only "advice", because such a host runs no loader, and an agent needs no Java."""
+    """If Java is not installed, the verdict on a host with Spark is "missing". On a host without
+    Spark the verdict is only "advice", because such a host runs no loader, and an agent does not
+    need Java."""
     monkeypatch.setenv("SKIDWAY_JAVA", str(tmp_path / "none"))
     by_name = {f.name: f for f in machine.examine(tmp_path)}
     assert by_name["java"].verdict == "missing"

@@ -18,7 +18,8 @@ TABLE_6 = """\
 
 
 def test_listening_sockets_are_read_from_the_kernels_table() -> None:
-    """Port, user and inode of IPv4 and IPv6 listeners are read; connections are left out."""
+    """The port, user and inode of listening IPv4 and IPv6 sockets are read from the kernel's table.
+    Connections are left out."""
     lines = (TABLE + TABLE_6 + "garbage\n").splitlines()
     assert list(ports.listeners(lines)) == [
         Listener(2024, 0, 1145),
@@ -28,7 +29,8 @@ def test_listening_sockets_are_read_from_the_kernels_table() -> None:
 
 
 def test_used_port_names_holder_and_setting(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error for a used port names the address, its holder, and the setting to change."""
+    """The error about a used port names the address, the process that uses it, and the setting to
+    change."""
     monkeypatch.setattr(ports, "holder", lambda port: f"process {port} (java)")
     error = OSError(errno.EADDRINUSE, "Address already in use")
     said = str(ports.cannot_listen("127.0.0.1", 9092, "listeners", error))
@@ -39,15 +41,16 @@ def test_used_port_names_holder_and_setting(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_other_failure_to_listen_accuses_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If listening fails for another reason than a used port, no holder is looked for."""
+    """If a program cannot listen for another reason than a used port, the error does not name
+    another process."""
     monkeypatch.setattr(ports, "holder", lambda _: pytest.fail("nobody holds it"))
     error = OSError(errno.EACCES, "Permission denied")
     assert "permission denied; set" in str(ports.cannot_listen("0.0.0.0", 80, "listeners", error))
 
 
 def test_a_failure_to_listen_is_said_once() -> None:
-    """The error names the address once: the copy that `socket.create_server` adds is left out. If
-    the host's name is the cause, the advice does not speak of a port number."""
+    """The error about an address contains the address only once, although `socket.create_server`
+    adds it again. If the host's name is the cause, the advice does not mention a port number."""
     error = OSError(-2, "Name or service not known (while attempting to bind on address ('x', 80))")
     said = str(ports.cannot_listen("x", 80, "listeners", error))
     assert said == "cannot listen on x:80: name or service not known; set listeners to another"

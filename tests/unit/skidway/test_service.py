@@ -31,8 +31,8 @@ def _logging() -> Iterator[None]:
 
 
 def test_shutdown_is_seen_by_waiters_and_event_loops() -> None:
-    """A requested shutdown sets its flag, ends waits, and makes its descriptor readable for
-    good."""
+    """A requested shutdown sets its flag, ends waits, and makes its file descriptor permanently
+    readable."""
     shutdown = Shutdown()
     assert not shutdown.requested
     assert not shutdown.wait(0)
@@ -58,8 +58,8 @@ def test_shutdown_wakes_a_waiting_thread() -> None:
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
-    """SIGTERM or the first SIGINT requests the end; the program ends with the status that its body
-    returns."""
+    """SIGTERM or the first SIGINT requests a shutdown. The program then ends with the exit status
+    that its body returns."""
 
     def body(shutdown: Shutdown) -> int:
         os.kill(os.getpid(), number)
@@ -72,7 +72,7 @@ def test_signal_requests_an_orderly_end(number: signal.Signals) -> None:
 
 
 def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second Ctrl-C ends a program even if its body does not react to the first."""
+    """The second Ctrl-C ends a program even if its body does not react to the first Ctrl-C."""
     ended: list[int] = []
     monkeypatch.setattr(os, "_exit", ended.append)
 
@@ -99,8 +99,8 @@ def test_second_interrupt_ends_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_known_error_is_one_sentence_and_its_status(
     error: SkidwayError, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A known error prints one sentence on standard error, without a traceback, and the program
-    ends with the error's exit status."""
+    """After a known error the program prints one sentence on standard error, without a traceback,
+    and ends with the error's exit status."""
 
     def body(_: Shutdown) -> int:
         raise error
@@ -125,7 +125,7 @@ def test_unexpected_error_is_logged_with_traceback(capsys: pytest.CaptureFixture
 
 
 def test_failed_thread_ends_the_program(capsys: pytest.CaptureFixture[str]) -> None:
-    """A program that loses a thread stops with status 70."""
+    """If a thread of a program fails, the program ends with status 70."""
 
     def failing() -> None:
         raise RuntimeError("the fsync thread is gone")

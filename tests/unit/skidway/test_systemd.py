@@ -1,4 +1,5 @@
-"""sd_notify(3) on real datagram sockets of this process."""
+"""Messages to the service manager as in sd_notify(3). The tests use real datagram sockets of their
+own process."""
 
 from __future__ import annotations
 
@@ -26,8 +27,8 @@ def manager(
 
 
 def test_ready_comes_with_a_status_of_one_line(manager: ServiceManager) -> None:
-    """READY=1 and STATUS= arrive in one datagram; a line break in a status becomes a space, not
-    another assignment."""
+    """READY=1 and STATUS= are sent in one datagram. A line break in the status becomes a space, so
+    that the rest is not read as another assignment."""
     systemd.ready("waiting: no broker\nMAINPID=1")
     assert manager.next(1) == {"READY": "1", "STATUS": "waiting: no broker MAINPID=1"}
     assert not manager.waiting()
@@ -46,7 +47,7 @@ def test_a_program_that_is_asked_to_end_says_so_once(manager: ServiceManager) ->
 
 
 def test_without_a_manager_nothing_is_sent(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A program that was started without a service manager makes no socket."""
+    """A program that was started without a service manager does not create a socket."""
     monkeypatch.delenv("NOTIFY_SOCKET", raising=False)
     monkeypatch.setattr(socket, "socket", None)
     systemd.ready("up")
@@ -65,7 +66,8 @@ def test_a_manager_that_is_gone_stops_no_program(
 def test_a_full_queue_holds_a_program_up_for_a_bounded_time(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A service manager that does not read delays a program by at most `PATIENCE_S` a message."""
+    """If the service manager does not read its messages, each message delays the program by at most
+    `PATIENCE_S`."""
     busy = ServiceManager(str(tmp_path / "notify"))
     monkeypatch.setenv("NOTIFY_SOCKET", busy.address)
     monkeypatch.setattr(systemd, "PATIENCE_S", 0.01)

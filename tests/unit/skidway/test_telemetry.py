@@ -16,13 +16,13 @@ from skidway.telemetry import host_and_port
     ],
 )
 def test_address_without_host_is_loopback(listen: str, expected: tuple[str, int]) -> None:
-    """An address without a host means loopback, so by default nothing listens beyond the
-    machine."""
+    """A listener's address without a host means loopback, so that other machines cannot connect by
+    default."""
     assert host_and_port(listen) == expected
 
 
 @pytest.mark.parametrize("listen", ["", "host", "host:", "host:port", "host:65536", "host:-1"])
 def test_bad_address_is_refused(listen: str) -> None:
-    """A bad address is refused with an error that names its configuration key."""
+    """An invalid listener's address is refused with an error that names its configuration key."""
     with pytest.raises(ConfigurationRefused, match=r"metrics\.listener"):
         host_and_port(listen)

@@ -1,5 +1,4 @@
-"""The systemd units: every program has a unit. systemd accepts each unit and rates its protection
-as good."""
+"""Every program has a systemd unit. systemd accepts each unit, and rates its protection as good."""
 
 from __future__ import annotations
 
@@ -30,16 +29,17 @@ def sections(unit: str) -> configparser.RawConfigParser:
 
 
 def test_every_program_has_its_unit() -> None:
-    """There are services for the six programs, for the audit's counters (one instance for each
-    cluster that is counted), for a loader that stays, and for the recount of loaded rows. There are
-    timers for the load and the recount."""
+    """There is a service for each of the six programs. Further services are for the audit's
+    counters (one instance for each cluster that is counted), for the resident loader, and for the
+    recount of loaded rows. The load and the recount have timers."""
     expected = {f"skidway-{program}.service" for program in PROGRAMS}
     expected |= {"skidway-audit-count@.service", "skidway-recount.service", RESIDENT}
     assert set(units.names()) == expected | {"skidway-loader.timer", "skidway-recount.timer"}
 
 
 def test_a_unit_is_found_by_its_short_name() -> None:
-    """`agent` names `skidway-agent.service`; an unknown name is a usage error."""
+    """A unit can be given by a short name: `agent` means `skidway-agent.service`. An unknown name
+    is a usage error."""
     assert units.text("agent") == units.text("skidway-agent.service")
     assert units.text("loader.timer") == units.text("skidway-loader.timer")
     assert units.text("audit-count@").startswith("[Unit]\n")
@@ -50,8 +50,9 @@ def test_a_unit_is_found_by_its_short_name() -> None:
 
 @pytest.mark.parametrize("unit", SERVICES)
 def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
-    """A unit runs its program through the program's own link and with the program's own user and
-    state. It does not retry a refused configuration."""
+    """A unit starts its program through the link to the program's installed version, with the
+    program's own user and state directory. If the program refuses its configuration, the unit does
+    not start it again."""
     service = dict(sections(unit)["Service"])
     program = program_of(unit)
     assert service["ExecStart"].startswith(f"/opt/skidway/current/{program}/bin/skidway ")
@@ -72,15 +73,16 @@ def test_a_unit_runs_the_version_that_its_program_has(unit: str) -> None:
 
 
 def program_of(unit: str) -> str:
-    """The program whose installation, user and state the unit uses."""
+    """The program whose installation, user and state directory the unit uses."""
     if unit in ONE_RUN:
         return "loader"
     return unit.removeprefix("skidway-").partition(".")[0].partition("-")[0]
 
 
 def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
-    """The two units of the loader differ in how they run it and what they call themselves, not in
-    user, paths and protection."""
+    """The loader's two units, for single runs and for the resident loader, differ only in the way
+    in which they run the loader and in its name in the log. User, paths and protection are the
+    same."""
     once = dict(sections("skidway-loader.service")["Service"])
     stays = dict(sections(RESIDENT)["Service"])
     own = {"Environment", "Restart", "RestartSec", "RestartPreventExitStatus"}
@@ -92,9 +94,9 @@ def test_a_loader_that_stays_is_protected_as_a_single_run() -> None:
 def test_a_loader_that_stays_is_what_the_command_takes(
     capsys: pytest.CaptureFixture[str], tmp_path: Path
 ) -> None:
-    """The command of the unit is understood with the time that the unit has: it gets as far as the
-    configuration, which is missing here. Another time is refused with the status after which the
-    unit is not started again."""
+    """The resident loader accepts the interval in its unit: the command fails only at the
+    configuration, which is missing here. An invalid interval is refused with an exit status after
+    which systemd does not start the unit again."""
     service = sections(RESIDENT)["Service"]
     name, _, every = service["Environment"].partition("=")
     words = service["ExecStart"].split()[1:]
@@ -108,9 +110,9 @@ def test_a_loader_that_stays_is_what_the_command_takes(
 
 
 def test_the_nightly_recount_is_what_the_command_takes(capsys: pytest.CaptureFixture[str]) -> None:
-    """The unit starts a recount only after a running load has ended. The recount tells the audit
-    what it found. If no drop-in names an output, the unit's command refuses the recount with a
-    sentence."""
+    """The unit of the recount starts only after a running load has ended. The recount publishes its
+    result to the audit. If no drop-in sets an output, the unit's command ends with an error
+    message."""
     found = sections("skidway-recount.service")
     environment = dict(x.split("=", 1) for x in found["Service"]["Environment"].split())
     words = found["Service"]["ExecStart"].split()[1:]
@@ -127,8 +129,8 @@ def analyze(*arguments: str) -> subprocess.CompletedProcess[str]:
 
 
 def installed(unit: str, root: Path) -> Path:
-    """Writes a unit's file below `root` as it would stand on a host, and returns its path. If the
-    unit is a template, the file is written for one instance."""
+    """Writes a unit's file below `root` as it would be installed on a host, and returns its path.
+    If the unit is a template, the file is written for one instance."""
     if unit.endswith(".timer"):
         installed(unit.replace(".timer", ".service"), root)
     file = root / "etc/systemd/system" / unit.replace("@", "@broker-dc1")
@@ -145,18 +147,19 @@ def installed(unit: str, root: Path) -> Path:
 @pytest.mark.foreign
 @pytest.mark.parametrize("unit", units.names(), ids=str)
 class TestSystemd:
-    """systemd-analyze of Debian; it needs no running systemd."""
+    """Tests with Debian's systemd-analyze, which does not need a running systemd."""
 
     def test_it_is_understood_to_the_last_key(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze verify` prints nothing about a unit; it would print any unknown key."""
+        """`systemd-analyze verify` prints nothing about a unit. If the unit had an unknown key, the
+        command would print it."""
         said = analyze("verify", "--man=no", str(installed(unit, tmp_path)))
         about_it = [line for line in said.stderr.splitlines() if "skidway" in line]
         assert not about_it
         assert said.returncode == 0
 
     def test_a_misspelt_key_would_be_seen(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze verify` names the file and the key if a key is unknown, so the test
-        above can fail."""
+        """If a unit has an unknown key, `systemd-analyze verify` prints the file and the key. This
+        shows that the test above can fail."""
         file = installed(unit, tmp_path)
         section = "[Timer]\n" if unit.endswith(".timer") else "[Service]\n"
         file.write_text(file.read_text().replace(section, f"{section}ProtectHomes=yes\n"))
@@ -165,8 +168,8 @@ class TestSystemd:
         assert "ProtectHomes" in said.stderr
 
     def test_its_exposure_is_at_most_1_5(self, unit: str, tmp_path: Path) -> None:
-        """`systemd-analyze security` passes each service at a threshold of 1.5 (15 tenths), and
-        refuses it at 0.5."""
+        """`systemd-analyze security` accepts the exposure of each service at a threshold of 1.5 (15
+        tenths), and does not accept it at 0.5."""
         if unit.endswith(".timer"):
             return
         file = str(installed(unit, tmp_path))

@@ -29,7 +29,8 @@ def settings(*overrides: str) -> ZookeeperSettings:
 
 
 def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
-    """The default server listens on loopback only and names no ensemble."""
+    """With the default settings ZooKeeper's server listens only on loopback, and its configuration
+    has no ensemble."""
     lines = zookeeper.config_text(settings()).splitlines()
     assert "clientPortAddress=127.0.0.1" in lines
     assert "clientPort=2181" in lines
@@ -37,7 +38,7 @@ def test_alone_it_binds_to_loopback_and_names_no_servers() -> None:
 
 
 def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
-    """Paths with characters outside of ASCII are escaped in zoo.cfg and log4j2.properties, because
+    """Characters of a path that are not ASCII are escaped in zoo.cfg and log4j2.properties, because
     Java reads these files as Latin-1 with escapes."""
     odd = settings("dataDir=/dät\\a/🌲", "log.file=/log/ö.log")
     assert r"dataDir=/d\u00e4t\\a/\ud83c\udf32" in zookeeper.config_text(odd)
@@ -45,7 +46,7 @@ def test_a_directory_of_any_name_is_the_one_that_is_meant() -> None:
 
 
 def test_ensemble_members_are_passed_through() -> None:
-    """server.N keys reach zoo.cfg unchanged."""
+    """The settings server.N are written to zoo.cfg unchanged."""
     text = zookeeper.config_text(
         settings("server.1=a:2888:3888", "server.2=b:2888:3888", "myid=2", "tickTime=500")
     )
@@ -56,13 +57,14 @@ def test_ensemble_members_are_passed_through() -> None:
 
 @pytest.mark.parametrize("override", ["initLimit=5", "myid=3"])
 def test_ensemble_without_a_place_for_this_server_is_refused(override: str) -> None:
-    """An ensemble is refused if myid does not name one of its servers."""
+    """A configuration of an ensemble is refused if myid is not the number of one of its servers."""
     with pytest.raises(ConfigurationRefused, match="myid must be one of 1, 2"):
         settings("server.1=a:1:2", "server.2=b:1:2", override)
 
 
 def test_log_goes_to_the_file_or_to_standard_output() -> None:
-    """With log.file the text lines go to that file, rolled by size; otherwise to the console."""
+    """If log.file is set, ZooKeeper's log lines go to this file, which is rotated by size.
+    Otherwise they go to the console."""
     assert "appender.out.type = Console" in zookeeper.logging_text(settings())
     text = zookeeper.logging_text(settings("log.file=/logs/zk.log", "log.file.mb=8"))
     assert "appender.out.fileName = /logs/zk.log" in text
@@ -70,7 +72,8 @@ def test_log_goes_to_the_file_or_to_standard_output() -> None:
 
 
 def test_command_bounds_the_heap_and_shuts_the_admin_server() -> None:
-    """The JVM has a limited heap and no HTTP server, and answers only `ruok` and `srvr`."""
+    """ZooKeeper's JVM has a limited heap. The server has no HTTP server, and answers only the
+    four-letter commands `ruok` and `srvr`."""
     command = zookeeper.start_command(settings("jvm.heap.mb=64"), JAVA)
     assert command[0] == "/j/bin/java"
     assert "-Xmx64m" in command
@@ -80,8 +83,8 @@ def test_command_bounds_the_heap_and_shuts_the_admin_server() -> None:
 
 
 def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
-    """Each pattern finds a jar. If a newer pyspark renames a jar, this test fails, before a server
-    fails by a missing class."""
+    """Each pattern for a jar finds a jar of the installed pyspark. So if a newer pyspark renames a
+    jar, this is noticed before a server fails because of a missing class."""
     names = [jar.name for jar in zookeeper.jars()]
     assert len(names) >= len(zookeeper.JARS)
     assert len([name for name in names if name.startswith("zookeeper-3.9.")]) == 1
@@ -91,14 +94,15 @@ def test_every_jar_pattern_finds_a_jar_of_the_installed_pyspark() -> None:
 
 
 def test_missing_pyspark_is_one_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without pyspark's jars, the error names the package that brings them."""
+    """If pyspark's jars are missing, the error names the package that contains them."""
     monkeypatch.setattr(zookeeper.util, "find_spec", lambda _: None)
     with pytest.raises(SkidwayError, match=r"pip install .*pyspark"):
         zookeeper.jars()
 
 
 def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
-    """prepare makes the directories and writes zoo.cfg, log4j2.properties and myid into dataDir."""
+    """`prepare` creates the directories, and writes zoo.cfg, log4j2.properties and myid to
+    dataDir."""
     data = tmp_path / "a" / "data"
     prepared = load(
         ZookeeperSettings,
@@ -113,8 +117,8 @@ def test_prepare_writes_what_the_server_reads(tmp_path: Path) -> None:
 
 
 def test_srvr_answer_is_read() -> None:
-    """Mode and figures are read from the answer to srvr; a server that serves nobody has no
-    mode."""
+    """The server's mode and figures are read from the answer to the command `srvr`. A server that
+    does not serve clients has no mode."""
     status = zookeeper.parse_srvr(SRVR)
     assert (status["Mode"], status["Node count"], status["Connections"]) == (
         "standalone",
@@ -126,8 +130,8 @@ def test_srvr_answer_is_read() -> None:
 
 
 def test_example_file_loads_to_the_defaults(tmp_path: Path) -> None:
-    """If all default lines of the example file are active, not commented out, the file gives the
-    same settings as no file."""
+    """If all commented-out lines of the example file are made active, the file gives the same
+    settings as no file."""
     path = tmp_path / "zookeeper.yml"
     path.write_text(example(ZookeeperSettings, active=True))
     expected = load(ZookeeperSettings, None, ["dataDir=/var/lib/skidway/zookeeper"])

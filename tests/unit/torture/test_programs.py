@@ -1,4 +1,4 @@
-"""How the torture run starts the programs."""
+"""The torture run starts the programs in such a way that they work with a shifted clock."""
 
 import os
 import subprocess
@@ -8,8 +8,8 @@ from torture.programs import SHIFTED_CLOCK
 
 
 def test_a_program_with_a_shifted_clock_can_sleep() -> None:
-    """Every program whose clock is shifted, and every library in it, sleeps without time.sleep,
-    because that call fails under libfaketime."""
+    """A program whose clock is shifted, with all its libraries, sleeps in another way than with the
+    original time.sleep, because this function fails under libfaketime."""
     script = "import time; print(time.sleep.__module__)"
     env = os.environ | {"PYTHONPATH": str(SHIFTED_CLOCK)}
     ran = subprocess.run(

@@ -11,8 +11,8 @@ FAULTS = schedule(7, 600.0)
 
 
 def test_what_must_come_together_is_left() -> None:
-    """If only three faults together make the run fail, shrinking leaves just these three of some
-    sixty faults, however far apart they are."""
+    """If a run fails only because of three faults together, shrinking leaves just these three of
+    some sixty faults, however far apart they are."""
     needed = {FAULTS[3], FAULTS[30], FAULTS[-1]}
     tried: list[Sequence[Fault]] = []
 
@@ -32,8 +32,8 @@ def test_what_did_not_fail_again_is_not_taken() -> None:
 
 
 def test_no_more_runs_than_wanted() -> None:
-    """Shrinking stops after the given number of runs, because each run takes as long as its
-    schedule."""
+    """Shrinking stops after the given number of runs, because each run takes a long time (as long
+    as its schedule)."""
     runs = 0
 
     def fails(_: Sequence[Fault]) -> bool:

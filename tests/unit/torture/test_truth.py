@@ -1,4 +1,4 @@
-"""The torture run's oracle (torture.truth) tells its different findings apart.
+"""The torture run's oracle (torture.truth) distinguishes its different findings.
 
 A bucket is a span of time of one topic. The audit's report lists buckets, each with a verdict. The
 oracle compares these verdicts with the lines that were written and the rows that arrived.
@@ -44,8 +44,8 @@ def _found(
 
 
 def test_each_line_once_and_complete_is_good() -> None:
-    """A run is good if each line is there once in a complete bucket; these lines count as
-    proven."""
+    """A run is good if each line arrived exactly once, in a bucket that the audit calls complete.
+    These lines count as proven."""
     found = _found([1, 2, 3], _bucket("complete"))
     assert found.is_good
     assert (found.lines, found.rows, found.complete, found.proven) == (3, 3, 1, 3)
@@ -53,8 +53,9 @@ def test_each_line_once_and_complete_is_good() -> None:
 
 
 def test_a_marked_hour_must_have_each_line_once() -> None:
-    """An hour with `_SUCCESS` that lacks a line, or has a line twice, is a false mark, whatever the
-    audit says of the bucket now. A line in a deleted file of rows is none, since the recount names
+    """An hour with the file `_SUCCESS` is marked as complete. If it lacks a line, or has a line
+    twice, the mark is false, whatever the audit says about the bucket now. If the line is missing
+    because a file of rows was deleted, the mark does not count as false, because the recount names
     the file."""
     for rows in ([1, 2], [1, 1, 2, 3]):
         found = _found(rows, _bucket("lost"), marked={(APP, 0)})
@@ -67,8 +68,8 @@ def test_a_marked_hour_must_have_each_line_once() -> None:
 
 
 def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() -> None:
-    """A missing or doubled line makes a complete verdict false, and a missing line counts as lost
-    even if the report does not list its bucket."""
+    """If a line of a bucket is missing or doubled, the verdict "complete" is false. A missing line
+    counts as lost even if the report does not list its bucket."""
     found = _found([1, 1, 2], _bucket("complete"))
     assert (found.doubled, found.lost, found.false_complete) == ([1], [3], {(APP, 5_000)})
     assert not found.is_good
@@ -76,15 +77,15 @@ def test_what_is_missing_or_double_in_a_complete_bucket_is_a_false_complete() ->
 
 
 def test_nothing_is_good_where_nothing_was_judged() -> None:
-    """If a run has no report, or its report calls no bucket complete, the run proves nothing and is
+    """A run without a report, or with a report that calls no bucket complete, proves nothing and is
     not good."""
     assert not _found([1, 2, 3]).is_good
     assert not _found([1, 2, 3], _bucket("unknown", "a message is missing")).is_good
 
 
 def test_a_row_that_no_line_is() -> None:
-    """A torn row, an invented row, a row in another topic's table, and a good line among the
-    rejects are each reported."""
+    """Four findings are reported, each on its own: a torn row, a row that no line explains, a row
+    in another topic's table, and a valid line among the rejects."""
     verdicts = [_bucket("complete")]
     assert _found([1, 2, 3, 9], *verdicts).invented == [9]
     torn = {APP: [*_rows(1, 2), Row(3, is_whole=False, is_copy=False)]}
@@ -96,8 +97,8 @@ def test_a_row_that_no_line_is() -> None:
 
 
 def test_what_is_declared_is_counted_apart() -> None:
-    """Missing and doubled lines of a lost or unknown bucket count as declared; missing and doubled
-    lines of an open or incomplete bucket do not."""
+    """Missing and doubled lines count as declared if the audit calls their bucket lost or unknown.
+    If it calls the bucket open or incomplete, they do not."""
     found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
     assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
     for verdict in ("open", "incomplete"):
@@ -105,9 +106,9 @@ def test_what_is_declared_is_counted_apart() -> None:
 
 
 def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
-    """If a line's bucket is not listed, the line is judged by the next listed bucket within ten
-    minutes. The reason is that a loss is listed in the bucket in which the loss was declared, and a
-    bucket that lost all its lines comes before the bucket of the declaration."""
+    """If a line's bucket is not in the report, the line is judged by the next bucket in the report
+    within ten minutes. A bucket that lost all its lines is not in the report; its loss is shown in
+    the later bucket in which it was declared."""
     for word, bucket, lost in (
         ("lost", 90_000, []),
         ("complete", 90_000, [3]),
@@ -118,15 +119,15 @@ def test_where_nothing_was_counted_the_next_bucket_speaks_for_a_while() -> None:
 
 
 def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
-    """If a bucket is listed, its lines are judged by its own verdict, and not by the verdict on a
-    later bucket of the topic or of the topic's rejects."""
+    """If a bucket is in the report, its lines are judged by its own verdict, and not by the verdict
+    on a later bucket of the topic or of the topic's rejects."""
     later = [_bucket("lost", bucket=90_000), _bucket("lost", bucket=9_000, topic=f"{APP}.rejected")]
     assert _found([1, 2], _bucket("complete"), *later).lost == [3]
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """A line that does not fit its schema may be in any later bucket of the rejects, or may be lost
-    in a later bucket of the rejects."""
+    """A line that does not fit its schema has the time at which it was read. So it may arrive in
+    any later bucket of the rejects, or be declared lost there."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 
@@ -142,7 +143,7 @@ def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> N
 
 
 def test_a_line_of_another_datacenter_is_another() -> None:
-    """Topics of the same name in two datacenters are judged apart."""
+    """Topics of the same name in two datacenters are judged separately."""
     lines = [*_lines(1), *_lines(2, topic="dc2.app")]
     verdicts = [_bucket("lost"), _bucket("complete", topic="dc2.app")]
     found = compared(lines, Arrived({}, {}, verdicts), SIZE)
@@ -150,9 +151,9 @@ def test_a_line_of_another_datacenter_is_another() -> None:
 
 
 def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
-    """Lines of a deleted file count as declared only in buckets that a recount names. A recount
-    names the buckets of the differences that it found, and all buckets in the hours of the faults
-    that it found. A doubled line is never excused."""
+    """Missing lines of a deleted file count as declared only in buckets that a recount names: the
+    buckets with differences, and all buckets in hours with faults. A doubled line never counts as
+    declared."""
     hour = 1_769_853_600_000
     document = {
         "topics": [
@@ -172,8 +173,8 @@ def test_what_is_gone_with_a_file_has_to_be_named_by_a_recount() -> None:
 
 @pytest.mark.parametrize("copies", [0, 1, 2])
 def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
-    """As a line of the copy, a copied line may arrive any number of times. As a line of the
-    original it must arrive once."""
+    """If a log file was copied, a line of the copy may arrive any number of times as a line of the
+    copy. As a line of the original file it must arrive exactly once."""
     copied = [Row(3, is_whole=True, is_copy=True)] * copies
     for rows, lost in (([1, 2, 3], []), ([1, 2], [3])):
         arrived = Arrived({APP: [*_rows(*rows), *copied]}, {}, [_bucket("complete")])
@@ -181,9 +182,9 @@ def test_a_copied_line_may_be_there_as_one_of_the_copy(copies: int) -> None:
 
 
 def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
-    """If a topic was deleted and made again under its name, a bucket has the graver of the old and
-    the new topic's verdicts. A loss of the old topic may affect a bucket that is listed only for
-    the new topic. A bucket that only the old topic had may stay incomplete."""
+    """If a topic was deleted and created again under its name, the more serious of the old and the
+    new topic's verdicts on a bucket counts. A loss of the old topic may affect a bucket that is in
+    the report only for the new topic. A bucket that only the old topic had may stay incomplete."""
     lines = _lines(1, 2, topic=GONE)
     new = _bucket("complete", topic=GONE, topic_id="1")
     for word in ("lost", "incomplete"):
@@ -195,9 +196,9 @@ def test_of_a_topic_made_again_the_gravest_word_counts() -> None:
 
 
 def test_alarms_and_buckets_that_do_not_heal_have_their_reasons() -> None:
-    """A bucket is judged by its gravest verdict, which may be the verdict on its rejects. One loss
-    may be the reason in several buckets. If one of these buckets has all its lines, it is listed in
-    `beside`, apart from the false alarms."""
+    """A bucket is judged by its most serious verdict, which may be the verdict on its rejects. One
+    loss may be the reason for the verdicts on several buckets. If one of these buckets has all its
+    lines, it is listed in `beside`, and not among the false alarms."""
     lines = [*_lines(1), *_lines(2, time_ms=12_000), *_lines(3, time_ms=17_000)]
     verdicts = [
         _bucket("lost", "a", "b"),

@@ -31,9 +31,9 @@ def flush(world: MirrorWorld) -> None:
 
 
 def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
-    """A mirror commits to its source, as a group, the offset up to which each partition is flushed.
-    It commits nothing for an empty partition, and does not repeat a commit while the offset stays
-    the same."""
+    """For each partition, a mirror commits the offset up to which its own log is flushed. The
+    mirror commits these offsets in its source, under a group of its own. It commits nothing for an
+    empty partition, and does not repeat a commit while the offset stays the same."""
     world.follow()
     assert world.source.committed == {}
     flush(world)
@@ -53,8 +53,8 @@ def test_the_source_is_told_what_is_on_disk_here(world: MirrorWorld) -> None:
 
 
 def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> None:
-    """An unchanged offset is committed again from time to time, since the source forgets old
-    offsets of groups without members."""
+    """An unchanged offset is committed again from time to time, because a group without members
+    loses its old offsets in the source."""
     world.follow()
     flush(world)
     world.settle(2 * INTERVAL_S)
@@ -65,8 +65,8 @@ def test_what_has_not_changed_is_told_again_now_and_then(world: MirrorWorld) -> 
 
 
 def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> None:
-    """If the source refuses the commit, mirroring goes on; the refusal is counted and shown, and
-    the commit is repeated until the source takes it."""
+    """If the source refuses a commit of the mirror, mirroring goes on. The refusal is counted and
+    shown, and the commit is repeated until the source accepts it."""
     world.source.commit_error = ErrorCode.GROUP_AUTHORIZATION_FAILED
     world.follow()
     flush(world)
@@ -82,15 +82,15 @@ def test_a_source_that_does_not_keep_it_stops_nothing(world: MirrorWorld) -> Non
 
 
 def test_a_partition_that_is_stopped_tells_nothing(world: MirrorWorld) -> None:
-    """A stopped partition commits no progress, because its log is no longer a copy of the
-    source's."""
+    """The mirror commits no offset for a stopped partition, because the partition's log is no
+    longer a copy of the source's log."""
     world.follow()
     flush(world)
     world.settle(2 * INTERVAL_S)
     log = world.source.log("logs")
     log.batches, log.start, log.end = [], 0, 0
     log.append(9, salt=1000)
-    world.start()  # the broker restarts, and compares its last batch
+    world.start()  # the restarted broker compares its last batch with the source's
     world.source.committed.clear()
     world.follow()
     flush(world)

@@ -1,4 +1,4 @@
-"""A name server that does not answer is waited for by a thread, never by the loop."""
+"""If a name server does not answer, a thread waits for it; the broker's event loop never waits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ FOUND: list[AddressInfo] = [(2, 1, 6, "", ("192.0.2.1", 9092))]
 
 
 class NameServer:
-    """Answers when the test says so."""
+    """A fake name server, which answers when the test says so."""
 
     def __init__(self) -> None:
         self.answers: queue.SimpleQueue[list[AddressInfo] | Exception] = queue.SimpleQueue()
@@ -38,7 +38,7 @@ def server(monkeypatch: pytest.MonkeyPatch) -> NameServer:
 
 
 class Loop:
-    """Runs posted calls when the test says so."""
+    """A fake event loop, which runs posted calls when the test says so."""
 
     def __init__(self) -> None:
         self.posted: queue.SimpleQueue[Callable[[], None]] = queue.SimpleQueue()
@@ -53,7 +53,8 @@ class Loop:
 
 
 def test_numbers_are_not_looked_up(server: NameServer) -> None:
-    """IP addresses of both families are ready at once, without a look-up."""
+    """If a source's address is an IP address (IPv4 or IPv6), it is used at once, without a
+    look-up."""
     loop = Loop()
     for host in ("127.0.0.1", "::1"):
         found = loop.resolver.look_up(host, 9092)
@@ -63,8 +64,9 @@ def test_numbers_are_not_looked_up(server: NameServer) -> None:
 
 
 def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
-    """One look-up runs per name, however often the name is asked for meanwhile. The result of a
-    look-up is used for one connection; for the next connection the name is looked up again."""
+    """Only one look-up of a name runs at a time, however often the name is requested meanwhile. The
+    result of a look-up is used for one connection. For the next connection the name is looked up
+    again."""
     loop = Loop()
     for _ in range(3):
         assert loop.resolver.look_up("dc1", 9092) is None
@@ -80,7 +82,7 @@ def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
 
 @pytest.mark.parametrize("error", [OSError("no such host"), UnicodeError("label too long")])
 def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: Exception) -> None:
-    """If a name cannot be resolved, the call that asks for its address raises OSError, as
+    """If a name cannot be resolved, the call that asks for the name's address raises OSError, as
     getaddrinfo does."""
     loop = Loop()
     assert loop.resolver.look_up("dc1", 9092) is None
@@ -91,7 +93,7 @@ def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: 
 
 
 def test_after_the_end_nobody_is_told(server: NameServer) -> None:
-    """An answer that comes after the broker has stopped is dropped."""
+    """An answer of the name server that comes after the broker has stopped is dropped."""
     loop = Loop()
     loop.resolver.look_up("dc1", 9092)
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]
@@ -102,7 +104,7 @@ def test_after_the_end_nobody_is_told(server: NameServer) -> None:
 
 
 def test_the_thread_ends_with_its_answer(server: NameServer) -> None:
-    """The look-up's thread ends when the name server has answered."""
+    """The thread that waits for the name server ends when the name server has answered."""
     loop = Loop()
     loop.resolver.look_up("dc1", 9092)
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]

@@ -1,4 +1,4 @@
-"""Which topics are mirrored, and that mirrors never feed each other in a circle."""
+"""The choice of the topics that are mirrored. Mirrors never feed each other in a circle."""
 
 from __future__ import annotations
 
@@ -20,15 +20,16 @@ def test_patterns_match_whole_names() -> None:
 
 
 def test_internal_topics_never_match_but_the_audit_topic_always() -> None:
-    """`_skidway_audit` is mirrored whatever the patterns say; other internal topics never are."""
+    """`_skidway_audit` is mirrored whatever the patterns say. Other internal topics are never
+    mirrored."""
     names = ["__consumer_offsets", "_skidway_audit", "dc2._skidway_audit", "a"]
     assert selection.wanted(names, ALL, "off") == ["_skidway_audit", "a"]
     assert selection.wanted(names, [], "off") == ["_skidway_audit"]
 
 
 def test_what_came_from_here_is_not_copied_back() -> None:
-    """A topic that came from this cluster is not copied back, so that two clusters that mirror each
-    other do not multiply their topics."""
+    """A topic that was mirrored from this cluster is not copied back. Otherwise two clusters that
+    mirror each other would create more and more topics."""
     assert selection.wanted(["off.logs", "logs"], ALL, "off") == ["logs"]
     assert selection.is_mirror({"mirror.source.cluster": "dc2"})
     assert not selection.is_mirror({"mirror.source.cluster": ""})
@@ -53,8 +54,8 @@ def test_names_behind_a_sources_name_are_the_mirrors() -> None:
 
 
 def test_gaps_come_back_as_they_were_written() -> None:
-    """Gaps (ranges of offsets that a mirror lacks) are read from the topic's config as they were
-    written; an empty config has no gaps."""
+    """Gaps (ranges of offsets that a mirror lacks) are read from the topic's config exactly as they
+    were written. An empty config has no gaps."""
     known = [Gap(0, 120, 300, "expired"), Gap(2, 0, 17, "missing-in-source")]
     assert gaps.decode(gaps.encode(known)) == known
     assert gaps.decode("") == []
@@ -63,12 +64,12 @@ def test_gaps_come_back_as_they_were_written() -> None:
 
 @pytest.mark.parametrize("text", ["x", "0:1", "0:a-b:why", "0-1-2"])
 def test_what_is_no_gap_is_refused(text: str) -> None:
-    """A value that cannot be read as gaps is refused with a sentence."""
+    """A config value that cannot be read as gaps is refused with an error message."""
     assert gaps.refusal(text)
 
 
 def test_a_gap_is_named_once() -> None:
-    """A gap that is found again, or has grown, stays one gap."""
+    """A gap that is found again, or that has grown, stays one gap in the config."""
     gap, grown, other = Gap(0, 1, 2, "expired"), Gap(0, 1, 5, "expired"), Gap(1, 1, 2, "expired")
     assert gaps.added([gap], gap) == [gap]
     assert gaps.added([gap, other], grown) == [other, grown]
@@ -76,8 +77,8 @@ def test_a_gap_is_named_once() -> None:
 
 
 def test_offsets_are_named_if_gaps_cover_all_of_them() -> None:
-    """A range of offsets counts as named if one gap or several gaps of its partition cover the
-    whole range."""
+    """A range of offsets counts as known to be missing if the written gaps of its partition cover
+    the whole range."""
     named = [Gap(0, 5, 9, "b"), Gap(0, 2, 5, "a"), Gap(1, 0, 99, "other"), Gap(0, 12, 14, "c")]
     assert gaps.covers(named, 0, 2, 9)
     assert gaps.covers(named, 0, 3, 4)

@@ -1,5 +1,5 @@
 """One source is mirrored into the broker's logs, without a socket. The tests check what is copied,
-which gaps (missing offsets) are named, and what stops a partition."""
+which gaps (missing offsets) are written down, and what stops a partition."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def world(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> MirrorWorld:
 
 @pytest.fixture
 def logs(world: MirrorWorld) -> MirrorWorld:
-    """A world in which a topic of ten batches is mirrored."""
+    """A test environment in which a topic of ten batches is mirrored."""
     world.source.create("logs")
     fill(world, 10)
     world.follow()
@@ -46,7 +46,7 @@ def fill(world: MirrorWorld, batches: int, partition: int = 0) -> None:
 
 
 def same(world: MirrorWorld, partition: int = 0) -> None:
-    """Asserts that the mirror's log is the source's, byte for byte."""
+    """Asserts that the mirror's log equals the source's log, byte for byte."""
     assert world.local.batches("dc1.logs", partition) == world.source.log("logs", partition).batches
 
 
@@ -58,8 +58,8 @@ def follower(world: MirrorWorld) -> Phase:
 
 
 def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) -> None:
-    """A new topic of the source gets a mirror. The mirror's configs name the source's cluster and
-    topic, with their ids."""
+    """For a new topic of the source, a mirror topic is created. The mirror topic's configs contain
+    the names and ids of the source's cluster and topic."""
     topic = world.source.create("logs", 2)
     fill(world, 3)
     fill(world, 2, 1)
@@ -80,7 +80,8 @@ def test_a_new_topic_is_made_with_its_origin_and_followed(world: MirrorWorld) ->
 def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Only topics that match a pattern are mirrored. The audit topic is always mirrored."""
+    """Only topics that match a pattern are mirrored, except the audit topic, which is always
+    mirrored."""
     world = MirrorWorld(tmp_path, monkeypatch, ["logs"])
     for name in ("logs", "other", "_skidway_audit", "__consumer_offsets"):
         world.source.create(name)
@@ -89,7 +90,7 @@ def test_the_audit_topic_is_mirrored_whatever_the_patterns_say(
 
 
 def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
-    """Topics that the source itself mirrors from a third cluster, or from this one, are not
+    """Topics that the source itself mirrors from a third cluster, or from this cluster, are not
     mirrored again."""
     world.source.create("dc2.logs", mirror_source_cluster="dc2")
     world.source.create("offline.logs")
@@ -99,9 +100,9 @@ def test_mirrors_are_not_mirrored(world: MirrorWorld) -> None:
 
 
 def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld) -> None:
-    """If the source's brokers give their cluster another name than the mirror's settings do,
-    nothing is mirrored. The agents' announcements of files carry the name that the brokers give, so
-    nobody would find these announcements under the name in the settings."""
+    """If the name that the source's brokers report for their cluster differs from the name in the
+    mirror's settings, nothing is mirrored. The agents announce their files under the name that the
+    brokers report, so nobody would find these announcements under the name in the settings."""
     world.source.broker_configs = {"cluster.name": "main"}
     world.source.create("logs")
     world.follow()
@@ -114,8 +115,8 @@ def test_a_source_that_calls_itself_otherwise_is_not_followed(world: MirrorWorld
 
 
 def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorld) -> None:
-    """All topics of a source are described within one round (the mirror's regular questions about
-    the source's topics), even if they need several requests."""
+    """The mirror asks for the configs of the source's topics in regular rounds. One round covers
+    all topics, even if it needs several requests."""
     names = [f"t{number}" for number in range(2 * TOPICS_A_QUESTION + 5)]
     for name in names:
         world.source.create(name)
@@ -127,8 +128,9 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """A topic whose configs cannot be read may be a mirror itself. The topic is not copied until
-    its configs can be read, and the status names the topic; other topics go on."""
+    """A topic whose configs cannot be read may be a mirror itself. So the topic is not copied until
+    its configs can be read, and the status names the topic. The other topics are mirrored
+    meanwhile."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -142,8 +144,8 @@ def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
 
 
 def test_a_topic_that_cannot_be_made_is_named_and_tried_again(world: MirrorWorld) -> None:
-    """If a mirror's topic cannot be created because ZooKeeper is away, the status says so, and the
-    mirror tries again. Nothing is lost."""
+    """If a mirror's topic cannot be created because ZooKeeper cannot be reached, the status says
+    so, and the mirror tries again. No record is lost."""
     world.source.create("logs")
     world.local.zookeeper_is_away = True
     world.follow()
@@ -175,8 +177,8 @@ def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> 
 
 
 def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
-    """A topic is never written to if it has only some of a mirror's configs, or has these configs
-    but another name than a mirror's."""
+    """The mirror never writes to a topic that has only some of a mirror's configs. Neither does it
+    write to a topic that has these configs, but whose name is not a mirror's name."""
     world.local.add("half", mirror_source_cluster="dc1")
     world.local.add("copy", mirror_source_cluster="dc1", mirror_source_topic="logs")
     world.source.create("logs")
@@ -188,7 +190,8 @@ def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
 
 
 def test_partitions_that_come_later_are_followed(logs: MirrorWorld) -> None:
-    """A partition that is added later is mirrored from its first record on."""
+    """A partition that is added to the source's topic later is mirrored from its first record
+    on."""
     logs.source.topics["logs"].logs.append(type(logs.source.log("logs"))())
     fill(logs, 4, 1)
     logs.follow()
@@ -196,8 +199,8 @@ def test_partitions_that_come_later_are_followed(logs: MirrorWorld) -> None:
 
 
 def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld) -> None:
-    """If the source's topic is deleted and created again, its mirror stops and nothing of the new
-    topic is appended, whatever offsets the new topic has."""
+    """If the source's topic is deleted and created again, mirroring of the topic stops. No record
+    of the new topic is appended, whatever offsets the new topic has."""
     before = logs.local.batches("dc1.logs")
     logs.source.create("logs")
     fill(logs, 20)
@@ -207,9 +210,10 @@ def test_a_topic_made_again_stops_by_name_and_nothing_is_mixed(logs: MirrorWorld
 
 
 def test_a_topic_made_again_between_two_rounds_is_noticed_without_one(logs: MirrorWorld) -> None:
-    """If the source's topic is deleted and created again between two rounds, fetches in between get
-    an error. The error counts as an interruption, so the mirror's last batch is compared with the
-    source's batch at these offsets, and the partition stops."""
+    """The mirror checks the ids of the source's topics in regular rounds. If a topic is deleted and
+    created again between two rounds, the mirror's fetches get an error in the meantime. After such
+    an error the mirror's last batch is compared with the source's batch at the same offsets. The
+    batches differ, so the partition stops."""
     before = logs.local.batches("dc1.logs")
     old = logs.source.topics.pop("logs")
     logs.settle(0.2)
@@ -237,8 +241,8 @@ def test_the_topic_that_was_stopped_for_its_id_goes_on_when_it_is_back(logs: Mir
 
 
 def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorld) -> None:
-    """If another cluster answers under the source's address, the mirror notices the other cluster
-    id, and copies nothing."""
+    """If another cluster answers at the source's address, the mirror notices that the cluster id
+    differs, and copies nothing."""
     logs.source.cluster_id = "other"
     fill(logs, 2)
     before = logs.local.batches("dc1.logs")
@@ -251,8 +255,8 @@ def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorl
 def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
-    """If the source answers an error instead of a topic's id, the topic is not stopped, and
-    mirroring goes on when the error is over."""
+    """If the source returns an error instead of a topic's id, the topic's mirroring is not stopped.
+    It goes on when the source returns the id again."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -302,8 +306,8 @@ def test_a_topic_deleted_here_is_written_to_no_more(logs: MirrorWorld) -> None:
 
 
 def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
-    """After a restart the mirror's last batch is compared and not written twice, and the mirror
-    goes on."""
+    """After a restart the mirror's last batch is compared with the source's. The batch is not
+    written a second time, and the mirror goes on."""
     logs.start()
     fill(logs, 3)
     logs.round()
@@ -312,8 +316,8 @@ def test_after_a_start_the_batch_below_is_compared(logs: MirrorWorld) -> None:
 
 
 def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
-    """If the source's log was cut and refilled with other records under the same topic id, the
-    partition stops and none of the other records is copied."""
+    """If the source's log was truncated and filled with other records under the same topic id, the
+    partition stops, and none of the other records is copied."""
     before = logs.local.batches("dc1.logs")
     log = logs.source.log("logs")
     log.cut(0)
@@ -327,8 +331,8 @@ def test_a_source_with_other_records_stops_by_name(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
-    """If the source ends at a lower offset than the mirror, the source has lost records that the
-    mirror has. The partition stops, and a person has to look at it."""
+    """If the source's log ends at a lower offset than the mirror's, the source has lost records
+    that the mirror has. The partition stops, and an operator has to look at it."""
     logs.source.log("logs").cut(9)
     logs.client.lose()
     logs.settle()
@@ -338,14 +342,14 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
     logs: MirrorWorld,
 ) -> None:
-    """If the source lost records and got others before the mirror asked for the source's offsets,
-    these offsets look right but prove nothing. So the mirror's last batch is compared, and the
-    partition stops."""
+    """If the source lost records and got others before the mirror asked for the source's first and
+    last offset, both offsets look right although the records differ. So the mirror's last batch is
+    compared with the source's, and the partition stops."""
     log = logs.source.log("logs")
     before = logs.local.batches("dc1.logs")
     log.cut(9)
     logs.client.lose()
-    while not logs.client.asked:  # until the mirror asks for the source's bounds
+    while not logs.client.asked:  # until the mirror asks for the source's first and last offset
         logs.client.serve()
         logs.client.deliver()
         logs.turn()
@@ -360,8 +364,8 @@ def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(
 def test_what_came_just_before_the_connection_ended_is_followed_by_a_check(
     logs: MirrorWorld,
 ) -> None:
-    """After every lost connection the mirror's last batch is compared, even if no fetch was open
-    when the connection ended."""
+    """After every lost connection the mirror's last batch is compared with the source's, even if no
+    fetch was open when the connection ended."""
     log = logs.source.log("logs")
     fill(logs, 1)
     logs.client.serve()
@@ -422,8 +426,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """If the source refuses a partition's records for a time, the partition waits, and goes on when
-    the refusal is over; the partition is not stopped."""
+    """If the source refuses fetches of a partition for a time, the partition is not stopped. It
+    waits, and goes on when the source accepts fetches again."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -434,7 +438,8 @@ def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
 
 
 def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: MirrorWorld) -> None:
-    """If the source answers errors at once, the waits between requests grow."""
+    """If the source answers every request with an error at once, the waits between requests
+    grow."""
     logs.source.offsets_error = ErrorCode.NOT_LEADER_OR_FOLLOWER
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     asked = logs.client._tickets
@@ -452,8 +457,7 @@ def test_a_source_that_answers_errors_at_once_is_not_asked_all_the_time(logs: Mi
 
 
 def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -> None:
-    """The mirror copies the records after a gap only after the gap has been written down, and then
-    copies all these records."""
+    """The mirror first writes a gap down, and then copies all records after the gap."""
     fill(logs, 10)
     logs.source.log("logs").expire(45)
     logs.local.zookeeper_is_away = True
@@ -474,7 +478,8 @@ def test_a_gap_is_named_before_anything_behind_it_is_copied(logs: MirrorWorld) -
 
 
 def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) -> None:
-    """Gaps of several partitions at the same time are all named; none overwrites another."""
+    """If several partitions have gaps at the same time, all gaps are written down, and none
+    overwrites another."""
     world.source.create("logs", 3)
     for partition in range(3):
         fill(world, 5, partition)
@@ -488,8 +493,8 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after a gap is named and before a later batch is copied, the gap stays
-    one gap, and grows if more has expired."""
+    """If the mirror restarts after a gap was written down and before a later batch is copied, the
+    gap stays one gap. It grows if more records have expired in the source."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -508,8 +513,8 @@ def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> No
 
 
 def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
-    """A hole in the source's log, as compaction leaves it, is named as a gap, and copying goes on
-    after it."""
+    """A hole in the source's log, such as compaction leaves, is written down as a gap, and copying
+    goes on after the hole."""
     fill(logs, 1)
     logs.source.log("logs").append(skip=4)
     fill(logs, 1)
@@ -519,8 +524,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic has too many gaps, the partition stops instead of following a source that keeps
-    losing records."""
+    """If a topic gets too many gaps, the partition stops, because the source keeps losing
+    records."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -530,7 +535,7 @@ def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
 
 def test_a_batch_below_that_expired_is_named_unverifiable(logs: MirrorWorld) -> None:
     """If the mirror's last batch has expired in the source, but the source still has every later
-    batch, the mirror goes on, and the status shows that nothing could be compared."""
+    batch, the mirror goes on. The status shows that nothing could be compared."""
     logs.source.log("logs").expire(30)
     logs.start()
     fill(logs, 2)
@@ -553,8 +558,8 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """If the mirror asked for offsets before an interruption, an answer that comes after the
-    interruption is ignored, because the question belonged to an earlier position of the mirror."""
+    """If the mirror asked for the source's offsets before an interruption, and the answer comes
+    after the interruption, the answer is ignored. The mirror may be at another position by then."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the mirror asks for the source's first offset
@@ -578,7 +583,7 @@ def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld
 
 
 def until_asked(world: MirrorWorld) -> None:
-    """Runs turns until the source has a question to answer."""
+    """Runs turns of the loop until the source has a request to answer."""
     while not world.client.asked:
         world.client.serve()
         world.client.deliver()
@@ -587,8 +592,8 @@ def until_asked(world: MirrorWorld) -> None:
 
 
 def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> None:
-    """If two answers for one partition come in one turn, as after a move of the partition's leader,
-    damage in the first answer also voids the second answer."""
+    """Two answers for one partition may come in one turn, for example after the partition's leader
+    has moved. If the first answer is damaged, the second answer is dropped, too."""
     fill(logs, 3)
     one, two, three = logs.source.log("logs").batches[10:]
     broken = memoryview(one[:-1] + b"?")
@@ -609,7 +614,8 @@ def test_what_came_in_one_turn_behind_a_seek_is_not_taken(logs: MirrorWorld) -> 
 
 
 def test_a_write_that_is_taken_back_is_fetched_again(logs: MirrorWorld) -> None:
-    """Batches that a full disk refused are fetched again, and the copy has no hole."""
+    """Batches that could not be written because the disk was full are fetched again, and the copy
+    has no hole."""
     logs.disk.is_full = True
     fill(logs, 6)
     logs.settle(5)
@@ -638,8 +644,8 @@ def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld
 
 
 def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
-    """If a write before a gap is refused while the gap is being written down, the batches are
-    fetched again and no hole is left."""
+    """If the write of batches before a gap fails while the gap is being written down, these batches
+    are fetched again and no hole is left."""
     fill(logs, 2)
     logs.source.log("logs").append(skip=5)
     logs.disk.is_full = True
@@ -675,8 +681,8 @@ def test_a_roll_that_fails_is_a_refused_write(
 def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a segment cannot be rolled, batches that were fetched are not appended. They are fetched
-    again and not named as a gap."""
+    """If a segment cannot be rolled, batches that were already fetched are not appended. They are
+    fetched again, and are not taken for a gap."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.max_bytes = 120
     world.source.create("logs")
@@ -695,9 +701,9 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
 
 
 def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorld) -> None:
-    """If the mirror's own log cannot be read, there is no batch to compare. The mirror reports the
-    log to the broker, and the broker stops the partition. The mirror copies nothing into this
-    log."""
+    """If the mirror's own log cannot be read, there is no batch to compare with the source's. The
+    mirror reports the log to the broker, and the broker stops the partition. The mirror copies
+    nothing into this log."""
     path = logs.local.replicas[HERE].log.segments[0].path
     data = bytearray(path.read_bytes())
     data[-96:] = bytes(96)
@@ -709,8 +715,8 @@ def test_a_log_that_cannot_be_read_is_reported_and_not_followed(logs: MirrorWorl
 
 
 def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
-    """If local retention has deleted the whole log, nothing can be compared: the mirror goes on,
-    and the status says so."""
+    """If the mirror's own retention has deleted the whole log, there is no batch to compare with
+    the source's. The mirror goes on, and the status says that nothing could be compared."""
     log = logs.local.replicas[HERE].log
     log.roll(0)
     log.write()
@@ -724,7 +730,7 @@ def test_nothing_of_ours_left_to_compare_is_said(logs: MirrorWorld) -> None:
 
 
 def test_an_idle_mirror_costs_the_loop_nothing(logs: MirrorWorld) -> None:
-    """An idle mirror has nothing to do in a turn until something comes or is due."""
+    """An idle mirror does nothing in a turn of the loop until data comes or a timer is due."""
     logs.settle()
     assert not logs.mirror.is_due
     assert read_header(logs.local.batches("dc1.logs")[0]).base_offset == 0

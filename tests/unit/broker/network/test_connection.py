@@ -6,7 +6,7 @@ from skidway.broker.network.connection import OUTBOX_BYTES_MAX, Connection
 
 
 class Socket:
-    """Takes a given number of bytes, then would block."""
+    """A fake socket, which accepts a given number of bytes and then would block."""
 
     def __init__(self, room: int = 1 << 30) -> None:
         self.sent, self.room, self.closed = b"", room, False
@@ -34,7 +34,7 @@ def connection(sock: Socket, requests_max: int = 10) -> Connection:
 
 
 def test_answers_go_out_in_the_order_of_the_requests() -> None:
-    """Answers leave in the order of their requests; an answer that is ready early waits for the
+    """Answers are sent in the order of their requests. An answer that is ready early waits for the
     answers before it."""
     sock = Socket()
     client = connection(sock)
@@ -59,8 +59,8 @@ def test_an_empty_answer_lets_the_next_one_pass() -> None:
 
 
 def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
-    """When the socket is full, sending goes on later at the same byte: nothing is sent twice or
-    left out."""
+    """When the socket accepts no more bytes, sending goes on later at the same byte. No byte is
+    sent twice or left out."""
     data = [bytes([n]) * 7 for n in range(200)]
     for room in range(1, 40):
         sock = Socket(room)
@@ -73,8 +73,8 @@ def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
 
 
 def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
-    """A connection is full when too many of its requests wait for answers, or when the answers
-    waiting to be sent have too many bytes."""
+    """A connection is full (no more of its requests are handled) when too many of its requests wait
+    for answers, or when the answers waiting to be sent have too many bytes."""
     client = connection(Socket(), 3)
     slots = [client.reserve() for _ in range(3)]
     assert client.is_full
@@ -104,8 +104,8 @@ def test_requests_answered_together_count_each() -> None:
 
 
 def test_an_answer_to_a_closed_connection_is_nothing() -> None:
-    """An answer to a closed connection is dropped, so that its sender need not know that the client
-    has gone."""
+    """An answer to a closed connection is dropped, so that the code that answers need not check
+    whether the client has gone."""
     sock = Socket()
     client = connection(sock)
     slot = client.reserve()

@@ -12,7 +12,7 @@ from skidway.kafka.errors import FrameTooLarge
 
 
 class Socket:
-    """Gives its data in pieces of the given sizes."""
+    """A fake socket, which gives its data in pieces of the given sizes."""
 
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self.data, self.sizes = data, sizes
@@ -30,7 +30,7 @@ def framed(*frames: bytes) -> bytes:
 
 
 def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]:
-    """Receives each piece in a turn of its own; returns all frames that come out."""
+    """Receives each piece in a turn of its own, and returns all received frames."""
     sock, inbound, found = Socket(data, sizes), Inbound(limit), []
     arena = Arena(1 << 17)
     while sock.data:
@@ -46,20 +46,20 @@ def received(data: bytes, sizes: list[int], limit: int = 1 << 20) -> list[bytes]
 
 @given(st.lists(st.binary(max_size=300), max_size=8), st.lists(st.integers(1, 400)))
 def test_frames_come_out_however_they_come_in(frames: list[bytes], sizes: list[int]) -> None:
-    """Whether frames arrive whole, in pieces, or many at once, exactly the frames that were sent
-    come out."""
+    """Exactly the frames that were sent are received, whether they arrive whole, in pieces, or many
+    at once."""
     assert received(framed(*frames), sizes) == frames
 
 
 def test_frames_come_out_byte_by_byte() -> None:
-    """Frames come out right even if they arrive one byte at a time."""
+    """Frames are received correctly even if they arrive one byte at a time."""
     frames = [b"", b"a", b"b" * 300]
     assert received(framed(*frames), [1] * 1000) == frames
 
 
 def test_a_frame_larger_than_the_arena_is_received() -> None:
-    """A frame larger than the arena, the buffer into which one turn receives, is received whole;
-    the frame's memory grows with the bytes that have come."""
+    """One turn receives into a buffer, the arena. A frame that is larger than the arena is received
+    whole, and its memory grows with the bytes that have arrived."""
     frame = bytes(range(256)) * 2000
     assert received(framed(b"x", frame, b"y"), [100_000] * 20) == [b"x", frame, b"y"]
 
@@ -76,15 +76,15 @@ def test_lengths_that_cannot_be_are_refused(start: bytes) -> None:
 
 
 def test_a_frame_at_the_limit_is_taken_and_one_above_not() -> None:
-    """A frame of socket.request.max.bytes is accepted, a longer one refused."""
+    """A frame of exactly socket.request.max.bytes is accepted, and a longer frame is refused."""
     assert received(framed(b"x" * 1000), [], limit=1000) == [b"x" * 1000]
     with pytest.raises(FrameTooLarge):
         received(framed(b"x" * 1001), [], limit=1000)
 
 
 def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
-    """If a receive ends in the middle of a frame, that frame and the frames after it come out with
-    the next receive."""
+    """If a receive ends in the middle of a frame, that frame and the frames after it come out when
+    the rest is received."""
     frames = [b"%d" % n * 5000 for n in range(6)]
     sock, inbound, arena = Socket(framed(*frames), [12_000]), Inbound(1 << 20), Arena()
     turns = []
@@ -100,7 +100,8 @@ def test_what_was_left_of_a_stream_is_handled_with_what_comes_next() -> None:
 
 
 def test_nothing_received_leaves_what_was_held_as_it_was() -> None:
-    """If a wake-up brings no bytes, the part of a frame that was received before is kept."""
+    """If the loop wakes up and there are no new bytes, the part of a frame that was received before
+    is kept."""
     sock, inbound, arena = Socket(framed(b"a", b"bcd"), [8]), Inbound(100), Arena()
 
     class Empty:
@@ -135,7 +136,7 @@ def test_a_frame_that_comes_in_drops_is_copied_once() -> None:
 
 
 def test_requests_held_back_are_kept() -> None:
-    """Frames that are not handled in one turn come out in the next turns, in order."""
+    """Frames that are not handled in one turn are handled in the next turns, in order."""
     sock, inbound, arena = (
         Socket(framed(*[b"%d" % n for n in range(50)]), []),
         Inbound(100),
@@ -154,8 +155,8 @@ def test_requests_held_back_are_kept() -> None:
 
 
 def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
-    """When more is received after only some of the frames were handled, no frame is lost and no
-    frame comes twice. This also holds for a frame of which only a part has come."""
+    """If more bytes are received when only some of the frames were handled, no frame is lost and
+    none is handled twice. This also holds for a frame of which only a part has arrived."""
     frames = [b"%d" % n * 50 for n in range(60)]
     sock = Socket(framed(*frames), [1003] * 20)
     inbound, arena, found = Inbound(1000), Arena(1 << 17), []
@@ -175,8 +176,8 @@ def test_a_receive_goes_on_behind_what_was_handled_in_between() -> None:
 
 
 def test_frames_that_wait_are_moved_once() -> None:
-    """Frames that wait to be handled are copied once, however many turns pass until the last one is
-    handled."""
+    """Frames that wait to be handled are copied only once, however many turns pass until the last
+    one is handled."""
     sock = Socket(framed(*[b"x" * 100] * 50), [])
     inbound, arena = Inbound(1000), Arena()
     inbound.receive(sock, arena)  # type: ignore[arg-type]
@@ -191,9 +192,10 @@ def test_frames_that_wait_are_moved_once() -> None:
 
 
 def test_memory_follows_what_came_and_not_what_was_announced() -> None:
-    """A connection's memory grows with what the connection sent, not with what it announced. Each
-    of 2,000 connections that announce 100 MB and send one byte takes at most 10 KiB; a connection
-    that sends more takes a few times as much as it sent."""
+    """A connection's memory grows with the bytes that its client has sent, not with the frame
+    length that the client announced. If each of 2,000 connections announces 100 MB and sends one
+    byte, each takes at most 10 KiB. A connection that sends more takes a few times as much memory
+    as it sent."""
     arena, connections = Arena(), []
     start = struct.pack(">i", 100_000_000) + b"x"
     tracemalloc.start()

@@ -71,7 +71,7 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Whether the broker stores a batch, for which all parts of the broker have to work."""
+    """Whether the broker stores a batch. All parts of the broker have to work for that."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -93,7 +93,8 @@ def test_a_call_that_fails_is_alone(core: BrokerCore, capfd: pytest.CaptureFixtu
 
 
 def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: BrokerCore) -> None:
-    """A repeated call, such as retention or checkpoints, is still repeated after it raised once."""
+    """A call that the loop repeats, such as retention or checkpoints, is still repeated after it
+    has raised once."""
     called: list[int] = []
 
     def unlucky_once() -> None:
@@ -144,11 +145,11 @@ def test_a_parked_request_that_fails_at_its_deadline_is_alone(
 
 
 def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If one answer of a turn cannot be made, the connection that waits for it is closed, and the
-    other connections are answered."""
+    """If an exception is raised while an answer is made, the connection that waits for this answer
+    is closed. The other connections are answered."""
     unlucky, lucky = core.connect(), core.connect()
     for each in (unlucky, lucky):
-        assert each.ask(produce_frame(1))  # the broker learns the shape of the next requests
+        assert each.ask(produce_frame(1))  # the broker learns the layout of later requests
     unlucky.send(produce_frame(1))
     lucky.send(produce_frame(-1))
     monkeypatch.setattr(produce_run, "_when_written", mistake)
@@ -162,8 +163,8 @@ def test_an_answer_that_fails_is_alone(core: BrokerCore, monkeypatch: pytest.Mon
 def test_a_flush_that_cannot_be_finished_stops_its_partition(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If finishing a flush raises, nobody knows what is on disk. So the partition stops and its
-    requests get KAFKA_STORAGE_ERROR, but the broker goes on."""
+    """If the end of a flush raises an exception, the broker does not know what is on disk. So the
+    partition stops and its requests get KAFKA_STORAGE_ERROR, but the broker goes on."""
     monkeypatch.setattr(PartitionLog, "finish_flush", mistake)
     client = core.connect()
     answer = client.ask(produce_frame(-1))
@@ -179,8 +180,8 @@ def test_a_flush_that_cannot_be_finished_stops_its_partition(
 def test_a_turn_that_cannot_be_ended_ends_the_broker(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If writing the logs at the end of a turn raises an unexpected exception, the broker ends, so
-    that it does not go on with logs in an unknown state."""
+    """At the end of a turn the broker writes the logs. If this raises an unexpected exception, the
+    broker ends, so that it does not go on with logs in an unknown state."""
     monkeypatch.setattr(PartitionLog, "write", mistake)
     client = core.connect()
     client.send(produce_frame(1))
@@ -190,8 +191,8 @@ def test_a_turn_that_cannot_be_ended_ends_the_broker(
 
 
 def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
-    """If the broker finds, while it sends an answer, that a segment's file was cut, the connection
-    is closed, and the partition stops; the next fetch gets KAFKA_STORAGE_ERROR."""
+    """If the broker finds, while it sends an answer, that a segment's file was truncated, it closes
+    the connection and stops the partition. The next fetch gets KAFKA_STORAGE_ERROR."""
     client = core.connect()
     assert client.ask(produce_frame(-1, sized(100_000)))
     assert code_of(client.ask(fetch_frame(0))) == 0
@@ -205,8 +206,9 @@ def test_a_file_that_was_cut_stops_its_partition(core: BrokerCore) -> None:
 
 
 def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
-    """A parked request does not keep the bytes of fields unknown to the broker. Otherwise one
-    connection could fill the machine's memory with waiting requests of 100 MB each."""
+    """A parked request (a request that waits for records) does not keep the bytes of fields unknown
+    to the broker. Otherwise one connection could fill the machine's memory with waiting requests of
+    100 MB each."""
     client = core.connect()
     client.send(with_unknown_field(fetch_frame(0, 30_000, version=12), 1000))  # warms up all caches
     core.advance(0)
@@ -223,9 +225,9 @@ def test_a_request_that_waits_lets_its_bytes_go(core: BrokerCore) -> None:
 
 
 def test_a_connection_that_is_full_behind_a_parked_request_wakes_nobody(core: BrokerCore) -> None:
-    """If a parked request holds up so many answers that they fill the connection, the connection no
-    longer wakes the loop. Requests that the client sends meanwhile are read after the answers have
-    been sent."""
+    """Answers behind a parked request wait until this request is answered. If so many answers wait
+    that the connection is full, the connection no longer wakes the loop. Requests that the client
+    sends meanwhile are read after the waiting answers have been sent."""
     client = core.connect()
     client.send(fetch_frame(0, 30_000))
     core.advance(0)

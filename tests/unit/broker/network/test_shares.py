@@ -1,5 +1,5 @@
-"""Which connection is served next, and for how long, so that each gets a fair share of a turn of
-the broker's loop."""
+"""The shares decide which connection is served next, and for how long, so that each connection gets
+a fair share of a turn of the broker's loop."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skidway.broker.network.shares import Shares
 
 
 def turn(shares: Shares[str], costs: dict[str, int], *, busy: bool = True) -> list[str]:
-    """The connections that one turn serves, in order. Each request of a connection has that
-    connection's cost; if `busy`, each connection has requests without end."""
+    """The connections that one turn serves, in order. `costs` has the cost of each request by
+    connection. If `busy`, each connection always has a further request."""
     served = []
     shares.begin_turn()
     while (who := shares.next()) is not None:
@@ -37,7 +37,7 @@ def joined(names: str, turn_cost: int = 4000, allowance_min: int = 250) -> Share
 
 
 def test_one_that_is_alone_has_the_whole_turn() -> None:
-    """A connection that is alone gets the whole turn."""
+    """If only one connection has requests, it gets the whole turn."""
     shares = joined("a")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -45,8 +45,8 @@ def test_one_that_is_alone_has_the_whole_turn() -> None:
 
 
 def test_those_that_always_have_something_to_do_get_the_same_by_cost() -> None:
-    """Connections that always have requests get equal shares by cost, whether they send many cheap
-    requests or a few expensive ones."""
+    """Connections that always have requests get equal shares of the cost, whether they send many
+    cheap requests or a few expensive requests."""
     shares, spent = joined("abc"), Counter[str]()
     costs = {"a": 1, "b": 100, "c": 3000}
     for _ in range(300):
@@ -79,7 +79,7 @@ def test_one_that_asks_now_and_then_comes_before_those_that_flood() -> None:
 
 def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
     """A turn serves a limited number of connections, and the next turn goes on with the others. So
-    of a hundred connections that wait, each is served once before any is served twice."""
+    if a hundred connections wait, each is served once before any of them is served twice."""
     names = "".join(chr(200 + n) for n in range(100))
     shares, costs = joined(names), dict.fromkeys(names, 100)
     served: list[str] = []
@@ -91,8 +91,8 @@ def test_a_turn_has_a_bound_and_the_next_one_goes_on() -> None:
 
 
 def test_who_was_away_has_saved_nothing_up() -> None:
-    """A connection that comes back after a long absence gets an equal share, and nothing for the
-    time that it was away."""
+    """A connection that comes back after a long absence gets an equal share, and no extra share for
+    the time of its absence."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.leave("b")
     for _ in range(100):
@@ -104,7 +104,8 @@ def test_who_was_away_has_saved_nothing_up() -> None:
 
 
 def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
-    """A connection that was idle gets an equal share afterwards, and nothing for the idle time."""
+    """A connection that was idle gets an equal share afterwards, and no extra share for the idle
+    time."""
     shares, costs = joined("ab"), {"a": 500, "b": 500}
     shares.begin_turn()
     for _ in range(2):
@@ -118,8 +119,8 @@ def test_who_asked_for_nothing_has_saved_nothing_up() -> None:
 
 
 def test_what_was_overdrawn_is_paid_back() -> None:
-    """After a request that cost ten turns, the other connections together get ten turns before the
-    connection of this request is served again."""
+    """If one request costs as much as ten turns, the other connections together get ten turns
+    before the connection of this request is served again."""
     shares = joined("ab")
     shares.begin_turn()
     assert shares.next() == "a"
@@ -148,8 +149,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """A client that opens a new connection for each request gains nothing, because a new connection
-    is not served before connections that already wait."""
+    """A client that opens a new connection for each request is not served earlier, because a new
+    connection is not served before connections that already wait."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):
@@ -168,7 +169,7 @@ def test_coming_anew_for_each_request_gains_nothing() -> None:
 
 def test_nobody_who_left_is_served_and_nobody_waits_twice() -> None:
     """A connection that closes while it waits is not served. A connection that is reported as ready
-    twice waits in one place only."""
+    twice is queued only once."""
     shares = joined("ab")
     shares.wait("a")
     assert len(shares) == 2

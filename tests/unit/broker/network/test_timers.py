@@ -17,7 +17,8 @@ def test_timers_run_in_order_and_once() -> None:
 
 
 def test_a_cancelled_timer_is_not_called() -> None:
-    """A cancelled timer does not run; cancelling it again, or after it ran, does no harm."""
+    """A cancelled timer does not run. A timer may be cancelled twice, or after it has run, without
+    harm."""
     timers, called = Timers(), []
     first = timers.call_at(1.0, lambda: called.append(1))
     second = timers.call_at(1.0, lambda: called.append(2))
@@ -31,8 +32,8 @@ def test_a_cancelled_timer_is_not_called() -> None:
 
 
 def test_a_timer_that_sets_a_timer_for_now_does_not_run_it_at_once() -> None:
-    """If a timer sets another timer for the present moment, the new timer runs only in the next
-    turn, so that the loop still gets to its sockets."""
+    """If a timer sets another timer that is due at once, the new timer runs only in the next turn,
+    so that the loop can serve its sockets in between."""
     timers, called = Timers(), []
 
     def again() -> None:
@@ -45,7 +46,8 @@ def test_a_timer_that_sets_a_timer_for_now_does_not_run_it_at_once() -> None:
 
 
 def test_cancelled_timers_do_not_pile_up() -> None:
-    """Cancelled timers leave the heap, so that it stays small however many requests were parked."""
+    """Cancelled timers are removed from the heap, so that the heap stays small however many timers
+    are set and cancelled."""
     timers = Timers()
     keep = timers.call_at(1e9, lambda: None)
     for _ in range(10 * COMPACT_ABOVE):

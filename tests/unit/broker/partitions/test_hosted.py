@@ -35,8 +35,8 @@ def world(tmp_path: Path) -> World:
 
 @promise("4 watermark")
 def test_the_watermark_moves_by_flushing_alone(world: World) -> None:
-    """A flush moves the watermark up to the end of what was written when the flush began. A write
-    alone does not move the watermark."""
+    """A flush moves the high watermark to the offset at which the log ended when the flush began. A
+    write alone does not move the high watermark."""
     world.produce(b"a")
     assert world.replica.offset == 0
     world.advance(0.05)
@@ -57,7 +57,8 @@ def test_nobody_waits_so_the_flush_waits(world: World) -> None:
 
 
 def test_many_records_do_not_wait(tmp_path: Path) -> None:
-    """When flush.messages records are not flushed yet, a flush begins at once."""
+    """As soon as the number of records that are not flushed reaches flush.messages, a flush
+    begins."""
     world = World(tmp_path, LogConfig(flush_messages=3))
     world.produce(b"a", b"b")
     assert not world.worker.waiting
@@ -67,8 +68,8 @@ def test_many_records_do_not_wait(tmp_path: Path) -> None:
 
 @promise("4 flush")
 def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
-    """If a request waits, a flush begins in the turn of the write, and the request is checked when
-    the flush ends."""
+    """If a request waits for the flush of its records, the flush begins in the turn of the write.
+    When the flush ends, the broker checks whether the request can be answered."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")
@@ -84,8 +85,8 @@ def test_somebody_waits_so_the_flush_is_at_once(world: World) -> None:
 
 @promise("4 failed fsync")
 def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
-    """A failed fsync takes the directory offline, whatever the error, since fsync must not be tried
-    again over the same pages."""
+    """A failed fsync takes the log directory offline, whatever the error is. A second fsync of the
+    same pages could succeed although they are not on disk."""
     waiting = Waiting()
     world.purgatory.watch(waiting, [PARTITION], 1e9)
     world.produce(b"a")
@@ -105,8 +106,8 @@ def test_a_failed_flush_takes_the_directory_offline(world: World) -> None:
 def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     world: World, number: int
 ) -> None:
-    """If a device fails before the first fsync, its directory goes offline, just as after a failed
-    fsync. The flush is not tried for ever."""
+    """If a device fails before the first fsync of a flush, its directory goes offline, as it does
+    after a failed fsync. The flush is not repeated for ever."""
     world.produce(b"a")
     world.advance(0.05)
     world.worker.finish(NothingSynced(number, "the file of leader epochs"))
@@ -125,8 +126,8 @@ def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     ],
 )
 def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -> None:
-    """If a flush could not begin, nothing was synced and nothing is lost. The flush is tried again,
-    and the watermark stays until then."""
+    """If a flush could not begin, no fsync was tried and nothing is lost. The flush is tried again,
+    and the high watermark does not move until then."""
     world.produce(b"a")
     world.advance(0.05)
     world.produce(b"b")
@@ -142,7 +143,8 @@ def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -
 
 
 def test_a_full_disk_leaves_the_directory_online(world: World) -> None:
-    """A write that a full disk refuses leaves the partition and its directory online."""
+    """After a write that failed because the disk is full, the partition and its directory stay
+    online."""
     path = world.logs.directories[0].path / "logs-0"
     failure = StorageFailed("append to", path, OSError(errno.ENOSPC, "full"))
     world.hosted.storage_failed(failure)
@@ -157,7 +159,7 @@ def test_a_broken_disk_takes_its_partitions_with_it(world: World) -> None:
 
 
 def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
-    """The end of a flush changes nothing in a partition that was deleted during the flush."""
+    """If a partition is deleted during its flush, the end of the flush changes nothing."""
     world.produce(b"a")
     world.advance(0.05)
     world.hosted.drop(PARTITION)
@@ -166,8 +168,8 @@ def test_a_partition_dropped_during_its_flush_is_nobodys(world: World) -> None:
 
 
 def test_a_stop_waits_for_the_last_flush(world: World) -> None:
-    """flush_all is done when everything is flushed, including records that were written while
-    flush_all ran."""
+    """`flush_all` ends when all records are flushed, including records that were written while it
+    ran."""
     idle = []
     world.produce(b"a")
     world.advance(0.05)
@@ -181,7 +183,8 @@ def test_a_stop_waits_for_the_last_flush(world: World) -> None:
 
 @promise("4 watermark")
 def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
-    """The watermark is the least flushed offset of all replicas, and never goes back."""
+    """A partition's high watermark is the lowest flushed offset of all its replicas, and never goes
+    back."""
     world.replica.followers[2] = LogPosition(0, 0, 0)
     world.produce(b"a")
     world.advance(0.05)
@@ -211,7 +214,7 @@ def test_the_watermark_is_the_least_of_the_replicas(world: World) -> None:
 def test_the_policy(
     unflushed: int, running: bool, awaited: bool, waited_ms: float, expected: bool
 ) -> None:
-    """One flush runs at a time. If a request waits, the next flush begins at once. Otherwise the
-    next flush begins when flush.messages or flush.ms is reached."""
+    """Only one flush of a partition runs at a time. If a request waits for a flush, the next flush
+    begins at once. Otherwise the next flush begins when flush.messages or flush.ms is reached."""
     state = Flushing(unflushed, running, awaited, waited_ms)
     assert must_flush(state, LogConfig()) is expected

@@ -39,7 +39,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A ZooKeeper that agrees to everything when the test lets it answer."""
+    """A fake ZooKeeper session, in which every request succeeds as soon as the test lets it be
+    answered."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -54,7 +55,7 @@ class FakeSession:
 
 
 class FakeLoop:
-    """Keeps delayed calls until the test runs them."""
+    """A fake event loop, which keeps delayed calls until the test runs them."""
 
     def __init__(self) -> None:
         self.later: list[Callable[[], None]] = []
@@ -99,15 +100,16 @@ LED = PartitionState(1, 3, (1,), 7)
 
 def test_this_broker_is_always_alive(tmp_path: Path) -> None:
     """This broker's catalog always contains this broker, even if the catalog was read while the
-    broker's registration was gone. Otherwise the broker would send its clients away."""
+    broker's registration was gone. Otherwise the broker would tell its clients to ask other
+    brokers."""
     world = World(tmp_path, catalog())
     world.topics.apply(catalog())
     assert world.topics.catalog.brokers == {1: OWN}
 
 
 def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
-    """A new partition gets its directory first, then its state in ZooKeeper, and then serves
-    clients."""
+    """For a new partition, the broker first creates the directory, then writes the partition's
+    state to ZooKeeper, and then serves clients."""
     world = World(tmp_path, catalog())
     world.start()
     topic_id = uuid.uuid4()
@@ -123,8 +125,8 @@ def test_a_new_partition_is_served_once_it_is_led(tmp_path: Path) -> None:
 
 
 def test_a_partition_whose_directory_is_missing_is_stopped(tmp_path: Path) -> None:
-    """A partition that was led before and has no directory has lost data. So it is stopped with
-    this reason and not created again."""
+    """If a partition was led before and has no directory, its data is lost. So the partition is
+    stopped with this reason, and not created again."""
     world = World(tmp_path, catalog(topic(uuid.uuid4(), LED)))
     world.start()
     assert "missing" in world.logs.stopped[LOGS]
@@ -137,8 +139,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
-    """After an unclean start a partition gets a higher leader epoch, because offsets above the
-    former watermark may be assigned again."""
+    """After an unclean shutdown a partition gets a higher leader epoch when it starts, because
+    offsets above the former high watermark may be assigned to other records."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -151,8 +153,8 @@ def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("deleting", [True, False])
 def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool) -> None:
-    """A directory left from an earlier topic of the same name is removed if that topic was being
-    deleted, and otherwise set aside."""
+    """If a directory is left from an earlier topic of the same name, it is removed if the earlier
+    topic was being deleted. Otherwise it is set aside."""
     old, new = uuid.uuid4(), uuid.uuid4()
     made(tmp_path, old)
     known = catalog(deleting={"logs": old}) if deleting else catalog(topic(new))
@@ -193,8 +195,8 @@ def test_a_partition_that_is_there_twice_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
-    """When a topic was deleted elsewhere, its data is removed; when a topic vanished without a
-    deletion mark, its data is set aside."""
+    """If a topic is marked in ZooKeeper as deleted by another broker, its data is removed. If a
+    topic vanished from ZooKeeper without this mark, its data is set aside."""
     for deleting, left in ((True, 0), (False, 1)):
         directory = tmp_path / str(deleting)
         directory.mkdir()
@@ -211,7 +213,7 @@ def test_a_topic_that_vanishes_is_dropped(tmp_path: Path) -> None:
 
 
 def test_a_topic_made_again_while_its_predecessor_was_being_made(tmp_path: Path) -> None:
-    """If a topic is deleted and created again before its partitions were led for the first time,
+    """If a topic is deleted and created again before the broker has begun to lead its partitions,
     the second topic is served."""
     old, new = topic(uuid.uuid4()), topic(uuid.uuid4())
     world = World(tmp_path, catalog())
@@ -256,8 +258,8 @@ def test_an_old_picture_does_not_take_a_new_topic_away(tmp_path: Path) -> None:
 
 
 def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) -> None:
-    """If ZooKeeper goes away during a deletion, the client is told at once, and the deletion is
-    finished later, so that the topic's name is not blocked until a restart."""
+    """If ZooKeeper becomes unreachable during a topic's deletion, the client gets an error at once.
+    The deletion is finished later, so that the topic's name is not blocked until a restart."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -275,8 +277,8 @@ def test_a_deletion_is_finished_when_zookeeper_is_there_again(tmp_path: Path) ->
 
 
 def test_partitions_are_led_that_an_old_picture_lacks(tmp_path: Path) -> None:
-    """Partitions that are added to a topic are served, even if an older catalog, without them, is
-    applied before ZooKeeper has answered."""
+    """Partitions that are added to a topic are served, even if an older catalog, which lacks them,
+    is applied before ZooKeeper has answered."""
     one = topic(uuid.uuid4(), LED)
     made(tmp_path, one.topic_id)
     world = World(tmp_path, catalog(one))
@@ -318,7 +320,8 @@ def test_a_partition_that_does_not_say_whose_it_is_stops_alone(tmp_path: Path) -
 
 
 def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> None:
-    """A new partition whose directory holds unknown data is refused, and the data stays."""
+    """If the directory of a new partition already exists with unknown data, the partition is
+    refused, and the data stays."""
     world = World(tmp_path, catalog())
     world.start()
     (tmp_path / "logs-0").mkdir()
@@ -329,8 +332,9 @@ def test_a_directory_that_is_there_already_is_not_removed(tmp_path: Path) -> Non
 
 
 def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> None:
-    """Settings altered while partitions are added take effect at once. Otherwise the former
-    retention would delete records that have to stay."""
+    """If a topic's settings are altered while partitions are added to it, the new settings take
+    effect at once. Otherwise retention under the old settings would delete records that have to
+    stay."""
     before = topic(uuid.uuid4(), LED)
     made(tmp_path, before.topic_id)
     world = World(tmp_path, catalog(before))
@@ -349,9 +353,10 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
-    """A group holds each topic whose retention.hold names the group: the topic's records stay until
-    the group has read them. The hold's limit is the topic's retention.hold.max.ms, or the broker's
-    default if the topic sets none. Without a limit the group holds the topic for ever."""
+    """If a topic's retention.hold lists a group, the topic's records stay until the group has read
+    them (the group "holds" the topic). The limit is the topic's retention.hold.max.ms, or the
+    broker's default if the topic does not set it. Without a limit the group holds the topic for
+    ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

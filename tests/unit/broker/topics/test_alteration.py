@@ -27,8 +27,8 @@ def test_some_settings_change_and_the_others_stay() -> None:
 
 
 def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
-    """If a topic does not set a list but inherits it, appending to the list adds to the inherited
-    values."""
+    """If a topic inherits a list setting from the broker, appending a value gives the inherited
+    values and the new value."""
     found = altered({}, [Change("cleanup.policy", APPEND, "delete")], {"cleanup.policy": "delete"})
     assert found == {"cleanup.policy": "delete"}
 
@@ -47,8 +47,9 @@ def test_a_list_that_is_not_set_begins_with_the_inherited_one() -> None:
     ],
 )
 def test_what_a_topic_cannot_have_is_refused(change: Change) -> None:
-    """A change is refused if the setting is unknown, or its value is wrong, or only a mirror writes
-    the setting. Appending is refused if the setting is no list. The refusal names the setting."""
+    """A change is refused if the setting is unknown, if its value is wrong, or if only a mirror may
+    write the setting. Appending to a setting is refused if its value is not a list. The error names
+    the setting."""
     with pytest.raises(ConfigRefused, match=change.name.replace(".", r"\.")):
         altered(MIRRORED, [change], {})
 
@@ -69,8 +70,8 @@ def test_what_makes_no_sense_is_refused(changes: list[Change]) -> None:
 
 
 def test_replacing_keeps_what_a_mirror_wrote() -> None:
-    """Replacing all settings keeps those that a mirror wrote, because without the configs that name
-    its source, the topic would not be a mirror any more."""
+    """When all settings of a topic are replaced, the settings that a mirror wrote are kept. Some of
+    them name the mirror's source, and without these the topic would not be a mirror any more."""
     assert replaced(MIRRORED, [("segment.ms", "7")]) == {
         "mirror.source.topic": "logs",
         "segment.ms": "7",
@@ -83,7 +84,7 @@ def test_replacing_keeps_what_a_mirror_wrote() -> None:
 
 @pytest.mark.parametrize("name", ["retention.ms", "cleanup.policy", "no.such.setting"])
 def test_replacing_by_nothing_is_no_default(name: str) -> None:
-    """An empty value is refused for a setting that cannot be empty, instead of being taken for the
+    """An empty value of a setting that cannot be empty is refused, and not replaced by the
     default."""
     with pytest.raises(ConfigRefused):
         replaced({"retention.ms": "-1"}, [(name, "")])
@@ -91,7 +92,8 @@ def test_replacing_by_nothing_is_no_default(name: str) -> None:
 
 
 def test_settings_of_another_version_stay() -> None:
-    """Settings unknown to this version stay, and do not prevent a change."""
+    """Settings that this version does not know stay as they are, and do not prevent changes of
+    other settings."""
     found = altered({"of.the.future": "1"}, [Change("segment.ms", SET, "7")], {})
     assert found == {"of.the.future": "1", "segment.ms": "7"}
 

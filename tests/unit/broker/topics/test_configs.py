@@ -34,16 +34,16 @@ def test_settings_that_cannot_be_kept_are_refused(
 
 
 def test_settings_that_make_sense_are_taken() -> None:
-    """Settings of Kafka that the broker can follow are accepted, and so are settings that only this
-    broker has."""
+    """The broker accepts the Kafka settings that it can follow, and its own settings that Kafka
+    does not have."""
     assert (
         refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
     )
 
 
 def test_a_log_acts_on_its_topics_settings() -> None:
-    """A log follows its topic's settings. If the topic lacks a setting, or the setting's value
-    cannot be read, the log follows the broker's setting."""
+    """A log uses its topic's settings. If the topic does not have a setting, or if its value cannot
+    be read, the log uses the broker's setting."""
     defaults = LogConfig(segment_bytes=5000)
     found = log_config(defaults, {"retention.ms": "77", "segment.ms": "x", "unknown": "1"})
     assert (found.segment_bytes, found.retention_ms) == (5000, 77)
@@ -53,13 +53,14 @@ def test_a_log_acts_on_its_topics_settings() -> None:
 
 
 def test_a_mirror_may_have_gaps() -> None:
-    """Only the log of a mirror may have holes between its offsets."""
+    """Only the log of a mirrored topic may have holes between its offsets."""
     assert log_config(LogConfig(), {}).contiguous
     assert not log_config(LogConfig(), {"mirror.source.topic": "logs"}).contiguous
 
 
 def test_every_default_is_legal_and_every_broker_key_exists() -> None:
-    """Every topic setting has a legal default, and names only broker settings that exist."""
+    """Every topic setting has a legal default. Where the default comes from a broker setting, this
+    broker setting exists."""
     known = set(specs(BrokerSettings))
     for each in TOPIC_CONFIGS.values():
         assert known.issuperset(each.broker_keys), each.name
@@ -75,7 +76,7 @@ def test_event_times_are_not_bounded_by_default() -> None:
 
 
 def test_partitions_go_round_the_brokers() -> None:
-    """Partitions are assigned to the brokers in turn. Partitions that are added later continue with
-    the broker after that of the topic's last partition."""
+    """Partitions are assigned to the brokers in turn. If partitions are added later, the assignment
+    continues with the broker after the broker of the topic's last partition."""
     assert assign(4, [1, 3, 7], 1) == {0: (3,), 1: (7,), 2: (1,), 3: (3,)}
     assert assign(2, [1, 3, 7], 1, 4) == {4: (7,), 5: (1,)}

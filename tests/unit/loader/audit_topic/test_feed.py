@@ -1,5 +1,5 @@
-"""What the loader reads from the audit topic: announcements, which tell the host and path of a
-file, and the numbers of its own messages."""
+"""The feed is what the loader has read from the audit topic: announcements, which give the host and
+path of each file, and the numbers of the loader's own messages."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def delta(tier: Tier, number: int, *, producer: str = "/out/logs", epoch: int = 
 
 
 def test_the_first_announcement_holds() -> None:
-    """A file that is announced again keeps the path of its first announcement, so that rows do not
-    change."""
+    """A file that is announced again keeps the path of its first announcement, so that all rows of
+    the file have the same path."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     feed.take(announce(1, "/b"))
@@ -54,8 +54,9 @@ def test_the_first_announcement_holds() -> None:
 
 
 def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
-    """Files are announced for the topic to which their lines go. So the files of `logs.rejected`
-    are looked up among those that were announced for `logs`."""
+    """Agents announce a file only for the topic of its lines, not for the topic of its rejected
+    lines. So the files of `logs.rejected` are looked up among the files that were announced for
+    `logs`."""
     feed = Feed()
     feed.take(announce(1, "/a"))
     rejects = Source("dc1", "c", "logs.rejected", "2" * 32)
@@ -64,8 +65,8 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 
 def test_own_numbers_are_noted() -> None:
-    """The feed keeps the highest message number that an output published. That number shows whether
-    the output is an older copy."""
+    """The loader's feed from the audit topic keeps the highest message number that was published
+    for an output. If an output has stored a lower number, it is an older copy."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -78,8 +79,8 @@ def test_own_numbers_are_noted() -> None:
 
 
 def test_audit_topics_of_sources() -> None:
-    """Announcements of a mirrored topic come from the source cluster's audit topic, and the loader
-    reads them from the mirror of that audit topic."""
+    """The loader reads the announcements for a mirrored topic from the mirror of the source
+    cluster's audit topic."""
     sources = [SOURCE, Source("offline", "c", "own", "")]
     existing = ["_skidway_audit", "dc1._skidway_audit", "dc2._skidway_audit", "dc1.logs"]
     assert audit_topics(sources, "offline", existing) == ["_skidway_audit", "dc1._skidway_audit"]
@@ -94,9 +95,9 @@ def _publish(cluster: MemoryCluster, *files: int) -> None:
 
 @promise("6 audit topic made again")
 def test_an_audit_topic_made_again_and_longer_than_before_is_read_from_its_start() -> None:
-    """An audit topic made again is read from its start, even if the new topic is longer than the
-    old position. The stored position has the id of the topic to which it belongs, so the loader
-    notices the change."""
+    """An audit topic that was deleted and created again is read from its start, even if the new
+    topic's end lies beyond the stored position. The position is stored with the id of its topic, so
+    the loader notices the change."""
     cluster, clock = MemoryCluster(), ManualClock()
     client: Any = MemoryClient(cluster, clock)
     cluster.create(TOPIC)
@@ -124,8 +125,10 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
-    """After a crash an agent sends messages again. A copy of an older seal behind a closure proves
-    nothing about the closed file, and no copy makes the newest seal look later than it is."""
+    """After a crash an agent sends audit messages again. A repeated copy of an older seal (a
+    message that all lines up to a time have arrived) may come after the message that a file was
+    closed. Such a copy proves nothing about the closed file. A repeated copy of the newest seal
+    does not count as later than the seal itself."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
@@ -138,7 +141,8 @@ def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
 
 @promise("5 closed files")
 def test_a_seal_in_another_log_follows_no_closure() -> None:
-    """Only a common log says which of two messages came first."""
+    """A seal counts as later than the closure of a file only if both messages are in the same log.
+    Messages in different logs have no order."""
     feed = Feed()
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("other", 9))
@@ -146,8 +150,8 @@ def test_a_seal_in_another_log_follows_no_closure() -> None:
 
 
 def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
-    """The files of `logs.rejected` were announced, and are closed, for `logs`, but each of the two
-    topics has offsets of its own in the seals."""
+    """Files are announced and closed for `logs`, and these messages also count for `logs.rejected`.
+    But in the seals each of the two topics has offsets of its own."""
     feed, rejects = Feed(), Source("dc1", "c", "logs.rejected", "2" * 32)
     feed.take(announce(1, "/a", length=9), Place("log", 3))
     feed.take(seal(6, 20), Place("log", 4))
@@ -159,8 +163,8 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 
 def test_only_agents_seal() -> None:
-    """A seal of another tier moves no closed file, and neither does one for a topic that was made
-    again under the same name."""
+    """Only the seals of agents count for closed files, not those of another tier. A seal for
+    another topic of the same name, which was created later, does not count either."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))
@@ -169,8 +173,9 @@ def test_only_agents_seal() -> None:
 
 
 def test_a_name_is_new_to_a_topic_once() -> None:
-    """The feed may begin before the position of a topic. What the topic has read is not new to it,
-    so the names of closed files do not come back."""
+    """The loader's feed from the audit topic may begin at an earlier message than the position that
+    a topic has stored. Announcements before this position are not new to the topic, so the names of
+    closed files, which the topic has dropped, do not come back."""
     feed = Feed()
     feed.take(announce(1, "/a"), Place("log", 3))
     feed.take(announce(2, "/b"), Place("log", 4))
@@ -179,7 +184,7 @@ def test_a_name_is_new_to_a_topic_once() -> None:
 
 
 class Audit:
-    """An audit topic in memory, and a feed that reads it in run after run."""
+    """An audit topic in memory, and a feed that reads it in several runs."""
 
     def __init__(self) -> None:
         self.cluster, self.clock = MemoryCluster(), ManualClock()
@@ -188,8 +193,9 @@ class Audit:
         self.fetched: list[int] = []
 
     def run(self, wanted: dict[str, int] | None = None) -> set[int]:
-        """One run that needs the messages from these positions on; without positions, from those on
-        at which the last run ended. Returns the files that are known afterwards."""
+        """Reads the audit topic as one run does that needs the messages from the positions `wanted`
+        on. Without `wanted`, the run begins where the last run ended. Returns the files that are
+        known afterwards."""
         client: Any = MemoryClient(self.cluster, self.clock)
         self.feed.begin(dict(self.feed.positions) if wanted is None else wanted)
         self.fetched.append(sum(self.feed.positions.values()))
@@ -201,8 +207,9 @@ class Audit:
 
 
 def test_a_feed_goes_on_where_the_last_run_ended() -> None:
-    """A feed that serves run after run reads only what is new, and knows what earlier runs read,
-    even if a topic (such as one without loads) needs all messages from an old position on."""
+    """If the same feed is used for many runs, it reads only new messages of the audit topic, and
+    remembers what earlier runs read. It reads no message twice even if a topic (for example a topic
+    without loads) needs all messages from an old position on."""
     audit = Audit()
     _publish(audit.cluster, 1, 2)
     assert audit.run({}) == {1, 2}
@@ -213,8 +220,8 @@ def test_a_feed_goes_on_where_the_last_run_ended() -> None:
 
 
 def test_a_topic_that_needs_older_messages_gets_them() -> None:
-    """If a run has a topic whose newest load ended at an older position of the audit topic (or a
-    topic without a load), messages are read again from there on."""
+    """If the newest load of a topic ended at a position before the feed's beginning, the feed reads
+    the audit topic from that position on. For a topic without a load it reads from the start."""
     audit = Audit()
     _publish(audit.cluster, 1, 2, 3)
     audit.run({})
@@ -228,8 +235,9 @@ def test_a_topic_that_needs_older_messages_gets_them() -> None:
 
 @promise("6 audit topic made again")
 def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
-    """If the audit topic is made again between two runs, or in a run, the feed knows only what the
-    new topic says. So counts that the new topic lacks are published again."""
+    """If the audit topic is deleted and created again between two runs, or during a run, the
+    loader's feed forgets the messages of the old topic. So the loader publishes again those of its
+    counts that the new topic lacks."""
     audit = Audit()
     _publish(audit.cluster, 1)
     audit.run({})
@@ -243,8 +251,9 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A feed that has heard of very many files begins anew at the positions of the newest loads,
-    whose tables have these files."""
+    """If the loader's feed has read announcements of very many files, it forgets them, and begins
+    anew at the positions of the newest loads. The tables of these loads have the forgotten
+    files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()
     _publish(audit.cluster, 1, 2)
@@ -259,8 +268,8 @@ def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> No
 
 @promise("5 closed files")
 def test_what_is_read_is_what_all_messages_say() -> None:
-    """The feed decodes only a part of the messages that it reads, and passes over none that says
-    something about files or about outputs."""
+    """The loader's feed decodes only some of the messages of the audit topic. It skips no message
+    that says something about files or about outputs of the loader."""
     agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     messages = [
         announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),

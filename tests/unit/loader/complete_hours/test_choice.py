@@ -1,4 +1,5 @@
-"""Which hours the loader asks the collector about."""
+"""The choice of the hours about which the loader asks the audit's collector whether they are
+complete."""
 
 from __future__ import annotations
 
@@ -11,28 +12,28 @@ GOOD, BAD = Answer(True, 10), Answer(False, 10)
 
 
 def text(back: int) -> str:
-    """The hour that began so many hours before the current one."""
+    """The hour that began `back` hours before the current hour."""
     return layout.hour_text(1_000_000 - back)
 
 
 def test_the_hours_that_are_over_end_with_the_last_one() -> None:
-    """The current hour is not over."""
+    """The hours that are over end with the hour before the current hour."""
     assert choice.over(NOW, 2) == [text(2), text(1)]
     assert choice.over(NOW - 5, 1) == [text(1)], "an hour is over when the next one begins"
 
 
 def test_it_asks_about_hours_that_are_over() -> None:
-    """Hours with rows and hours whose mark is missing are asked about, each once. An hour that is
-    not over is not asked about, and neither is an older hour that the collector has found
-    incomplete."""
+    """The loader asks about hours with rows that are not marked as complete and about hours whose
+    success file is missing, and about each hour only once. It does not ask about an hour that is
+    not over, or about an older hour that the collector has found incomplete."""
     judged = {text(90): BAD, text(2): GOOD}
     found = choice.asked([text(9), text(90), text(0), text(-1)], [text(9), text(2)], judged, NOW)
     assert found == [text(9), text(2)]
 
 
 def test_recent_hours_that_were_incomplete_are_asked_about_in_turn() -> None:
-    """The last judgement of an hour may be old. So a run draws some of the recent hours that it
-    calls incomplete, and asks about all others."""
+    """The collector's last judgement of an hour may be old. So each run asks again about a few
+    recent hours that were judged incomplete, drawn at random, and about all other recent hours."""
     judged = {text(back): BAD for back in range(2, 25)}
     hours, seen = [*judged, text(1)], set[str]()
     for run in range(100):
@@ -44,9 +45,9 @@ def test_recent_hours_that_were_incomplete_are_asked_about_in_turn() -> None:
 
 
 def test_old_hours_hold_back_neither_new_hours_nor_each_other() -> None:
-    """Every run asks about all recent hours. Of older hours, each run draws a few, and every one of
-    them comes in some run, although the others stay. Which hour comes first changes, too, because a
-    slow collector may answer only the first questions of a run."""
+    """Every run asks about all recent hours and about a few older hours, drawn at random. So each
+    older hour is drawn in some run, even if the other hours stay incomplete. The order changes from
+    run to run, too, because a slow collector may answer only the first questions of a run."""
     hours = {text(back) for back in range(1, 200)}
     recent = set(choice.over(NOW, choice.RECENT_HOURS))
     seen: set[str] = set()
@@ -62,7 +63,7 @@ def test_old_hours_hold_back_neither_new_hours_nor_each_other() -> None:
 
 
 def test_hours_with_rows_come_first() -> None:
-    """Hours with rows are asked about before those without."""
+    """A run asks about hours with rows before hours without rows."""
     hours = {text(3), text(9)}
     found = choice.asked(hours, choice.over(NOW, choice.RECENT_HOURS), {}, NOW)
     assert set(found[:2]) == hours
@@ -70,8 +71,8 @@ def test_hours_with_rows_come_first() -> None:
 
 
 def test_it_looks_at_recent_hours_and_at_some_that_are_complete() -> None:
-    """A run looks whether recent hours are marked, and draws some of the older complete hours, so
-    that a mark that was deleted is noticed at some time."""
+    """A run checks whether recent complete hours have their success file. It also checks a few
+    older complete hours, drawn at random, so that a deleted success file is noticed in some run."""
     judged = {text(back): GOOD if back % 2 else BAD for back in range(30, 160)}
     seen: set[str] = set()
     for run in range(100):

@@ -1,4 +1,4 @@
-"""The loader understands what the audit's collector really answers."""
+"""The loader understands the answers that the real code of the audit's collector gives."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ HEARD: list[Message] = [*good(), seal(AGENT, 3, NOW - 1, 1), Heartbeat(BROKER, 1
 
 
 def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
-    """A collector that has heard these messages."""
+    """A collector that has read these messages."""
     ledger = ledger_of(map(encode, messages))
 
     def get(url: str, query: Mapping[str, str]) -> Any:
@@ -44,8 +44,9 @@ def collector(messages: list[Message], policy: Policy = POLICY) -> Collector:
 
 @promise("5 success file")
 def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
-    """The answer is yes if the audit says yes for the whole hour, and compares with the tier hdfs.
-    It says up to which message of the output the audit has heard."""
+    """An hour is complete if the audit calls the whole hour complete and compares its counts with
+    the tier hdfs. The answer also has the number of the output's last message that the audit has
+    read."""
     assert collector(HEARD).complete(LOGS, FIRST, HDFS.producer) == Answer(True, NOW, (1, 1))
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert not collector(late).complete(LOGS, FIRST, HDFS.producer).is_complete
@@ -61,8 +62,9 @@ def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
 
 @promise("5 success file")
 def test_an_hour_lacks_records_only_by_what_concerns_its_buckets() -> None:
-    """An hour lacks records if a place counted fewer than another one, or if a loss was declared;
-    not if nobody was heard lately, and not if an agent has not sealed the hour yet."""
+    """An hour lacks records if one counting place, for example a broker, counted fewer records than
+    another place, or if a loss was declared. It does not count as lacking records if only no
+    program has reported lately, or if an agent has not yet confirmed (sealed) the hour."""
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert collector(late).complete(LOGS, FIRST, HDFS.producer).lacks
     assert not collector(late[:-2]).complete(LOGS, FIRST, HDFS.producer).lacks, "nobody was heard"
@@ -73,7 +75,8 @@ def test_an_hour_lacks_records_only_by_what_concerns_its_buckets() -> None:
 
 
 def test_the_last_judgements_come_by_hour() -> None:
-    """The last judgement of each hour with counts comes with its time."""
+    """For each hour with counts, the collector gives its last judgement and the time of this
+    judgement."""
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=BLOCK_MS))]
     assert collector(late).judged(LOGS, FIRST, THIRD) == {
         FIRST: Answer(True, NOW), SECOND: Answer(False, NOW)
@@ -81,8 +84,9 @@ def test_the_last_judgements_come_by_hour() -> None:
 
 
 def test_what_is_no_collector_is_named() -> None:
-    """An address where nobody listens is unreachable; an answer that is none of a collector gives a
-    sentence with the address."""
+    """If nobody listens at the collector's address, the error says that the collector does not
+    answer. If another program answers there, the error says that the address is not a
+    collector's."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):
         Collector(url).judged(LOGS, FIRST, THIRD)
@@ -94,8 +98,8 @@ def test_what_is_no_collector_is_named() -> None:
 
 
 def test_a_collector_that_does_not_answer_is_asked_once() -> None:
-    """After a question without an answer, a run asks nothing more: each question could take as long
-    as the first."""
+    """After one question without an answer, a run asks the collector nothing more, because each
+    further question could take as long as the first."""
     asked = []
 
     def get(url: str, _query: Mapping[str, str]) -> Any:
@@ -110,7 +114,7 @@ def test_a_collector_that_does_not_answer_is_asked_once() -> None:
 
 
 def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When its answers have taken too long in all, the run asks nothing more."""
+    """When the collector's answers together have taken too long, the run asks nothing more."""
     monkeypatch.setattr("skidway.loader.complete_hours.collector.BUDGET_S", -1.0)
     slow = collector(HEARD)
     slow.judged(LOGS, FIRST, THIRD)
@@ -119,7 +123,8 @@ def test_a_slow_collector_takes_a_bounded_time_of_a_run(monkeypatch: pytest.Monk
 
 
 def test_the_file_has_what_the_collector_said() -> None:
-    """The file has the rows, the time of the judgement, and what a person accepted."""
+    """The success file of an hour has the number of rows, the time of the collector's judgement,
+    and the losses that an operator accepted."""
     data = content("logs", FIRST, 5, Answer(True, NOW, (1, 1), accepted=[{"bucket": 1}]))
     assert json.loads(data) == {
         "topic": "logs", "hour": FIRST, "rows": 5, "judged_ms": NOW, "accepted": [{"bucket": 1}]
@@ -127,7 +132,7 @@ def test_the_file_has_what_the_collector_said() -> None:
 
 
 def test_an_answer_that_trickles_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A collector that sends its answer byte by byte does not hold a run for ever."""
+    """If a collector sends its answer byte by byte, the run gives up after a limited time."""
     over = threading.Event()
     module = "skidway.loader.complete_hours.collector"
     monkeypatch.setattr(f"{module}._fetched", lambda _url, _query: over.wait())

@@ -1,4 +1,4 @@
-"""Queries of topics in memory."""
+"""Fixtures for queries of topics, which are kept in memory."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Queries of topics in memory: rows, bounds, missing records, several topics, chosen columns."""
+"""Batch queries of topics, which the tests keep in memory: rows, bounds, missing records, several
+topics, chosen columns."""
 
 from __future__ import annotations
 
@@ -27,8 +28,8 @@ def line(number: int) -> str:
 
 
 def test_a_query_gives_every_record_once(queried: Queried) -> None:
-    """Without further options, a query gives all records of all partitions, repeats included, with
-    the columns of the schema and the source's own."""
+    """Without further options, a query returns all records of all partitions, repeated records
+    included. The rows have the columns of the schema and the columns that the data source adds."""
     queried.send(record(0), record(1))
     queried.send(record(1), partition=1)
     rows = queried.rows()
@@ -47,8 +48,8 @@ def test_a_query_gives_every_record_once(queried: Queried) -> None:
 
 
 def test_an_empty_topic_gives_no_rows(queried: Queried) -> None:
-    """A query of a topic without records, of an empty range, or of a pattern that matches no topic,
-    is empty."""
+    """A query gives no rows if its topic has no records, if its range is empty, or if its pattern
+    matches no topic."""
     columns = StructType().add("line", "string")
     assert queried.rows() == []
     queried.send(record(0))
@@ -59,8 +60,9 @@ def test_an_empty_topic_gives_no_rows(queried: Queried) -> None:
 
 
 def test_tasks_read_at_most_so_many_records(queried: Queried) -> None:
-    """A partition is cut into ranges of `maxRecordsPerPartition` offsets; batches that lie across a
-    cut are read by both tasks, and no row comes twice."""
+    """A partition is divided into ranges of `maxRecordsPerPartition` offsets, with a task for each
+    range. If a batch lies in two ranges, both tasks read the batch, but each record becomes a row
+    only once."""
     queried.send(*map(record, range(5)))
     source = queried.source(maxRecordsPerPartition="2")
     reader = source.reader(source.schema())
@@ -72,8 +74,8 @@ def test_tasks_read_at_most_so_many_records(queried: Queried) -> None:
 
 
 def test_offsets_bound_a_query(queried: Queried) -> None:
-    """`startingOffsets` and `endingOffsets` have Spark's JSON: an offset for each partition, -2 for
-    the first, -1 for the end."""
+    """`startingOffsets` and `endingOffsets` are JSON as in Spark: an offset for each partition,
+    where -2 means the first offset and -1 the end."""
     queried.send(*map(record, range(4)))
     queried.send(*map(record, range(10, 13)), partition=1)
     found = queried.lines(
@@ -84,8 +86,8 @@ def test_offsets_bound_a_query(queried: Queried) -> None:
 
 
 def test_time_bounds_are_exact(queried: Queried) -> None:
-    """`startingTimestamp` and `endingTimestamp` give exactly the rows with event times at or after
-    the one and before the other, wherever these rows lie in the log."""
+    """A query returns exactly the rows whose event time is at or after `startingTimestamp` and
+    before `endingTimestamp`, wherever these rows lie in the log."""
     times = [5, 9, 1, 7, 3]
     for number, minute in enumerate(times):
         queried.send(record(number, START_MS + minute), record(100, START_MS))
@@ -95,8 +97,8 @@ def test_time_bounds_are_exact(queried: Queried) -> None:
 
 @promise("5 query")
 def test_expired_offsets_fail_a_query(queried: Queried) -> None:
-    """A query that asks for expired offsets, or for offsets that do not exist yet, fails with a
-    sentence. With `failOnDataLoss` false it reads what is left."""
+    """A query that asks for expired offsets, or for offsets that do not exist yet, fails with an
+    error message. With `failOnDataLoss` false it reads the records that exist."""
     for number in range(4):
         queried.send(record(number))
     queried.cluster.log(TopicPartition("logs", 0)).expire(2)
@@ -114,8 +116,8 @@ def test_expired_offsets_fail_a_query(queried: Queried) -> None:
 
 @promise("5 query")
 def test_records_that_expire_during_a_query_fail_it(queried: Queried) -> None:
-    """If records expire between plan and task, the task fails; with `failOnDataLoss` false it reads
-    on at the beginning of the log."""
+    """If records expire after the query was planned and before a task reads them, the task fails.
+    With `failOnDataLoss` false the task reads on at the beginning of the log."""
     for number in range(4):
         queried.send(record(number))
     readers = {}
@@ -132,8 +134,8 @@ def test_records_that_expire_during_a_query_fail_it(queried: Queried) -> None:
 
 @promise("5 query", "1 topic made again")
 def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
-    """If a topic is deleted and made again between plan and task, or between two queries with the
-    same positions, the query fails; with `failOnDataLoss` false it warns."""
+    """If a topic is deleted and created again between planning and reading, or between two queries
+    with the same positions, the query fails. With `failOnDataLoss` false it only logs a warning."""
     queried.send(record(0))
     readers = [
         (source.reader(source.schema()), source)
@@ -153,8 +155,9 @@ def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
 
 
 def test_several_topics_are_one_table(queried: Queried) -> None:
-    """Topics with different schemas have the columns of all of them; a row has null in the columns
-    that its topic lacks. A column with two types is refused, unless the query names its columns."""
+    """A query of topics with different schemas has the columns of all schemas. A row has null in
+    the columns that its topic lacks. If a column has two types, the query is refused, unless the
+    query names its columns."""
     queried.cluster.create("web")
     schema = fields(("line", "string"), ("status", "long"))
     queried.registry.add(2, "web-value", schema)
@@ -182,7 +185,8 @@ def fields(*named: tuple[str, str]) -> str:
 
 
 def test_a_pattern_matches_whole_names_of_data_topics(queried: Queried) -> None:
-    """`subscribePattern` matches the whole name of a topic, and never Skidway's own topics."""
+    """`subscribePattern` has to match the whole name of a topic, and never matches Skidway's
+    internal topics."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
     queried.cluster.create("logs-2")
     queried.send(record(0))
@@ -192,13 +196,14 @@ def test_a_pattern_matches_whole_names_of_data_topics(queried: Queried) -> None:
 
 
 def test_a_topic_that_does_not_exist_is_named(queried: Queried) -> None:
-    """A name of `subscribe` that is no topic fails the query: it may be misspelt."""
+    """If the option `subscribe` names a topic that does not exist, the query fails, because the
+    name may be misspelt."""
     with pytest.raises(SkidwayError, match="the topic gone does not exist"):
         queried.source(subscribe="logs,gone").schema()
 
 
 def test_a_mirrored_topic_has_the_schema_of_its_source(queried: Queried) -> None:
-    """The subject of a mirrored topic is that of the topic that it copies."""
+    """A mirrored topic has the schema subject of its source topic."""
     configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
     queried.cluster.create("dc1.logs", 1, configs)
     queried.send(record(3), topic="dc1.logs")
@@ -207,23 +212,25 @@ def test_a_mirrored_topic_has_the_schema_of_its_source(queried: Queried) -> None
 
 
 def test_a_topic_without_a_schema_is_named(queried: Queried) -> None:
-    """If the registry has no schema for a topic, the query says which subject it looked for."""
+    """If the registry has no schema for a topic, the query fails, and the error names the subject
+    that it looked for."""
     queried.cluster.create("web")
     with pytest.raises(SkidwayError, match="no schema web-value for the topic web"):
         queried.source(subscribe="web").schema()
 
 
 def test_without_a_registry_keys_and_values_are_bytes(queried: Queried) -> None:
-    """A query that names no registry gets keys and values as they were sent."""
+    """A query without the address of a registry returns keys and values as the bytes that were
+    sent."""
     queried.send(record(0))
     (row,) = queried.rows(schema__registry__url="")
     assert (row["key"], row["value"]) == (None, datum(line(0)))
 
 
 def test_only_the_named_columns_are_read(queried: Queried) -> None:
-    """A query that names its columns gets these, in this order. If it names no column of the
-    schema, no value is decoded. A column that no topic has is an error, and so is a value that does
-    not fit the type."""
+    """A query that names its columns gets exactly these columns in the given order. If it names no
+    column of the schema, no value is decoded. It is an error if no topic has a named column, or if
+    the column's type in the topic cannot be converted to the type in the query."""
     queried.send(record(1))
     wanted = StructType().add("_kafka_offset", "long").add("line", "string")
     assert queried.rows(wanted) == [{"_kafka_offset": 0, "line": line(1)}]
@@ -240,8 +247,8 @@ def test_only_the_named_columns_are_read(queried: Queried) -> None:
 
 
 def test_records_without_a_time_are_rows(queried: Queried) -> None:
-    """Producers may leave out a record's time (-1); the record is a row of a query without bounds
-    of time, and lies before any such bound."""
+    """A producer may leave out a record's timestamp, which is then -1. A query without time bounds
+    returns such a record. In a query with time bounds the record lies before every bound."""
     queried.send(record(0, -1))
     assert queried.lines() == [line(0)]
     assert queried.lines(startingTimestamp="0") == []
@@ -249,7 +256,7 @@ def test_records_without_a_time_are_rows(queried: Queried) -> None:
 
 @promise("5 query", "1 topic made again")
 def test_a_topic_made_again_while_it_is_read_fails_a_query(queried: Queried) -> None:
-    """If the topic is made again while a task reads it, the task fails before it ends."""
+    """If the topic is deleted and created again while a task reads it, the task fails."""
     queried.send(record(0))
     source = queried.source()
     reader = source.reader(source.schema())
@@ -262,7 +269,8 @@ def test_a_topic_made_again_while_it_is_read_fails_a_query(queried: Queried) -> 
 
 
 def test_a_mirrored_topic_has_announcements_of_its_source(queried: Queried) -> None:
-    """Files of a mirrored topic are announced on the mirrored audit topic of the source cluster."""
+    """For a mirrored topic, hosts and files are read from the mirror of the source cluster's audit
+    topic."""
     configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
     queried.cluster.create("dc1.logs", 1, configs)
     queried.cluster.create("dc1._skidway_audit", 1, {**configs, "mirror.source.topic": AUDIT})
@@ -273,8 +281,8 @@ def test_a_mirrored_topic_has_announcements_of_its_source(queried: Queried) -> N
 
 
 def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) -> None:
-    """By default a query fails at a value that is no datum, and says where it lies. It skips such
-    records if it is told to."""
+    """By default a query fails at a value that cannot be decoded, and the error gives the record's
+    topic, partition and offset. With the option `undecodable=skip` the query skips such records."""
     queried.send(record(0))
     queried.send_value("logs", b"no datum")
     with pytest.raises(SkidwayError, match="logs partition 0 offset 1: no-schema-id"):
@@ -283,8 +291,9 @@ def test_a_value_that_cannot_be_decoded_fails_or_is_skipped(queried: Queried) ->
 
 
 def test_host_and_file_come_from_announcements(queried: Queried) -> None:
-    """On request a row has host and path of its file; they are null if no announcement is found.
-    The audit topic is read once, and then only further."""
+    """With the option `includeHostAndFile` each row has the host and path of its file, or null if
+    no announcement of the file is found. The audit topic is read only once; later queries read only
+    its new messages."""
     queried.announce(7, 1, "web-1", "/var/log/a.log")
     queried.send(record(0), Record(file=2))
     asked = {"includeHostAndFile": "true"}
@@ -299,7 +308,8 @@ def test_host_and_file_come_from_announcements(queried: Queried) -> None:
 
 
 def test_headers_come_on_request(queried: Queried) -> None:
-    """On request a row has all headers of its record, with their bytes; null if there are none."""
+    """With the option `includeHeaders` each row has all headers of its record with their values as
+    bytes, or null if the record has no headers."""
     queried.send(record(0))
     queried.send_value("logs", datum("a"))
     first, second = (row["_headers"] for row in queried.rows(includeHeaders="true"))
@@ -308,13 +318,14 @@ def test_headers_come_on_request(queried: Queried) -> None:
 
 
 def test_a_query_cannot_begin_at_the_end(queried: Queried) -> None:
-    """`startingOffsets` may be `latest` only in a stream."""
+    """Only a stream may have `latest` as its `startingOffsets`."""
     with pytest.raises(UsageError, match="only a stream can begin at latest"):
         queried.rows(startingOffsets="latest")
 
 
 def test_offsets_must_name_every_partition(queried: Queried) -> None:
-    """JSON that leaves out a partition or a topic is an error, as in Spark's own Kafka source."""
+    """Offsets in JSON that leave out a partition or a topic are an error, as in Spark's own Kafka
+    source."""
     with pytest.raises(UsageError, match=r"an offset for each partition \(0 to 1\) of logs"):
         queried.rows(startingOffsets='{"logs": {"0": 1}}')
     with pytest.raises(UsageError, match="must name the topics that are read: logs, not other"):

@@ -1,4 +1,4 @@
-"""The options of queries: names, values, and what must not be given together."""
+"""The options of queries: names, values, and combinations that are refused."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def of(**more: str) -> Options:
 
 
 def test_defaults_are_those_of_sparks_kafka_source() -> None:
-    """Without further options a query fails on lost data, has no bounds and no extra columns."""
+    """As in Spark's Kafka source, a query without further options fails on lost data, and has no
+    bounds and no extra columns."""
     found = of()
     assert (found.bootstrap_servers, found.topics, found.pattern) == ("b:1", ("logs",), None)
     assert (found.starting, found.ending, found.since_ms, found.until_ms) == (None,) * 4
@@ -32,13 +33,14 @@ def test_defaults_are_those_of_sparks_kafka_source() -> None:
 
 
 def test_names_do_not_depend_on_case() -> None:
-    """Spark does not tell upper case from lower case in options, and neither does the source."""
+    """The names of options may be in upper or lower case, as always in Spark."""
     found = of(STARTINGOFFSETS="Earliest", failondataloss="FALSE", includeheaders="True")
     assert (found.starting, found.fail_on_data_loss, found.with_headers) == (EARLIEST, False, True)
 
 
 def test_several_topics_are_separated_by_commas() -> None:
-    """Topics may have spaces around them; each is read once."""
+    """In a list of topics, spaces around a name are ignored, and a topic that is listed twice is
+    read once."""
     assert of(subscribe="b, a,b,").topics == ("b", "a")
 
 
@@ -65,7 +67,8 @@ def test_several_topics_are_separated_by_commas() -> None:
     ],
 )
 def test_a_bad_option_gets_one_sentence(given: dict[str, str], sentence: str) -> None:
-    """An option that is unknown, missing or makes no sense is refused; the sentence names it."""
+    """A query is refused if an option is unknown, if a required option is missing, or if a value
+    makes no sense. The error names the option."""
     with pytest.raises(UsageError, match=sentence):
         of(**given)
 
@@ -80,7 +83,8 @@ def test_a_stream_has_no_end(name: str) -> None:
 
 
 def test_the_registry_may_ask_for_credentials() -> None:
-    """User, password and files reach the registry's client under Confluent's names."""
+    """The registry's user, password and certificate files are set with Confluent's option names,
+    and are passed to the registry's client."""
     found = of(
         schema__registry__basic__auth__user__info="me:secret",
         schema__registry__ssl__ca__location="/ca.pem",
@@ -89,7 +93,7 @@ def test_the_registry_may_ask_for_credentials() -> None:
 
 
 def test_every_option_is_explained() -> None:
-    """The table of the module and the table of docs/spark.md name every option."""
+    """The table in the module's docstring and the table in docs/spark.md list every option."""
     for page in (options.__doc__ or "", (ROOT / "docs/spark.md").read_text()):
         cells = re.findall(r"^\| ([^|]+) \|", page, re.MULTILINE)
         words = [
@@ -100,7 +104,8 @@ def test_every_option_is_explained() -> None:
 
 
 def spelt_out(word: str) -> list[str]:
-    """`ssl.{ca,key}.location` means two options."""
+    """The option names for which a text with braces stands. For example, `ssl.{ca,key}.location`
+    stands for two options."""
     before, _, rest = word.partition("{")
     choices, _, after = rest.partition("}")
     return [before + each + after for each in choices.split(",")]

@@ -1,4 +1,4 @@
-"""Positions as JSON, and what they mean for topics."""
+"""The positions of a query: their form as JSON, and the offsets that they mean for given topics."""
 
 from __future__ import annotations
 
@@ -28,7 +28,8 @@ def topic(*bounds: tuple[int, int], name: str = "logs", topic_id: str = ID) -> S
 
 
 def test_equal_positions_are_equal_texts() -> None:
-    """Spark compares positions as texts, so their order does not depend on how they were made."""
+    """Equal positions are written as the same JSON text, whatever order they were created in,
+    because Spark compares positions as texts."""
     one = {"b": TopicPositions("", {10: 1, 2: 5}), "a": TopicPositions(ID, {0: 3})}
     two = dict(reversed(one.items()))
     texts = {json.dumps(to_json(each)) for each in (one, two, from_json(to_json(one)))}
@@ -36,8 +37,8 @@ def test_equal_positions_are_equal_texts() -> None:
 
 
 def test_names_of_offsets_follow_the_log() -> None:
-    """`earliest` is the log start and `latest` the high watermark of each partition; in JSON, -2
-    and -1 stand for them."""
+    """For each partition `earliest` means the log start and `latest` the high watermark. In JSON
+    the offset -2 means earliest, and -1 means latest."""
     topics = [topic((5, 9), (0, 4))]
     assert resolved("o", EARLIEST, topics)["logs"].offsets == {0: 5, 1: 0}
     assert resolved("o", LATEST, topics)["logs"].offsets == {0: 9, 1: 4}
@@ -46,7 +47,8 @@ def test_names_of_offsets_follow_the_log() -> None:
 
 
 def test_given_ids_are_kept() -> None:
-    """Positions that name a topic id keep it, so that a topic that was made again is noticed."""
+    """Positions that have a topic's id keep this id, so that a topic that was deleted and created
+    again is noticed."""
     given = {"logs": TopicPositions(OTHER, {0: 7})}
     found = resolved("o", given, [topic((5, 9))])
     assert found == given
@@ -55,8 +57,8 @@ def test_given_ids_are_kept() -> None:
 
 
 def test_positions_must_fit_the_topics() -> None:
-    """Positions of another topic, or without one of the partitions, are refused: nobody can say
-    what the missing ones mean."""
+    """Positions are refused if they name another topic or lack a partition, because it would be
+    unclear from where the missing partition should be read."""
     with pytest.raises(UsageError, match="o must name the topics that are read: logs, not x"):
         resolved("o", {"x": TopicPositions("", {0: 1})}, [topic((0, 1))])
     with pytest.raises(UsageError, match=r"each partition \(0 to 1\) of logs"):

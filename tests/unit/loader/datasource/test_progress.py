@@ -1,4 +1,4 @@
-"""Where a stream's next batch ends, and what a batch reads."""
+"""The offsets at which a stream's next batch ends, and the offset ranges that a batch reads."""
 
 from __future__ import annotations
 
@@ -25,20 +25,21 @@ def at(*offsets: int, topic_id: str = ID) -> dict[str, TopicPositions]:
 
 
 def offsets(positions: Positions) -> dict[str, TopicPositions]:
-    """Positions without the offsets at which the batch begins."""
+    """The given positions without the offsets at which the batch begins."""
     return {name: replace(topic, begins=None) for name, topic in positions.items()}
 
 
 def test_a_batch_ends_at_the_high_watermarks() -> None:
-    """Without a limit a batch takes everything that is there."""
+    """Without a limit a batch ends at the high watermark of each partition."""
     topics = [topic((0, 9), (2, 5))]
     assert offsets(next_positions(at(3, 2), topics, None)) == at(9, 5)
     assert offsets(next_positions(at(9, 5), topics, None)) == at(9, 5)
 
 
 def test_a_limit_is_shared_by_size() -> None:
-    """With a limit each partition gets a share in proportion to what it has left, and at least one
-    offset, so that a small partition is not starved by a large one."""
+    """If a batch has a limit of offsets, each partition gets a share in proportion to its unread
+    offsets. A partition with unread offsets gets at least one offset, so that a large partition
+    does not starve a small one."""
     topics = [topic((0, 1000), (0, 500), (0, 1), (0, 0))]
     assert offsets(next_positions(at(0, 0, 0, 0), topics, 300)) == at(199, 99, 1, 0)
     assert offsets(next_positions(at(990, 500, 1, 0), topics, 300)) == at(1000, 500, 1, 0)
@@ -46,9 +47,9 @@ def test_a_limit_is_shared_by_size() -> None:
 
 @promise("5 stream")
 def test_positions_say_where_their_batch_begins() -> None:
-    """The positions that end a batch have the offsets at which the batch begins, also of topics
-    that came later. If nothing is new, the positions stay as they are; only initial positions end
-    in an empty batch, with which they come into the checkpoint."""
+    """The positions at a batch's end also contain the offsets at which the batch begins, even for
+    topics that were added later. If no records are new, the positions stay the same. Only initial
+    positions lead to an empty batch, so that Spark writes them to the checkpoint."""
     topics = [topic((0, 9), (2, 5)), topic((0, 3), name="web")]
     ends = next_positions(at(3, 2), topics, None)
     assert (ends["logs"].begins, ends["web"].begins) == ({0: 3, 1: 2}, {})
@@ -58,8 +59,8 @@ def test_positions_say_where_their_batch_begins() -> None:
 
 @promise("5 stream")
 def test_later_partitions_are_read_from_their_start() -> None:
-    """Partitions that a topic gets, and topics that match a pattern later, are read from offset 0:
-    no record before the first look at them is passed over."""
+    """Partitions and topics that are added while a stream runs are read from offset 0. So no record
+    is skipped that was written before the stream first saw them."""
     topics = [topic((0, 9), (0, 4)), topic((0, 3), name="web")]
     ends = next_positions(at(5), topics, None)
     assert offsets(ends) == at(9, 4) | {"web": TopicPositions(ID, {0: 3})}
@@ -72,8 +73,8 @@ def test_later_partitions_are_read_from_their_start() -> None:
 
 @promise("5 query", "1 topic made again")
 def test_a_topic_made_again_is_noticed() -> None:
-    """A topic with another id is another topic, even if its log has the same offsets: a stream says
-    so, and reads the new topic from its start."""
+    """If a topic's id has changed, it is another topic, even if its log has the same offsets. A
+    stream reports this, and reads the new topic from its start."""
     again = topic((0, 9), topic_id=OTHER)
     assert changed_topics(at(5), [topic((0, 9))]) == []
     (sentence,) = changed_topics(at(5), [again])
@@ -88,8 +89,9 @@ def test_a_topic_made_again_is_noticed() -> None:
 
 @promise("5 query")
 def test_what_is_missing_is_named() -> None:
-    """Of a batch whose records have expired, whose log is shorter now, or whose partition is gone,
-    a sentence names what is missing; the rest is read."""
+    """Records of a batch are missing if they have expired, if the log is now shorter, or if the
+    partition no longer exists. A sentence names the missing offsets, and the other records are
+    read."""
     planned, lost = within(topic((4, 9), (0, 3)), {0: 1, 1: 5}, {0: 8, 1: 6, 2: 1})
     assert [(each.first, each.end) for each in planned] == [(4, 8), (3, 3)]
     assert lost == [
@@ -100,14 +102,14 @@ def test_what_is_missing_is_named() -> None:
 
 
 def test_an_expired_end_of_a_quiet_partition_moves_on() -> None:
-    """If all records before the log start have expired and none came since, the next positions are
-    at the log start, so that the loss is reported once."""
+    """If all unread records of a partition have expired and no new records came, the next position
+    is the log start. So the loss is reported only once."""
     assert offsets(next_positions(at(3), [topic((7, 7))], 10)) == at(7)
 
 
 def test_a_stream_that_ends_takes_nothing_later() -> None:
-    """A stream with the trigger AvailableNow ends at the high watermarks at its start: later
-    records, partitions and topics are left for the next run."""
+    """A stream with the trigger AvailableNow ends at the high watermarks that it saw at its start.
+    Records, partitions and topics that come later are left for the next run."""
     target = at(5)
     now = [topic((0, 9), (0, 4)), topic((0, 3), name="web")]
     capped = up_to(now, target)

@@ -1,4 +1,4 @@
-"""`skidway.register`: which Python runs the source."""
+"""`skidway.register` chooses the Python interpreter that runs the data source."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from skidway.loader.datasource.source import SkidwaySource
 
 
 class Session:
-    """A session that notes what is registered, and with which Python."""
+    """A fake Spark session, which records the registered data sources and the Python interpreter
+    that was set at that time."""
 
     def __init__(self) -> None:
         self.sparkContext = SimpleNamespace(pythonExec="python3")
@@ -25,8 +26,8 @@ class Session:
 
 
 def test_the_source_runs_in_this_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The source is registered with the Python of this process, and nothing else of the session
-    changes."""
+    """The data source is registered with the Python interpreter of this process. The session's own
+    interpreter stays the same."""
     monkeypatch.delenv("PYSPARK_PYTHON", raising=False)
     session = Session()
     assert skidway.register is registration.register
@@ -36,7 +37,8 @@ def test_the_source_runs_in_this_python(monkeypatch: pytest.MonkeyPatch) -> None
 
 
 def test_a_python_that_somebody_chose_stays(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If PYSPARK_PYTHON names a Python, the source runs in it, as everything else of Spark does."""
+    """If PYSPARK_PYTHON names a Python interpreter, this interpreter runs the data source, as it
+    runs all other Python code of Spark."""
     monkeypatch.setenv("PYSPARK_PYTHON", "/opt/python")
     session = Session()
     session.sparkContext.pythonExec = "/opt/python"

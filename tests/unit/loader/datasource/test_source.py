@@ -1,4 +1,5 @@
-"""What Spark asks first: columns, and the reader that fits the session."""
+"""The first things that Spark asks the data source for: its columns, and a reader that the session
+supports."""
 
 from __future__ import annotations
 
@@ -15,7 +16,8 @@ LINE = StructType().add("line", "string")
 
 
 def test_columns_without_a_registry_need_no_broker() -> None:
-    """A query that names no registry has key and value, and asks nobody for its columns."""
+    """A query without the option schema.registry.url has the columns key and value as bytes. It
+    needs no broker to find its columns."""
     raw = {key: text for key, text in OPTIONS.items() if key != "schema.registry.url"}
     fields = SkidwaySource(raw).schema()
     assert [fields[0].dataType, fields[1].dataType] == [BinaryType(), BinaryType()]
@@ -23,7 +25,8 @@ def test_columns_without_a_registry_need_no_broker() -> None:
 
 
 def test_columns_on_request(queried: Queried) -> None:
-    """Host, path and headers are columns only on request, in fixed places. Types are Spark's."""
+    """Host, file and headers are columns only if an option asks for them, and then at fixed places.
+    The columns have Spark's types."""
     fields = queried.source(includeHostAndFile="true", includeHeaders="true").schema()
     assert fields.fieldNames() == [
         "line", "_agent", "_file_id", "_offset", "_length", "_host", "_file", "_timestamp",
@@ -36,14 +39,16 @@ def test_columns_on_request(queried: Queried) -> None:
 
 
 def test_an_old_spark_has_no_streams(queried: Queried, monkeypatch: pytest.MonkeyPatch) -> None:
-    """In a Spark that does not say where a stream stands, a stream is refused with a sentence."""
+    """A Spark version that does not support the data source's streams refuses a stream. The error
+    says which version is needed."""
     monkeypatch.setitem(sys.modules, "skidway.loader.datasource.stream_reader", None)
     with pytest.raises(SkidwayError, match=r"needs Spark 4\.2 or newer for streams"):
         queried.source().streamReader(LINE)
 
 
 def test_queries_and_streams_have_their_own_options(queried: Queried) -> None:
-    """Options of streams do not disturb queries; a stream with an end is refused."""
+    """A batch query ignores the options of streams. A stream with an option that ends it is
+    refused."""
     queried.source(maxOffsetsPerTrigger="5").reader(LINE)
     with pytest.raises(UsageError, match="endingTimestamp: a stream has no end"):
         queried.source(endingTimestamp="5").streamReader(LINE)

@@ -1,4 +1,4 @@
-"""Columns in Arrow's types and in Spark's types, for every version of Spark that is supported."""
+"""The columns' Arrow types correspond to their Spark types in every supported version of Spark."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ COLUMNS = StructType().add("at", "timestamp", nullable=False).add("local", "time
 
 
 def test_timestamps_are_in_utc() -> None:
-    """Spark takes timestamps in microseconds and UTC; local timestamps have no time zone."""
+    """Timestamps have microseconds and the time zone UTC, as Spark needs them. Local timestamps
+    have no time zone."""
     found = arrow_schema(COLUMNS)
     assert found.field("at").type == pa.timestamp("us", "UTC")
     assert found.field("local").type == pa.timestamp("us")
@@ -23,7 +24,8 @@ def test_timestamps_are_in_utc() -> None:
 
 
 def test_an_older_spark_names_no_time_zone(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark 4.1 and 4.2 always convert to UTC, and their function has no parameter for it."""
+    """In Spark 4.1 and 4.2, to_arrow_schema has no parameter for the time zone and always uses
+    UTC."""
     asked = []
 
     def older(schema: StructType, timestamp_utc: bool = True) -> Any:

@@ -1,4 +1,5 @@
-"""Streams of topics in memory: tests call the reader as Spark's engine does."""
+"""Streams of topics, which the tests keep in memory. The tests call the stream reader as Spark's
+engine does."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ def stream(queried: Queried, **options: str) -> Any:
 
 
 def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
-    """The lines of the batch between two positions, which pass through Spark's checkpoint."""
+    """The lines of the batch between two positions. The positions are written as JSON and read
+    again, as in Spark's checkpoint."""
     start, end = json.loads(json.dumps([start, end]))
     return [
         row["line"] for part in reader.partitions(start, end) for row in queried.read(reader, part)
@@ -39,7 +41,8 @@ def batch(queried: Queried, reader: Any, start: Any, end: Any) -> list[str]:
 
 
 def test_a_new_stream_begins_at_the_end(queried: Queried) -> None:
-    """Without further options a stream gives the records that come after its start, each once."""
+    """Without further options a stream returns each record that is written after the stream's start
+    exactly once."""
     queried.send(record(0))
     reader = stream(queried)
     initial = reader.initialOffset()
@@ -58,8 +61,9 @@ def test_a_new_stream_begins_at_the_end(queried: Queried) -> None:
 
 
 def test_a_stream_may_begin_earlier(queried: Queried) -> None:
-    """`startingOffsets` and `startingTimestamp` say where a new stream begins. A start by time is
-    exact: earlier rows never come, even if they lie later in the log."""
+    """`startingOffsets` and `startingTimestamp` set where a new stream begins. With
+    `startingTimestamp` the stream never returns rows with an earlier time, even if they lie later
+    in the log."""
     queried.send(record(0, START_MS))
     queried.send(record(1, START_MS + 9), record(2, START_MS + 3))
     for options, lines in (
@@ -74,8 +78,8 @@ def test_a_stream_may_begin_earlier(queried: Queried) -> None:
 
 
 def test_a_limit_bounds_each_batch(queried: Queried) -> None:
-    """`maxOffsetsPerTrigger` bounds each batch; batch after batch the stream reaches the end. Where
-    Spark asks for everything, the limit does not count."""
+    """`maxOffsetsPerTrigger` limits each batch, and the stream reaches the end after several
+    batches. If Spark asks for all available records, the limit is ignored."""
     queried.send(*map(record, range(5)))
     reader = stream(queried, maxOffsetsPerTrigger="2", startingOffsets="earliest")
     assert reader.getDefaultReadLimit() == ReadMaxRows(2)
@@ -91,8 +95,8 @@ def test_a_limit_bounds_each_batch(queried: Queried) -> None:
 
 @promise("5 stream")
 def test_a_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
-    """After a restart Spark asks for the batch of its checkpoint again; a new reader gives the same
-    rows, although more records and partitions have come since."""
+    """After a restart Spark asks again for the batch in its checkpoint. A new reader returns the
+    same rows for this batch, even if records and partitions have been added since."""
     queried.send(*map(record, range(3)))
     first = stream(queried, startingOffsets="earliest")
     start = first.initialOffset()
@@ -109,8 +113,8 @@ def test_a_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
 
 @promise("5 stream")
 def test_the_first_batch_that_is_repeated_is_the_same_batch(queried: Queried) -> None:
-    """If a stream is killed in its first batch, Spark asks for the initial positions again, which
-    have moved on when the stream begins at `latest`. The batch still has the same rows."""
+    """If a stream is killed in its first batch, Spark asks for the initial positions again. With
+    `latest` these have moved on, but the repeated batch still has the same rows."""
     start = stream(queried).initialOffset()
     queried.send(record(1))
     end = stream(queried).latestOffset(start, ReadAllAvailable())
@@ -125,8 +129,9 @@ def test_the_first_batch_that_is_repeated_is_the_same_batch(queried: Queried) ->
 
 @promise("5 query", "1 topic made again")
 def test_a_stream_stops_at_a_topic_made_again(queried: Queried) -> None:
-    """If the topic of a stream is deleted, or deleted and made again, the stream fails, however
-    many records the new topic has. With `failOnDataLoss` false it reads the new topic."""
+    """If a stream's topic is deleted, the stream fails. It also fails if the topic is then created
+    again, however many records the new topic has. With `failOnDataLoss` false the stream reads the
+    new topic."""
     queried.send(record(0))
     reader = stream(queried, startingOffsets="earliest")
     lenient = stream(queried, startingOffsets="earliest", failOnDataLoss="false")
@@ -149,8 +154,8 @@ def test_a_stream_stops_at_a_topic_made_again(queried: Queried) -> None:
 
 @promise("5 query")
 def test_a_stream_stops_at_expired_offsets(queried: Queried) -> None:
-    """If offsets that a stream has not read expire, it fails; with `failOnDataLoss` false it reads
-    on at the beginning of the log."""
+    """If records expire before a stream has read them, the stream fails. With `failOnDataLoss`
+    false it reads on at the beginning of the log."""
     queried.send(record(0))
     reader = stream(queried)
     lenient = stream(queried, failOnDataLoss="false")
@@ -165,7 +170,8 @@ def test_a_stream_stops_at_expired_offsets(queried: Queried) -> None:
 
 
 def test_a_stream_that_takes_what_is_available_ends(queried: Queried) -> None:
-    """With the trigger AvailableNow a stream ends at the high watermarks at its start."""
+    """With the trigger AvailableNow a stream ends at the high watermarks that the partitions had at
+    the stream's start."""
     queried.send(record(0), record(1))
     reader = stream(queried, startingOffsets="earliest")
     start = reader.initialOffset()
@@ -180,7 +186,7 @@ def test_a_stream_that_takes_what_is_available_ends(queried: Queried) -> None:
 
 def test_a_stream_needs_its_topics(queried: Queried) -> None:
     """A new stream of a topic that does not exist fails, because the name may be misspelt. A
-    pattern may match nothing yet; topics that match later are read from their start."""
+    pattern may match no topic yet. Topics that match it later are read from their start."""
     with pytest.raises(SkidwayError, match="the topic gone does not exist"):
         stream(queried, subscribe="gone", schema__registry__url="").initialOffset()
     reader = stream(queried, subscribe="", subscribePattern="web.*", schema__registry__url="")
@@ -194,7 +200,7 @@ def test_a_stream_needs_its_topics(queried: Queried) -> None:
 
 
 def test_a_commit_changes_nothing(queried: Queried) -> None:
-    """A stream commits no offset at the brokers, and keeps no connection."""
+    """A stream commits no offsets to the brokers, and keeps no connection to them."""
     reader = stream(queried)
     reader.commit(reader.initialOffset())
     reader.stop()

@@ -1,5 +1,6 @@
-"""Offset ranges of a load: where they begin, which offsets they may pass over, and how they are cut
-into slices. The batch below is the last batch before the position at which the load begins."""
+"""The offset ranges of a load: where they begin, which missing offsets they may skip, and how they
+are divided into slices. In the names of the tests, "the batch below" is the last batch before the
+offset at which the load begins."""
 
 from __future__ import annotations
 
@@ -24,7 +25,7 @@ HEADER = BatchHeader(95, 0, 2, 2, 7, 0, 4, 0, 0, -1, -1, -1, 5)
 
 
 def test_a_partition_never_loaded_begins_at_its_first_offset() -> None:
-    """Without a manifest a partition is loaded from offset 0 to the watermark."""
+    """If there is no manifest yet, a partition is loaded from offset 0 to the high watermark."""
     planned = plan.plan_partition("t", Bounds(0, 0, 500), None, [])
     assert (planned.first, planned.end, planned.refused) == (0, 500, "")
 
@@ -37,8 +38,8 @@ def test_a_partition_goes_on_where_the_last_load_ended() -> None:
 
 @promise("5 gaps")
 def test_expired_offsets_stop_the_partition() -> None:
-    """Offsets that expired before they were loaded stop the partition; they are never passed over
-    silently."""
+    """If records expired before they were loaded, the load of their partition stops. The expired
+    offsets are never skipped silently."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [])
     assert planned.first == planned.end == 100
     assert "offsets 100 to 119 are gone" in planned.refused
@@ -46,20 +47,20 @@ def test_expired_offsets_stop_the_partition() -> None:
 
 
 def test_a_partition_never_loaded_may_not_begin_late() -> None:
-    """Even a first load is refused if the log does not begin at offset 0."""
+    """Even the first load of a partition is refused if the log does not begin at offset 0."""
     assert plan.plan_partition("t", Bounds(0, 5, 9), None, []).refused
 
 
 def test_a_named_gap_in_front_is_passed() -> None:
-    """Where a mirror named the missing offsets, the load begins after them and notes them as a
-    gap."""
+    """If a mirror has listed the missing offsets as a gap, the load begins after them and writes
+    them to its manifest as a gap."""
     planned = plan.plan_partition("t", Bounds(0, 120, 150), AT_100, [Gap(90, 130, "expired")])
     assert (planned.first, planned.end, planned.gap) == (120, 150, Gap(100, 120, "expired"))
 
 
 def test_a_log_that_got_shorter_stops_the_partition() -> None:
-    """A watermark that is lower than the loaded offset stops the partition, because the partition
-    must have another log."""
+    """If a partition's high watermark is lower than the offset up to which it was loaded, the load
+    of the partition stops, because the partition must have another log."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
 
@@ -79,7 +80,8 @@ def test_a_log_that_got_shorter_stops_the_partition() -> None:
     ],
 )
 def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) -> None:
-    """A hole (missing offsets) counts as named when adjacent gaps together cover all of it."""
+    """A hole (a range of missing offsets) may be skipped when adjacent gaps together cover the
+    whole hole."""
     found = plan.cover(2, 5, [Gap(first, end, "x") for first, end in gaps])
     assert (found is not None) == covered
     if found is not None:
@@ -91,7 +93,8 @@ def test_gaps_cover_a_hole_together(gaps: list[tuple[int, int]], covered: bool) 
     st.integers(0, 30), st.integers(1, 10),
 )  # fmt: skip
 def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length: int) -> None:
-    """A hole is covered exactly when each of its offsets lies in a gap."""
+    """Gaps cover a hole (a range of missing offsets) exactly when each offset of the hole lies in a
+    gap."""
     gaps = [Gap(min(span), max(span), "x") for span in spans]
     named = {offset for gap in gaps for offset in range(gap.first, gap.end)}
     expected = named.issuperset(range(first, first + length))
@@ -99,28 +102,28 @@ def test_cover_is_what_sets_say(spans: list[tuple[int, int]], first: int, length
 
 
 def test_the_same_batch_below_is_no_divergence() -> None:
-    """If the last batch before the load still has the same base offset, CRC and epoch, the
-    partition has not diverged."""
+    """Before a load the last loaded batch is compared with the log. If it still has the same base
+    offset, CRC and epoch, the partition has not diverged."""
     assert plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), HEADER) == ""
 
 
 @pytest.mark.parametrize("change", [{"crc": 8}, {"leader_epoch": 3}, {"base_offset": 96}])
 def test_another_batch_below_is_a_divergence(change: dict[str, int]) -> None:
-    """If the last batch before the load has another base offset, CRC or epoch, the partition stops,
-    and the error names the partition."""
+    """If the last loaded batch has another base offset, CRC or epoch in the log now, the load of
+    the partition stops, and the error names the partition."""
     header = HEADER._replace(**change)
     refused = plan.check_below("t", Planned(0, 100, 100, 150, below=BELOW), header)
     assert "t partition 0 has diverged" in refused
 
 
 def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
-    """A partition that has loaded nothing yet cannot have diverged."""
+    """A partition of which nothing was loaded yet cannot have diverged."""
     assert plan.check_below("t", Planned(0, 0, 0, 150), HEADER) == ""
 
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
-    """If the last batch before the load is gone, it cannot be compared. An empty gap notes this as
-    soon as the load takes a record."""
+    """If the last batch before the load is gone, it cannot be compared. As soon as the load takes a
+    record, an empty gap in the manifest says so."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)
@@ -148,15 +151,15 @@ def test_slices_cover_each_range_once(ranges: list[tuple[int, int]], records: in
 
 
 def test_partitions_are_cut_in_turn() -> None:
-    """Slices of all partitions take turns, so that a large partition does not hold other partitions
-    back."""
+    """In the order of slices the partitions take turns, so that a large partition does not delay
+    the other partitions."""
     slices = plan.cut([Planned(0, 0, 0, 40), Planned(1, 100, 100, 120)], 20)
     assert slices == [Slice(0, 0, 20), Slice(1, 100, 120), Slice(0, 20, 40)]
 
 
 def test_a_topic_made_again_is_refused() -> None:
-    """A topic or cluster made again under the same name is refused, because its offsets stand for
-    other records."""
+    """If a topic or cluster was deleted and created again under the same name, it is refused,
+    because its offsets belong to other records."""
     plan.check_identity(WHOLE, WHOLE.source)
     plan.check_identity(None, WHOLE.source)
     with pytest.raises(StateRefused, match=r"topic behind dc1\.logs was made again"):
@@ -166,12 +169,13 @@ def test_a_topic_made_again_is_refused() -> None:
 
 
 def test_an_unknown_id_is_not_compared() -> None:
-    """When a cluster gives no ids, only names are compared."""
+    """If a cluster does not report ids of itself and of its topics, only the names are compared."""
     plan.check_identity(WHOLE, Source("dc1", "", "logs", ""))
 
 
 def test_accepted_gaps_are_parsed() -> None:
-    """An accepted gap is topic/partition/first-end; the topic may have dots."""
+    """An accepted gap is written as topic/partition/first-end. The topic's name may contain
+    dots."""
     assert plan.parse_accepted(["dc1.logs/2/10-20"]) == {
         ("dc1.logs", 2): [Gap(10, 20, "accepted by the operator")]
     }
@@ -179,14 +183,14 @@ def test_accepted_gaps_are_parsed() -> None:
 
 @pytest.mark.parametrize("text", ["logs/0", "logs/0/5", "logs/x/1-2", "logs/0/2-1", "logs/0/-1-2"])
 def test_accepted_gaps_that_make_no_sense(text: str) -> None:
-    """A text that is no range is refused, and the error quotes it."""
+    """An accepted gap that is not a valid range is refused, and the error quotes its text."""
     with pytest.raises(ValueError, match=text):
         plan.parse_accepted([text])
 
 
 def test_named_gaps_come_from_all_who_name() -> None:
-    """The named gaps are those of the previous load, the mirror and the operator. A gap that two of
-    them name is listed once."""
+    """The gaps that a load may skip come from the previous load, the mirror and the operator. A gap
+    that two of them list appears only once."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
     found = plan.named_gaps(
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
@@ -196,15 +200,16 @@ def test_named_gaps_come_from_all_who_name() -> None:
 
 @promise("5 gaps")
 def test_a_gap_that_was_named_once_stays_named() -> None:
-    """A gap stays named in the manifest until a load has passed the gap, because the mirror's list
-    of gaps is bounded, and the operator may have removed the setting that accepted the gap."""
+    """A gap stays listed in the manifest until a load has passed it. The mirror may drop the gap
+    before, because its list has a limited length, and the operator may remove the setting that
+    accepted the gap."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),), gaps=(Gap(90, 100, "passed"),))
     assert plan.named_gaps("t", 0, before, {}, {}) == (Gap(200, 210, "a"),)
 
 
 def test_a_partition_that_is_no_longer_there_stops_by_name() -> None:
-    """A partition that the topic no longer has keeps its position; nothing of the partition is
-    loaded, and the run reports the partition."""
+    """If a topic no longer has a partition, the manifest keeps the partition's position, nothing of
+    it is loaded, and the run reports the partition."""
     before = {0: AT_100, 2: PartitionRange(2, 0, 70, ahead=(Gap(80, 90, "x"),), below=BELOW)}
     (missing,) = plan.missing_partitions("t", before, [Bounds(0, 0, 100), Bounds(1, 0, 5)], {})
     assert (missing.partition, missing.first, missing.end, missing.below) == (2, 70, 70, BELOW)
@@ -229,8 +234,8 @@ def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
 
 @promise("6 bucket size")
 def test_a_changed_bucket_size_is_refused() -> None:
-    """Another bucket size than that of earlier loads is refused, because the audit's buckets (spans
-    of event time) are never complete if they have two sizes."""
+    """A bucket size that differs from that of earlier loads is refused, because the audit's buckets
+    (spans of event time) never become complete if they have two sizes."""
     counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
     plan.check_bucket(None, 10_000)
     plan.check_bucket(counted, 60_000)
@@ -248,8 +253,9 @@ RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1
 def test_limited_loads_take_everything_and_each_moves_on(
     ranges: list[tuple[int, int]], offsets: int
 ) -> None:
-    """Several limited loads together take every offset up to the watermark that was read at the
-    start. Each load takes something, and no load takes much more than its limit."""
+    """Several loads with a limit together take every offset up to the high watermark that was read
+    at the start. Each load takes at least one offset, and no load takes much more than its
+    limit."""
     whole = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -272,8 +278,8 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """If a partition stopped at a record whose file an agent has not announced yet, no further load
-    follows for it in the run, because the next load would stop at the same record."""
+    """If the load of a partition stopped at a record whose log file an agent has not announced yet,
+    the run makes no further load of this partition, because it would stop at the same record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

@@ -1,5 +1,5 @@
-"""Batches of a partition: a broker's silence is measured only while the loader waits for a batch,
-not while the loader processes a batch."""
+"""While the loader reads the batches of a partition, it measures a broker's silence only while it
+waits for a batch, not while it processes a batch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TP = TopicPartition("logs", 0)
 
 
 class Fetcher:
-    """Gives prepared answers; each poll takes half a second."""
+    """A fake fetcher, which returns prepared answers. Each poll takes half a second."""
 
     def __init__(self, clock: ManualClock, answers: list[list[memoryview]]) -> None:
         self._clock, self._answers = clock, answers
@@ -47,7 +47,7 @@ def prepared(
 
 
 def test_a_slow_consumer_is_no_silent_broker(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the loader writes for minutes after one batch, it still gets the next batch."""
+    """If the loader needs minutes to write one batch, it still gets the next batch."""
     clock, fetcher = prepared(monkeypatch, [[memoryview(b"1")], [], [memoryview(b"2")]])
     batches = fetch.batches(None, TP, 0)  # type: ignore[arg-type]
     assert next(batches) == b"1"
@@ -58,8 +58,8 @@ def test_a_slow_consumer_is_no_silent_broker(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_silent_broker_is_unreachable(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If no batch comes for a minute although the watermark is not reached yet, the read ends with
-    an error that gives the partition's offset."""
+    """If no batch comes for a minute although the high watermark is not reached yet, the read ends
+    with an error that names the partition and the offset reached."""
     prepared(monkeypatch, [[memoryview(b"1")]])
     batches = fetch.batches(None, TP, 7)  # type: ignore[arg-type]
     assert next(batches) == b"1"

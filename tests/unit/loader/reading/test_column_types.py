@@ -1,4 +1,5 @@
-"""Columns get types that stay the same when a schema changes compatibly, and that Spark reads."""
+"""Columns get types that Spark can read, and that stay the same when a schema changes
+compatibly."""
 
 from __future__ import annotations
 
@@ -67,8 +68,8 @@ def test_a_compatible_change_does_not_change_the_type(before: Any, after: Any) -
     ],
 )
 def test_what_spark_cannot_read_gets_a_type_that_it_can_read(avro: Any, arrow: pa.DataType) -> None:
-    """Parquet can hold the type of every column, and plain Spark can read it. Otherwise Spark would
-    refuse the whole file."""
+    """Every Avro type becomes a column type that Parquet can store and plain Spark can read.
+    Otherwise Spark would refuse the whole file."""
     assert type_of(avro) == arrow
 
 
@@ -99,8 +100,8 @@ def test_in_a_directory_every_field_may_be_null() -> None:
 def test_every_value_survives_the_conversion_and_the_file(
     made: tuple[dict[str, Any], pa.RecordBatch],
 ) -> None:
-    """For every Avro type, a column that was converted, written to Parquet and read has the values
-    that it had before. The opposite conversion gives the column that there was."""
+    """For every Avro type, a column that was converted, written to Parquet and read again has the
+    same values as before. The opposite conversion gives the original column."""
     _, batch = made
     schema = column_schema(batch.schema)
     columns = [
@@ -123,8 +124,9 @@ def test_every_value_survives_the_conversion_and_the_file(
 
 
 def is_same(before: Any, after: Any) -> bool:
-    """Whether the value `after`, from a column, equals the value `before`, from the codec. In a
-    column a large decimal is text, and an empty record has the field `_`."""
+    """Whether the value `after`, which was read from a column, equals the value `before`, which the
+    codec decoded. In a column a large decimal is a string, and an empty record has the field
+    `_`."""
     match before, after:
         case Decimal(), str():
             return before == Decimal(after)

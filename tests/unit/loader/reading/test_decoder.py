@@ -1,5 +1,5 @@
-"""Each value is decoded by its own schema, and the values become columns. A value that cannot be
-decoded is set apart with a reason."""
+"""Each value is decoded with its own schema, and the values become columns. A value that cannot be
+decoded is rejected with a reason."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def decode(values: list[bytes | None], **schemas: str):
 
 
 def test_one_schema_is_decoded_at_once() -> None:
-    """Values of one schema become the columns of that schema and are counted by schema id."""
+    """Values of the same schema become columns of this schema, and are counted under the schema's
+    id."""
     decoded = decode([datum("a"), datum("b")])
     assert decoded.columns[0].to_pylist() == ["a", "b"]
     assert decoded.good.all()
@@ -52,7 +53,8 @@ def test_no_values() -> None:
 )
 @pytest.mark.parametrize("alone", [True, False])
 def test_what_has_no_columns_has_a_reason(value: bytes | None, reason: str, alone: bool) -> None:
-    """Each unreadable value gets its reason, whether it stands among good values or alone."""
+    """Each unreadable value is rejected with the right reason, whether it comes among good values
+    or alone."""
     values = [value] if alone else [datum("a"), value, datum("b")]
     decoded = decode(values)
     at = values.index(value)
@@ -88,7 +90,7 @@ def test_a_registry_that_fails_is_not_an_unknown_schema() -> None:
 
 
 def test_each_schema_is_asked_for_once() -> None:
-    """Each schema id is looked up once, whether it has a good schema or not."""
+    """Each schema id is looked up in the registry once, whether its schema is usable or not."""
     asked: list[int] = []
 
     class Counting(Registry):
@@ -103,8 +105,8 @@ def test_each_schema_is_asked_for_once() -> None:
 
 
 def test_an_unknown_schema_is_asked_for_again() -> None:
-    """A decoder that serves several tasks can be told to ask again for a schema that the registry
-    did not have."""
+    """A decoder that is used for several tasks can ask the registry again for a schema that the
+    registry did not have before."""
     registry = Registry({})
     decoder = Decoder(registry, SCHEMA)
     values = pa.array([datum("a")], pa.binary())
@@ -117,7 +119,7 @@ def test_an_unknown_schema_is_asked_for_again() -> None:
 
 def test_a_field_with_one_of_our_names_is_refused() -> None:
     """A schema is refused if one of its fields has the name of a column that the loader adds, even
-    in other case; the error names the field."""
+    if upper and lower case differ. The error names the field."""
     for name in ("_agent", "_Agent"):
         with pytest.raises(SkidwayError, match=name):
             check_reader(record(name), frozenset({"_agent"}))

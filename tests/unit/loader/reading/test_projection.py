@@ -1,5 +1,5 @@
-"""The writer's columns become the reader's columns by name, alias, default and cast. No value ever
-becomes a wrong value."""
+"""Columns of the writer's schema are converted to columns of the reader's schema by name, alias,
+default and cast. The conversion never gives a wrong value."""
 
 from __future__ import annotations
 
@@ -37,19 +37,21 @@ LINE = field("line", "string")
 
 
 def test_the_same_schema_is_passed_through() -> None:
-    """Rows written with the reader's own schema are unchanged."""
+    """Rows that were written with the reader's own schema are not changed."""
     assert project(record(LINE), record(LINE), line=["a", "b"]) == ([["a", "b"]], [True, True])
 
 
 def test_fields_are_found_by_name() -> None:
-    """Fields are matched by name in any order, and a field that the reader lacks is left out."""
+    """Fields are matched by name, in whatever order they are, and a field that the reader's schema
+    lacks is left out."""
     writer = record(field("x", "int"), LINE, field("y", "int"))
     reader = record(field("y", "int"), LINE)
     assert project(writer, reader, x=[1], line=["a"], y=[2])[0] == [[2], ["a"]]
 
 
 def test_a_missing_field_takes_its_default() -> None:
-    """A field that the writer lacks has the reader's default, which may be null."""
+    """A field that the writer's schema lacks gets the default of the reader's schema, which may be
+    null."""
     reader = record(
         LINE, field("level", "string", default="INFO"), field("code", "int", default=5),
         field("note", ["null", "string"], default=None),
@@ -61,8 +63,8 @@ def test_a_missing_field_takes_its_default() -> None:
 
 
 def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
-    """Imported schemas may have an invalid default. Such a default is an error only for records
-    whose writer's schema lacks the field with that default."""
+    """Imported schemas may have an invalid default. This is an error only for records that need the
+    default, because their writer's schema lacks the field."""
     reader = record(LINE, field("code", "int", default="five"))
     assert project(reader, reader, line=["a"], code=[1]) == ([["a"], [1]], [True])
     writer = record(field("code", "int"), LINE)
@@ -72,7 +74,8 @@ def test_a_default_that_is_none_harms_only_those_who_need_it() -> None:
 
 
 def test_a_renamed_field_is_found_by_its_alias() -> None:
-    """A reader's alias names the writer's field."""
+    """A field of the reader's schema may have another name than the writer's field if it has the
+    writer's name as an alias."""
     reader = record(field("text", "string", aliases=["line"]))
     assert project(record(LINE), reader, line=["a"])[0] == [["a"]]
 
@@ -95,8 +98,9 @@ def test_types_are_promoted(written: object, read: object, value: object, expect
 
 
 def test_a_text_follows_avros_resolution() -> None:
-    """The text of a field whose type contains itself becomes the text of the newest schema; if that
-    schema cannot read it, all rows are set apart, and no text is taken as it is."""
+    """A field whose type contains itself is stored as text. The text is converted to the text that
+    the reader's schema gives. Text that the reader's schema cannot read is never used unchanged;
+    its rows are rejected, or the two schemas are irreconcilable."""
     old = record(field("v", "int"), field("next", ["null", "R"]))
     new = record(field("w", "double", aliases=["v"]), field("next", ["null", "R"]))
     texts: list[object] = ['{"v":2,"next":null}', None]
@@ -104,7 +108,7 @@ def test_a_text_follows_avros_resolution() -> None:
     assert (columns, fits) == ([[1, 1], ['{"w":2.0,"next":null}', None]], [True, True])
     for kind in ("string", ["string", "null"], {"type": "array", "items": "R"}):
         other = record(field("v", "int"), field("next", kind))
-        if kind == ["string", "null"]:  # null has a place there
+        if kind == ["string", "null"]:  # the reader's union has null
             assert project(old, other, v=[1, 1], next=texts) == ([[1], [None]], [False, True])
         else:
             with pytest.raises(NotProjectable, match="next was written as"):
@@ -140,7 +144,8 @@ def test_a_type_that_has_no_cast_follows_avros_resolution(
 
 
 def test_a_row_that_does_not_fit_is_set_apart() -> None:
-    """Only the rows whose values do not fit are refused; the others keep their order."""
+    """Only the rows whose values do not fit the reader's schema are rejected. The other rows keep
+    their order."""
     writer, reader = record(field("x", "long"), LINE), record(field("x", "int"), LINE)
     columns, fits = project(writer, reader, x=[1, 1 << 40, 3, -(1 << 40)], line=list("abcd"))
     assert fits == [True, False, True, False]
@@ -159,34 +164,35 @@ def test_a_row_that_does_not_fit_is_set_apart() -> None:
 def test_a_value_that_a_cast_would_change_is_set_apart(
     written: str, read: str, values: list[object], kept: list[object], fitting: list[bool]
 ) -> None:
-    """A value is set apart if Arrow casts it, but the cast back gives another value: a double too
-    precise or too large for a float, a 5 as boolean, a number with leading zeros."""
+    """A value is rejected if Arrow can cast it, but the cast back gives another value. Examples are
+    a double that is too precise or too large for a float, the number 5 as a boolean, and a number
+    with leading zeros."""
     writer, reader = record(field("x", ["null", written])), record(field("x", ["null", read]))
     assert project(writer, reader, x=values) == ([kept], fitting)
 
 
 def test_not_a_number_stays_one() -> None:
-    """NaN fits, although it does not compare as equal to itself."""
+    """NaN is accepted, although NaN does not compare as equal to itself."""
     writer, reader = record(field("x", "double")), record(field("x", "float"))
     assert project(writer, reader, x=[float("nan")])[1] == [True]
 
 
 def test_null_where_the_reader_has_none_is_set_apart() -> None:
-    """A null is set apart where the reader's field is not nullable; it never becomes an empty
-    value."""
+    """A row with a null is rejected if the reader's field is not nullable. A null never becomes an
+    empty value."""
     writer, reader = record(field("x", ["null", "string"])), record(field("x", "string"))
     assert project(writer, reader, x=["a", None]) == ([["a"]], [True, False])
 
 
 def test_bytes_that_are_no_text_are_set_apart() -> None:
-    """Bytes that are not UTF-8 are set apart where the reader has a string."""
+    """A row with bytes that are not UTF-8 is rejected if the reader's field is a string."""
     writer, reader = record(field("x", "bytes")), record(field("x", "string"))
     assert project(writer, reader, x=[b"a", b"\xff"]) == ([["a"]], [True, False])
 
 
 def test_a_field_without_default_makes_schemas_irreconcilable() -> None:
-    """If the writer lacks a field for which the reader has no default, the schemas are
-    irreconcilable. The error names the field."""
+    """If the writer's schema lacks a field for which the reader's schema has no default, the
+    schemas are irreconcilable. The error names the field."""
     with pytest.raises(NotProjectable, match="no field level, which has no default"):
         Projection(record(LINE), record(LINE, field("level", "string")))
 
@@ -247,16 +253,16 @@ def inner(*fields: dict[str, object]) -> dict[str, object]:
 def test_inside_of_fields_avros_rules_hold(
     written: object, read: object, value: object, expected: object
 ) -> None:
-    """A union's members are found by their types, not by their numbers. The fields of nested
-    records are found by name, alias and default. So a number stays a number, and no value becomes
-    null."""
+    """The members of a union are matched by type, not by position. The fields of nested records are
+    matched by name and alias, and missing fields get their default. So a number stays a number, and
+    no value becomes null by mistake."""
     columns, fits = project(record(field("x", written)), record(field("x", read)), x=[value])
     assert (columns, fits) == ([[expected]], [True])
 
 
 def test_a_union_that_lost_a_member_sets_its_rows_apart() -> None:
-    """The writer's union may have a member that the reader lacks. Only rows with this member are
-    set apart."""
+    """The writer's union may have a member that the reader's union lacks. Only rows with this
+    member are rejected."""
     writer, reader = record(field("x", ["int", "string"])), record(field("x", "string"))
     values = [{"member0": 5, "member1": None}, {"member0": None, "member1": "a"}]
     assert project(writer, reader, x=values) == ([["a"]], [False, True])
@@ -272,8 +278,8 @@ def test_unions_of_other_records_are_not_taken_by_number() -> None:
 
 
 def test_what_does_not_fit_in_a_list_sets_its_own_row_apart() -> None:
-    """If a list has a number that is too large, only the row of this list is set apart. The same
-    holds for a list with a value that a cast would change."""
+    """If a list contains a number that is too large, only the row of this list is rejected. The
+    same holds for a list with a value that a cast would change."""
     lists = [{"type": "array", "items": kind} for kind in ("long", "int", "double", "float")]
     long, int_, double, float_ = (record(field("x", each)) for each in lists)
     values: list[object] = [[1, 2], [1 << 40], [3], [], [4, 1 << 33], [5]]
@@ -293,7 +299,7 @@ def test_types_that_have_a_cast_for_no_rows_only_make_schemas_irreconcilable() -
 
 
 def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
-    """A long beyond midnight is set apart where the reader has a time of day."""
+    """A long that is larger than a day is rejected if the reader's field is a time of day."""
     reader = record(field("x", {"type": "long", "logicalType": "time-micros"}))
     assert project(record(field("x", "long")), reader, x=[1, -5, 10**12])[1] == [True, False, False]
 
@@ -321,6 +327,6 @@ def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
 def test_a_cast_that_would_change_a_value_sets_its_row_apart(
     written: object, read: object, values: list[object], fits: list[bool]
 ) -> None:
-    """If a cast would drop a part of a value, the row of this value is set apart, and no other
+    """If a cast would drop a part of a value, the row of this value is rejected, and no other
     row."""
     assert project(record(field("x", written)), record(field("x", read)), x=values)[1] == fits

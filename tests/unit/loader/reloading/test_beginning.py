@@ -1,4 +1,4 @@
-"""Where a reload begins to read, and up to which offsets it reads."""
+"""The offsets at which a reload begins to read the log again, and the offsets at which it ends."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def merged(load: int, hour: int = HOUR) -> str:
 
 
 def load(number: int, *ends: int, removed: Sequence[str] = (), gap: Gap | None = None) -> Manifest:
-    """A load that ends at these offsets of the partitions 0, 1 ..."""
+    """The manifest of a load that ends at the given offset in each of the partitions 0, 1 ..."""
     gaps = (gap,) if gap else ()
     ranges = (PartitionRange(at, 0, end, gaps if at == 0 else ()) for at, end in enumerate(ends))
     given = {"partitions": tuple(ranges), "removed": tuple(removed)}
@@ -52,7 +52,8 @@ LOADS = [
     load(5, 40, 9),
     load(6, 40, 9, removed=[merged(4), reject(5, 0, 33), part(5, 0, 30)]),
 ]
-"""Load 4 compacts files of loads 2 and 3, and in another hour a file of load 1; load 6 reloads."""
+"""Load 4 is a compaction. It replaces files of the loads 2 and 3 and, in another hour, a file of
+load 1. Load 6 is a reload. It replaces the file that load 4 wrote and files of load 5."""
 
 
 @pytest.fixture
@@ -84,16 +85,17 @@ def begun(store: MemoryStore, *paths: str) -> Beginning:
 def test_the_loads_that_took_a_file_s_records(
     store: MemoryStore, path: str, loads: set[int], ends: dict[int, int]
 ) -> None:
-    """The name of a file leads to the loads that took its records from the log: directly, or by the
-    files of the same hour that its load replaced."""
+    """The name of a file gives the load that wrote it. If this load replaced other files of the
+    same hour, their names give further loads. In this way the loads are found that took the file's
+    records from the log."""
     found = operations.run(lineage(TOPIC, [path], 1), store)
     assert (found.loads, found.ends) == (loads, ends)
 
 
 @promise("5 reload")
 def test_reading_begins_before_the_first_load_with_its_marks(store: MemoryStore) -> None:
-    """A reload begins where the load before the first load of the records ended, and passes over
-    the gaps that the loads from there on passed over."""
+    """A reload of records finds the first load that took one of them, and begins where the load
+    before that one ended. It skips the gaps that the loads from there on have skipped."""
     found = begun(store, part(6, 0, 10))
     assert found.before == LOADS[0]
     assert found.gaps[0] == (GAP,)
@@ -101,7 +103,8 @@ def test_reading_begins_before_the_first_load_with_its_marks(store: MemoryStore)
 
 
 def test_records_of_the_first_load(store: MemoryStore) -> None:
-    """For records of the first load, a reload begins at offset 0, without marks."""
+    """For records of a topic's first load, a reload begins at offset 0, without a manifest of an
+    earlier load."""
     found = begun(store, part(1, 1, 0), part(2, 0, 10))
     assert found.before is None
     assert found.position(0) == PartitionRange(0, 0, 0)
@@ -109,8 +112,9 @@ def test_records_of_the_first_load(store: MemoryStore) -> None:
 
 @promise("5 reload")
 def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
-    """If the manifest of one of the loads is not kept, or the manifest before them, the reload is
-    refused: without its marks, nobody can tell repeats from records."""
+    """A reload needs the manifests of the loads that took the records, and of the load before them.
+    If one of these manifests has been deleted, the reload is refused, because without its marks
+    (the last loaded position in each log file) repeated records could not be recognized."""
     with pytest.raises(ReloadRefused, match="has records of load 2 or earlier loads") as refused:
         operations.run(lineage(TOPIC, [part(6, 0, 10)], 3), store)
     assert refused.value.hours == {layout.hour_text(HOUR)}
@@ -127,8 +131,8 @@ def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
     "path", [f"{TOPIC}/{layout.hour_folder(HOUR)}/copy.parquet", merged(5), part(5, 7, 0)]
 )
 def test_a_file_of_which_nobody_knows_the_records(store: MemoryStore, path: str) -> None:
-    """A file with a name that no load gives is refused, and so is a file that cannot be of the load
-    in its name."""
+    """A file is refused if no load gives such a name to a file, or if the load in the name cannot
+    have written the file."""
     with pytest.raises(ReloadRefused, match="neither name nor manifests say"):
         begun(store, path)
 
@@ -149,8 +153,9 @@ POSITION = PartitionRange(0, 0, 10, below=BELOW)
     ],
 )
 def test_all_offsets_must_be_there(log_start: int, watermark: int, first: int, words: str) -> None:
-    """A reload reads from its position to the end of the last load of the records. If an offset is
-    gone, or the log ends earlier, it reads nothing, and the reason names partition and offset."""
+    """In each partition a reload reads up to the offset at which the last load of the records
+    ended. If one of these offsets is gone, or if the log ends earlier, the reload reads nothing.
+    The reason names the partition and the offset."""
     found = beginnings.planned(TOPIC, Bounds(0, log_start, watermark), POSITION, 40, ())
     assert (words in found.refused) if words else not found.refused
     assert (found.position, found.first, found.end) == (10, first, 10 if words else 40)
@@ -158,7 +163,7 @@ def test_all_offsets_must_be_there(log_start: int, watermark: int, first: int, w
 
 
 def test_a_gap_of_the_loads_is_passed_over() -> None:
-    """Offsets that were gone when they were to be loaded need not be there."""
+    """Offsets that the original loads skipped as a gap need not exist for the reload."""
     gaps = (Gap(10, 20, "accepted"),)
     found = beginnings.planned(TOPIC, Bounds(0, 20, 50), POSITION, 40, gaps)
     assert (found.first, found.end, found.refused) == (20, 40, "")

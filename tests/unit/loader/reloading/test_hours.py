@@ -1,4 +1,4 @@
-"""Which hours one load reads again, and the proof that their records are the same."""
+"""The hours that one load of a reload reads again, and the proof that it finds the same records."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def hour(rows: tuple[int, int], everything: tuple[int, int]) -> dict[str, HourCo
 
 
 def test_the_content_of_an_hour_is_that_of_its_rows_and_rejects() -> None:
-    """The sums of an hour are those of its files of rows and rejects, modulo 2^64. Other files do
-    not count."""
+    """The content of an hour is the number and the checksum (modulo 2^64) of the records in its
+    files of rows and rejects. Other files do not count."""
     most = (1 << 63) - 1
     files = [file(7, 3, most), file(7, 2, 2, REJECTS), file(8, 1, 5), file(8, 9, 9, MARKS)]
     found = contents(files)
@@ -43,7 +43,8 @@ def test_the_content_of_an_hour_is_that_of_its_rows_and_rejects() -> None:
 
 
 def test_a_group_has_whole_hours() -> None:
-    """A group has the first hours with at most so many records, but at least one hour."""
+    """A reload handles whole hours in groups. A group has the first hours that together have at
+    most the given number of records, but always at least one hour."""
     files = {
         each.path: LiveFile(each, 1, None)
         for each in (file(9, 5), file(7, 4, 1), file(7, 4, 2), file(8, 2))
@@ -67,7 +68,8 @@ def test_a_group_has_whole_hours() -> None:
     ],
 )
 def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> None:
-    """An hour with another number of records, other records, or fewer rows is refused, by name."""
+    """A reload is refused if it finds another number of records in an hour, other records, or fewer
+    rows. The error names the hour."""
     with pytest.raises(ReloadRefused, match=words) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=False)
     assert refused.value.hours == {SEVEN}
@@ -76,7 +78,8 @@ def test_other_records_are_refused(new: dict[str, HourContent], words: str) -> N
 
 @promise("5 reload")
 def test_every_hour_with_other_records_is_named() -> None:
-    """The refusal has one sentence for each hour, also for an hour that had no files."""
+    """The error has one sentence for each hour with other records, even for an hour that had no
+    files before."""
     new = {EIGHT: HourContent(Content(1, 1), Content(1, 1))}
     with pytest.raises(ReloadRefused) as refused:
         check_same("logs", hour((3, 8), (5, 9)), new, may_reject=True)
@@ -85,7 +88,8 @@ def test_every_hour_with_other_records_is_named() -> None:
 
 
 def test_the_same_records_are_accepted() -> None:
-    """More rows and fewer rejects are accepted; the opposite only if the operator says so."""
+    """A reload may turn rejects into rows. It may turn rows into rejects only if the operator
+    allows this."""
     old = hour((3, 8), (5, 9))
     check_same("logs", old, hour((5, 9), (5, 9)), may_reject=False)
     check_same("logs", old, hour((0, 0), (5, 9)), may_reject=True)

@@ -1,4 +1,4 @@
-"""How many rejects each bucket has before a reload."""
+"""The number of rejected records in each bucket (span of event time) before a reload."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ START = HOUR * layout.HOUR_MS
 
 
 def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
-    """A file with one reject of agent 1 in each of these minutes of the hour."""
+    """A file with one rejected record of agent 1 in each of the given minutes of the hour."""
     columns = {
         "_agent": pa.array([1] * len(minutes), pa.int64()),
         "timestamp_ms": pa.array([START + at * BUCKET_MS + 5 for at in minutes], pa.int64()),
@@ -36,7 +36,8 @@ def file(store: MemoryStore, load: int, first: int, *minutes: int) -> LiveFile:
 
 
 def counted(load: int, *minutes: int, removed: tuple[str, ...] = ()) -> Manifest:
-    """The manifest of a load that counted so many rejects, in minutes of the hour and later."""
+    """The manifest of a load that counted one reject for each given minute. A minute from 60 on
+    lies after the hour."""
     counts = [
         {"agent": 1, "bucket": START + at * BUCKET_MS, "rejects": count}
         for at, count in Counter(minutes).items()
@@ -56,7 +57,7 @@ def store() -> MemoryStore:
 
 @promise("5 reload")
 def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
-    """The rejects of each bucket are counted in the files that hold them."""
+    """The rejects of each bucket are counted by reading the files of rejects."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 2, 10, 4)]
     found, unknown = rejects_before(store, files, {}, BUCKET_MS)
     assert (by_minute(found), unknown) == ({3: 2, 4: 2}, [])
@@ -67,8 +68,8 @@ def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
 def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
     store: MemoryStore, damage: str
 ) -> None:
-    """If a file is gone or damaged, its rejects are those that its load counted in the hour,
-    without those in the load's other files."""
+    """If a file of rejects is gone or damaged, its number of rejects is found by subtraction: the
+    number that its load counted in the hour, less the rejects in the load's other files."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 1, 10, 3), file(store, 2, 20, 5)]
     if damage == "gone":
         store.delete(files[0].file.path)
@@ -81,8 +82,8 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
-    """A load that replaced files counted only changes, so nobody knows what a lost file of it
-    held."""
+    """A load that replaced files counted only the changes, so the rejects in a lost file of such a
+    load are unknown. The file is named."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)

@@ -1,4 +1,4 @@
-"""Whether rows of one schema can lie beside rows of another, for plain Spark."""
+"""The check whether plain Spark can read files of two schemas in one directory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def decimal(precision: int, scale: int = 0) -> dict[str, Any]:
 
 
 def schema(*fields: Any) -> str:
-    """A schema with a field for each type, or with the fields that are given."""
+    """A schema with one field for each given type or field."""
     made = [
         each if "name" in each and "fields" not in each and "symbols" not in each
         else {"name": f"f{at}", "type": each}
@@ -47,7 +47,7 @@ def schema(*fields: Any) -> str:
 
 
 def link(value: Any, *more: Any, next: Any = ("null", "L")) -> dict[str, Any]:
-    """A record whose last field, `next`, makes it contain itself."""
+    """A recursive record, which contains itself through its last field `next`."""
     next = list(next) if isinstance(next, tuple) else next
     fields = [{"name": "x", "type": value}, *more, {"name": "next", "type": next}]
     return {"type": "record", "name": "L", "fields": fields}
@@ -124,18 +124,21 @@ NOT_ALIKE = [
 
 @pytest.mark.parametrize(("old", "new"), ALIKE)
 def test_alike(old: Any, new: Any) -> None:
-    """Files stay as they are if plain Spark reads the right values from them in the new columns."""
+    """Files of an old schema stay as they are if plain Spark reads the right values from them as
+    columns of the new schema."""
     assert are_alike(schema(old), schema(new))
 
 
 @pytest.mark.parametrize(("old", "new"), NOT_ALIKE)
 def test_not_alike(old: Any, new: Any) -> None:
-    """Files are rewritten if plain Spark would refuse the directory or show other values."""
+    """Files of an old schema are rewritten if plain Spark would otherwise refuse the directory or
+    show wrong values."""
     assert not are_alike(schema(old), schema(new))
 
 
 def test_new_and_dropped_fields_need_no_rewriting() -> None:
-    """A field that only one of two schemas has makes no difference, unless it was renamed."""
+    """If only one of two schemas has a field, the files are not rewritten for it, unless the field
+    was renamed."""
     first, second = {"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": 0}
     assert are_alike(schema(first), schema(first, second))
     assert are_alike(schema(first, second), schema(first))
@@ -143,7 +146,8 @@ def test_new_and_dropped_fields_need_no_rewriting() -> None:
 
 @pytest.mark.parametrize("change", [{"name": "b", "aliases": ["a"]}, {"name": "A"}])
 def test_a_renamed_field_needs_rewriting(change: dict[str, Any]) -> None:
-    """A field that was renamed with an alias has its old values under the old name. If only the
-    case of a name differs, plain Spark would take one field for the other."""
+    """Files are rewritten if a field was renamed. A field that was renamed with an alias has its
+    old values under the old name. If the names differ only in case, plain Spark would take one
+    field for the other."""
     old = {"name": "a", "type": "int"}
     assert not are_alike(schema(old), schema({"type": "int", "default": 0, **change}))

@@ -1,4 +1,4 @@
-"""One group of files becomes one file with the same records, or stays as it is."""
+"""A group of files is rewritten as one file with the same records, or stays as it is."""
 
 from __future__ import annotations
 
@@ -49,8 +49,8 @@ class Folder:
         self.files: list[LiveFile] = []
 
     def add(self, values: list[Any] | pa.Array, text: str = INT, schema_id: int = 1) -> LiveFile:
-        """Adds a file of a load, with the field `a` of each row; all rows of all files have
-        different origins."""
+        """Adds a file of a load to the directory. `values` has the field `a` of each row. The rows
+        of all files have different origins."""
         load, count = len(self.files) + 1, len(values)
         codec = Codec(text).arrow_schema
         columns = column_schema(codec)
@@ -67,8 +67,8 @@ class Folder:
         return self.files[-1]
 
     def carry(self, name: str, values: pa.Array | None = None) -> None:
-        """Adds a column to the newest file, as an earlier rewriting that carried it would have
-        done."""
+        """Adds a column to the newest file, as if an earlier rewriting had kept the values of a
+        dropped field in it."""
         newest = self.files[-1]
         data = with_column(self.store.read(newest.file.path) or b"", name, values)
         self.store.put(newest.file.path, data)
@@ -92,7 +92,8 @@ def folder() -> Folder:
 
 
 def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
-    """The new file has the rows of all files, in their order, and the sum of their checksums."""
+    """The new file has the rows of all files in the same order, and the sum of the files'
+    checksums."""
     folder.add([1, 2])
     folder.add([3])
     result = folder.rewritten()
@@ -108,8 +109,8 @@ def test_files_become_one_file_with_the_same_records(folder: Folder) -> None:
 
 
 def test_memory_is_bounded_by_row_groups(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows are written as soon as there are enough for a row group, so that a task never holds all
-    rows of its group."""
+    """Rows are written as soon as there are enough for a Parquet row group, so that a task never
+    has all rows of its group of files in memory."""
     monkeypatch.setattr(group_rewrite, "ROW_GROUP_ROWS", 2)
     for values in ([1], [2], [3], [4], [5]):
         folder.add(values)
@@ -121,7 +122,8 @@ def test_memory_is_bounded_by_row_groups(folder: Folder, monkeypatch: pytest.Mon
 
 
 def test_rows_of_an_older_schema_get_the_newest_columns(folder: Folder) -> None:
-    """Renamed fields keep their values, and numbers become the newest type."""
+    """When rows of an older schema are rewritten, renamed fields keep their values, and numbers get
+    the type of the newest schema."""
     folder.add([1, 2])
     result = folder.rewritten(DOUBLE, _1=INT)
     assert [(row["b"], row["_offset"]) for row in folder.rows(result)] == [
@@ -130,8 +132,8 @@ def test_rows_of_an_older_schema_get_the_newest_columns(folder: Folder) -> None:
 
 
 def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
-    """After a field's type became a union of several types, its old values lie in the column of the
-    member that Avro's resolution chooses."""
+    """If a field's type was changed to a union of several types, its old values are written to the
+    column of the member that Avro's schema resolution chooses."""
     folder.add([5])
     result = folder.rewritten(CHOICE, _1=INT)
     assert [row["a"] for row in folder.rows(result)] == [{"member0": None, "member1": 5}]
@@ -139,8 +141,8 @@ def test_a_value_becomes_a_member_of_a_union(folder: Folder) -> None:
 
 def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) -> None:
     """A field that was dropped keeps its values in a column of the new file, through any number of
-    rewritings. The column has the id of its schema in its name, so that no later field has the same
-    name."""
+    rewritings. The column's name contains the id of the field's schema, so that no later field has
+    the same name."""
     text = schema({"name": "a", "type": "int"}, {"name": "old", "type": "string", "default": "x"})
     folder.add([1], INT)
     folder.carry("old")
@@ -155,8 +157,9 @@ def test_columns_that_the_newest_schema_lacks_keep_their_values(folder: Folder) 
 
 
 def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> None:
-    """Files of one schema may have values of fields that only earlier schemas had. A compaction
-    keeps these values in the new file; rows of files that lack such a column are null there."""
+    """Files of one schema may also have columns for fields that only earlier schemas had. A
+    compaction keeps these columns in the new file. Rows from files that lack such a column have
+    null in it."""
     folder.add([1])
     folder.add([2])
     folder.carry("old@7")
@@ -172,7 +175,8 @@ def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> Non
 
 
 def test_records_with_required_fields_may_be_missing(folder: Folder) -> None:
-    """Rows that lack a record are null there, although the record's fields must not be null."""
+    """A row that lacks a nested record has null in its column, although the fields inside the
+    record are not nullable."""
     inner = {"type": "record", "name": "N", "fields": [{"name": "x", "type": "int"}]}
     folder.add([1])
     optional = {"name": "r", "type": ["null", inner], "default": None}
@@ -194,8 +198,8 @@ def test_records_with_required_fields_may_be_missing(folder: Folder) -> None:
     ],
 )
 def test_a_number_is_never_rounded(folder: Folder, old: Any, new: Any, value: Any) -> None:
-    """If a number has more digits than the floating-point number that it becomes, at any depth, its
-    file stays as it is."""
+    """If a number, at any depth, has more digits than the floating-point type of the newest schema
+    can store, its file stays as it is."""
     text = schema({"name": "a", "type": old})
     folder.add([value], text)
     kept = folder.rewritten(schema({"name": "a", "type": new}), _1=text).kept
@@ -227,7 +231,8 @@ def test_a_file_whose_writing_fails_is_given_up(folder: Folder, error: Exception
 
 
 def with_column(data: bytes, name: str, values: pa.Array | None) -> bytes:
-    """The file with one more column before the loader's own columns; by default of strings."""
+    """The Parquet file `data` with one more column before the loader's own columns. Without
+    `values` it is a column of strings."""
     table = pq.read_table(io.BytesIO(data))
     more = pa.array(["value"] * table.num_rows) if values is None else values
     written = io.BytesIO()
@@ -236,8 +241,8 @@ def with_column(data: bytes, name: str, values: pa.Array | None) -> bytes:
 
 
 def test_a_value_that_python_cannot_hold_stays_in_its_file(folder: Folder) -> None:
-    """A time beyond the year 9999 inside a record does not stop a rewriting: its file stays as it
-    is."""
+    """A timestamp beyond the year 9999, inside a nested record, is too large for Python. A file
+    with such a value stays as it is, and the rewriting goes on."""
     texts = [
         schema({"name": "a", "type": {"type": "record", "name": name, "fields": [
             {"name": "t", "type": {"type": "long", "logicalType": f"timestamp-{unit}"}}]}})
@@ -264,7 +269,7 @@ def test_a_damaged_file_stays(folder: Folder) -> None:
 
 
 def test_a_file_that_is_gone_is_named(folder: Folder) -> None:
-    """If a file of a group is gone, the group stays as it is, and the file is named."""
+    """If a file of a group is gone, the group stays as it is, and the result names the file."""
     path = folder.add([1]).file.path
     folder.store.delete(path)
     assert folder.rewritten().kept == f"{path} is gone"
@@ -285,8 +290,8 @@ def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
 
 
 def test_files_with_other_rows_than_were_committed_stay(folder: Folder) -> None:
-    """If the number of rows or their checksum differs from what was committed, the group stays as
-    it is."""
+    """If the number of rows in a group's files, or their checksum, differs from what was committed,
+    the group stays as it is."""
     for change in ({"rows": 3}, {"checksum": 5}):
         folder.files.clear()
         each = folder.add([1])

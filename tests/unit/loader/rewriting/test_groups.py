@@ -1,4 +1,4 @@
-"""Which files become one file."""
+"""Small files are combined in groups, and each group becomes one file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def loads(groups: object) -> list[list[int]]:
 
 
 def test_small_files_of_an_hour_are_put_together() -> None:
-    """Small files of one hour become one file, in the order of their loads."""
+    """Small files of one hour are combined into one file, in the order of their loads."""
     files = [file(1, 10, 10), file(0, 3, 10), file(0, 1, 10), file(1, 2, 10)]
     groups = to_compact(files, 100)
     assert loads(groups) == [[1, 3], [2, 10]]
@@ -26,7 +26,7 @@ def test_small_files_of_an_hour_are_put_together() -> None:
 
 
 def test_a_group_has_at_most_the_target_size() -> None:
-    """Files are put together up to the target size, and not beyond it."""
+    """Files are combined as long as the new file is not larger than the target size."""
     assert loads(to_compact([file(0, at, 40) for at in range(5)], 100)) == [[0, 1], [2, 3]]
 
 
@@ -38,13 +38,13 @@ def test_large_files_and_files_that_are_alone_stay() -> None:
 
 
 def test_files_of_different_schemas_stay_apart() -> None:
-    """Files are put together only if they have the columns of the same schema."""
+    """Files are combined only if they have the columns of the same schema."""
     files = [file(0, 1, 10), file(0, 2, 10, 2), file(0, 3, 10), file(0, 4, 10, 2)]
     assert loads(to_compact(files, 100)) == [[1, 3], [2, 4]]
 
 
 def test_every_old_file_is_converted() -> None:
-    """Each file of an older schema, whatever its size, becomes a file of its own with new columns.
-    Files of other schemas stay."""
+    """Each file of an older schema, whatever its size, is rewritten as a file of its own with the
+    columns of the newest schema. Other files stay as they are."""
     files = [file(0, 1, 500), file(0, 2, 10), file(0, 3, 10, 2), file(1, 4, 10)]
     assert loads(to_convert(files, {1})) == [[1], [2], [4]]

@@ -1,4 +1,5 @@
-"""Loads of a topic whose schema contains itself, before and after the schema changes."""
+"""Loads of a topic with a recursive schema (a record that contains itself), before and after a
+schema change."""
 
 from __future__ import annotations
 
@@ -28,13 +29,13 @@ def node(*fields: dict[str, Any], next: Any = ("null", "Node")) -> dict[str, Any
 
 
 def schema(tree: Any) -> str:
-    """The schema of a line with a tree, which older lines lack."""
+    """The schema of a line with the field `tree`, which older lines lack."""
     tree = {"name": "tree", "type": ["null", tree], "default": None}
     return json.dumps({"type": "record", "name": "Log", "fields": [LINE, tree]})
 
 
 def write(loading: MemoryLoading, *trees: Any) -> None:
-    """Appends lines with these trees, in the newest schema."""
+    """Appends lines with the given trees to the topic, in the newest schema."""
     avro = fastavro.parse_schema(json.loads(loading.versions[-1]))
     datums = []
     for at, tree in enumerate(trees, loading.lines):
@@ -64,7 +65,8 @@ def chain(*values: int) -> dict[str, Any] | None:
 
 @pytest.fixture
 def loading() -> MemoryLoading:
-    """An output with two lines, and two lines more in a schema that contains itself."""
+    """An output with two loaded lines, and a topic with two more lines in a recursive schema (a
+    record that contains itself)."""
     made = MemoryLoading()
     made.write(2)
     made.run()
@@ -78,8 +80,9 @@ BEFORE = [None, None, None, {"v": 1, "next": '{"v":2,"next":{"v":3,"next":null}}
 
 @promise("5 columns")
 def test_a_schema_that_contains_itself_is_loaded(loading: MemoryLoading) -> None:
-    """In rows of a schema that contains itself, the field through which it does so is a text, and
-    all other fields are columns. Older files stay."""
+    """In a recursive schema (a record that contains itself), the field that contains the record
+    again is loaded as JSON text. All other fields are loaded as columns. Older files stay as they
+    are."""
     outcome = loading.run()
     assert (outcome.rows, outcome.rejects, outcome.problems) == (2, 0, [])
     assert trees(loading) == BEFORE
@@ -87,8 +90,8 @@ def test_a_schema_that_contains_itself_is_loaded(loading: MemoryLoading) -> None
 
 
 def test_a_value_that_is_nested_too_deeply_is_a_reject(loading: MemoryLoading) -> None:
-    """A record that is nested more than 256 levels deep is a reject with this reason, and the
-    records around it are rows."""
+    """A record that is nested more than 256 levels deep is rejected with this reason. The records
+    before and after it become rows."""
     append(loading, [b"\x02x\x02" + b"\x02\x02" * 100_000 + b"\x02\0"])
     write(loading, chain(4))
     outcome = loading.run()
@@ -111,11 +114,12 @@ CHANGES: list[tuple[Any, Any]] = [
 @promise("5 columns")
 @pytest.mark.parametrize(("newest", "expected"), CHANGES)
 def test_texts_follow_the_newest_schema(loading: MemoryLoading, newest: Any, expected: Any) -> None:
-    """If a newer version would give another text, or no text, older files are rewritten, and lines
-    of the older version that are loaded later get the same values."""
+    """A recursive field is loaded as text. If a newer schema version gives another text, or no
+    text, for the same value, older files are rewritten. Lines of the older version that are loaded
+    later get the same values as the rewritten rows."""
     loading.run()
     late = chain(1, 2, 3)
-    write(loading, late)  # in the older version, and loaded with the newer one
+    write(loading, late)  # written in the older version, loaded in the newer one
     loading.versions.append(schema(newest))
     outcome = loading.run()
     assert (outcome.rows, outcome.rejects, outcome.problems) == (1, 0, [])
@@ -123,7 +127,8 @@ def test_texts_follow_the_newest_schema(loading: MemoryLoading, newest: Any, exp
 
 
 def test_texts_that_stay_the_same_are_not_rewritten(loading: MemoryLoading) -> None:
-    """If a newer version gives the same texts, the older files stay."""
+    """If a newer schema version gives the same texts for recursive fields, older files stay as they
+    are."""
     loading.run()
     loading.versions.append(schema(node({"name": "v", "type": "long"})))
     write(loading, chain(2**40, 5))
@@ -134,7 +139,8 @@ def test_texts_that_stay_the_same_are_not_rewritten(loading: MemoryLoading) -> N
 
 
 def test_a_column_becomes_a_text(loading: MemoryLoading) -> None:
-    """If a field that was a column contains itself now, older files are rewritten."""
+    """If a field was a plain column before, and a newer schema version makes it recursive, older
+    files are rewritten."""
     end = {"type": "record", "name": "End", "fields": [V]}
     loading.versions[1:] = [schema(node(V, next=["null", end]))]
     loading.run()
@@ -147,8 +153,8 @@ def test_a_column_becomes_a_text(loading: MemoryLoading) -> None:
 
 
 def test_files_whose_texts_have_no_place_are_named(loading: MemoryLoading) -> None:
-    """Files with values that have no place in a newer version stay as they are, and each run names
-    them."""
+    """If values of an older file do not fit the newest schema, the file stays as it is, and each
+    run names it."""
     loading.run()
     loading.versions.append(schema(node(V, next=["null", "string"])))
     for _ in range(2):
@@ -159,9 +165,9 @@ def test_files_whose_texts_have_no_place_are_named(loading: MemoryLoading) -> No
 
 
 def test_a_text_does_not_take_the_values_of_a_dropped_string(loading: MemoryLoading) -> None:
-    """The strings of a dropped field are no JSON. If a later field has the same name and contains
-    itself, old rows have no JSON text in it, and the strings stay in a column whose name has the
-    old schema's id."""
+    """A string field was dropped, and a later schema has a recursive field of the same name, which
+    is stored as JSON text. The old strings are not JSON, so old rows have no value in the new
+    column. The strings stay in a column whose name contains the old schema's id."""
     text = {"name": "tree", "type": ["null", "string"], "default": None}
     renamed = {"name": "text", "type": "string", "aliases": ["line"]}
     more = {"name": "tree", "type": ["null", "Log"], "default": None}

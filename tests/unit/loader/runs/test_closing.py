@@ -1,5 +1,5 @@
-"""What a run drops of the files that agents closed: marks, which tell how far a file is loaded, and
-names, which give host and path."""
+"""What a run drops for log files that agents have closed: the marks (how far a file is loaded) and
+the names (the file's host and path)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ FIRST, SECOND = (AGENT, 1), (AGENT, 2)
 
 @pytest.fixture
 def loading() -> MemoryLoading:
-    """A topic with ten lines of the first file, which is closed; the second file is announced."""
+    """A topic with ten lines of a first file, which the agent has closed. A second file is
+    announced."""
     loading = MemoryLoading()
     loading.write(10)
     loading.say(
@@ -46,7 +47,7 @@ def seal(number: int = 9, time_ms: int = GRACE_MS, offset: int = 9) -> Seal:
 
 
 def write(loading: MemoryLoading, file: int, *numbers: int) -> None:
-    """Appends lines of a file."""
+    """Appends lines of a log file."""
     full, first = np.ones(len(numbers), np.int64), np.array(numbers, np.int64) * LENGTH
     values = pa.array([datum(f"line {number}") for number in numbers], pa.binary())
     origins = Origins(full * AGENT, full * file, first, full * LENGTH)
@@ -59,8 +60,9 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 
 def drop(loading: MemoryLoading) -> Tables:
-    """Three loads: the first hears the closure, the second the seal, and the third drops the marks
-    of the closed file. Returns the tables."""
+    """Runs three loads. The first reads the message that the file was closed. The second reads the
+    agent's seal (its message that all lines up to a time are acknowledged) after it. The third
+    drops the marks of the closed file. Returns the tables of the third load."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
@@ -72,8 +74,10 @@ def drop(loading: MemoryLoading) -> Tables:
 
 @promise("5 closed files")
 def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
-    """The load that reaches the fence (the watermark after the seal) drops marks and names of the
-    closed file. An open file keeps both."""
+    """When the loader reads an agent's seal (its message that all lines up to a time are
+    acknowledged) after a file's closure, it notes the high watermarks of that time as a fence. The
+    load that reaches the fence drops the marks and the name of the closed file. An open file keeps
+    both."""
     last = drop(loading)
     before = tables(loading, 2)
     assert before.marks[0].keys() == before.locations.keys() == {FIRST, SECOND}
@@ -84,7 +88,8 @@ def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
-    """A closure alone drops nothing, however much time passes."""
+    """As long as no seal of the agent (its message that all lines up to a time are acknowledged)
+    follows a file's closure, the loader drops nothing, however much time passes."""
     loading.run()
     for number in range(3):
         loading.clock.advance(86_400)
@@ -95,8 +100,9 @@ def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> None:
-    """A line of the closed file that came again before the seal is dropped as a repeat, although
-    the load with the seal ended before it."""
+    """A repeated line of a closed file may lie before the fence (the high watermark when the seal
+    was read) and after the end of the load that read the seal. The next load still recognizes this
+    line as a repeat."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
@@ -110,8 +116,9 @@ def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> N
 
 @promise("5 closed files")
 def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
-    """If a line of a dropped file comes after all, it is not dropped in silence: it waits for an
-    announcement, becomes a reject and counts, so the audit reports a record too many."""
+    """If a line of a log file comes after the loader dropped the file's marks and name, the line is
+    not dropped silently. The load waits for an announcement of the file, and then the line becomes
+    a reject. It is counted, so the audit reports one record too many."""
     drop(loading)
     write(loading, 1, 9)
     outcome = loading.run()
@@ -125,8 +132,8 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
-    """If another topic of the run has a lower position in the audit topic, the announcement of the
-    dropped file is read again. The file gets no name again."""
+    """If another topic of the run has a lower position in the audit topic, announcements are read
+    again. The name of a file does not come back if it was already dropped."""
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):
@@ -138,8 +145,8 @@ def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoa
 def test_a_leader_that_does_not_answer_keeps_marks(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the watermarks for the fence cannot be had, the load is committed and the marks stay until
-    a later load gets them."""
+    """If the leader does not give the high watermarks for the fence, the load is committed
+    nevertheless. The marks of closed files stay until a later load gets the high watermarks."""
     away = {DATA: Unreachable("away")}
     with monkeypatch.context() as patched:
         patched.setattr(loading.client, "list_offsets_now", lambda _: ({}, away), raising=False)

@@ -1,5 +1,5 @@
-"""The epoch that an output's messages to the audit carry is higher than every earlier epoch that
-was published for this output, and never comes from a clock."""
+"""Each audit message of an output has an epoch. A new output's epoch is higher than every epoch
+that was published for this output before, and never comes from a clock."""
 
 from __future__ import annotations
 
@@ -46,13 +46,13 @@ def epochs(loading: MemoryLoading) -> list[int]:
 
 
 def said_by(epoch: int, number: int = 1) -> Delta:
-    """An older message of the output, as it was published."""
+    """A message that was published for the output earlier."""
     return Delta(Sender(Tier.HDFS, "dc1", PRODUCER, "h", epoch), number, 0)
 
 
 def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
-    """Two messages of the agent: a delta that counts `counted` lines, and the seal that follows
-    it."""
+    """Two messages of the agent: a delta that counts `counted` lines, and a seal, which says that
+    the agent has counted all lines up to a time."""
     counts, full = Counts(60_000), np.ones(counted, np.int64)
     numbers = np.arange(counted, dtype=np.int64)
     origins = Origins(full * AGENT, full, numbers * LENGTH, full * LENGTH)
@@ -64,7 +64,7 @@ def agent_said(loading: MemoryLoading, counted: int) -> list[Delta | Seal]:
 
 
 def judged(loading: MemoryLoading, lines: int) -> BucketVerdict:
-    """The verdict on the one bucket that has all lines, because the times of all lines lie in one
+    """The audit's verdict on the only bucket (span of event time): all lines have times in the same
     minute."""
     evidence = Fold([*loading.said(), *agent_said(loading, lines)]).evidence()
     (found,) = verdicts(evidence, TIERS, START_MS + 2 * HOUR_MS)
@@ -82,9 +82,9 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 
 @promise("6 epoch of an output")
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
-    """An output of 900 rows is removed, 300 records are deleted at the broker, the loader's clock
-    is set back by an hour, and the other 600 records are loaded again. Then the audit counts only
-    these 600 rows and later ones."""
+    """If an output is removed and loaded again, the audit counts only the rows of the new load. In
+    the example the output had 900 rows. Before the new load, 300 records expire at the broker, and
+    the loader's clock is set back by an hour. So the new output has 600 rows."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -115,8 +115,8 @@ def test_one_above_the_highest_that_was_heard(loading: MemoryLoading, epoch: int
 
 
 def test_what_is_published_while_it_is_loaded_is_heard(loading: MemoryLoading) -> None:
-    """Tasks may run for hours. Epochs that are published meanwhile are taken into account, because
-    the audit topic is read to its end before the epoch is chosen."""
+    """The tasks of a load may run for hours. Epochs that are published meanwhile are taken into
+    account, because the loader reads the audit topic to its end before it chooses the epoch."""
     loading.write(10)
     loading.run_beside(lambda: loading.say(said_by(6)))
     assert epochs(loading) == [6, 7]
@@ -127,7 +127,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
     loading: MemoryLoading,
 ) -> None:
     """If messages have expired from the audit topic, the new epoch is higher than the number of
-    messages ever sent, because each epoch has at least one message."""
+    messages ever sent. At least one message was sent in each epoch, so no earlier epoch can be as
+    high."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
@@ -140,8 +141,8 @@ def test_what_expired_from_the_audit_topic_may_have_had_higher_epochs(
 
 
 def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading) -> None:
-    """Messages that cannot be read, such as those of a newer version, may have had higher epochs.
-    Each of them counts as one more epoch."""
+    """Messages that cannot be decoded, such as those of a newer version, may have had higher
+    epochs. So the new epoch counts each of these messages as if it had its own epoch."""
     loading.say(said_by(3))
     log = loading.cluster.log(TopicPartition(AUDIT, 0))
     newer = pa.array([bytes.fromhex("c301") + b"12345678" + b"x"], pa.binary())
@@ -155,8 +156,8 @@ def test_what_cannot_be_read_may_have_had_a_higher_epoch(loading: MemoryLoading)
 
 
 def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoading) -> None:
-    """Messages count as unread, like those that expired earlier, if they expire after the loader
-    asked for the audit topic's bounds and before it reads the messages."""
+    """Messages may expire after the loader asked for the audit topic's first and last offset and
+    before it reads them. They count as unread, like messages that expired earlier."""
     for epoch in range(1, 6):
         loading.say(said_by(epoch))
     log, feed = loading.cluster.log(TopicPartition(AUDIT, 0)), Feed()
@@ -174,8 +175,8 @@ def test_what_expires_while_it_is_read_counts_as_not_heard(loading: MemoryLoadin
 
 @promise("6 epoch of an output")
 def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading) -> None:
-    """When two loaders begin an output with the same epoch, the one that loses the race continues
-    in the winner's epoch."""
+    """If two loaders begin the same output at once, only one of them commits the first manifest.
+    The other loader continues in the epoch of this manifest."""
     loading.say(said_by(4))
     loading.write(100)
     once = [loading.run]
@@ -189,9 +190,9 @@ def test_of_two_that_begin_an_output_the_manifest_decides(loading: MemoryLoading
 
 @promise("6 epoch of an output")
 def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> None:
-    """If the audit topic has a higher epoch of an output than the output itself, the output is an
-    older copy. The loader refuses to continue this copy, because the counts of the higher epoch
-    would replace the copy's counts."""
+    """If the audit topic has messages of an output with a higher epoch than the output's manifest,
+    the output is an older copy. The loader refuses to continue this copy, because in the audit the
+    counts of the higher epoch would replace the copy's counts."""
     loading.write(10)
     loading.run()
     copy = loading.store
@@ -208,9 +209,9 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
-    """If the audit topic was made again, an output may begin an epoch that is lower than the
-    output's last epoch. The audit's collector, which knows the higher epoch, then calls no bucket
-    complete, because it cannot tell which counts are right."""
+    """If the audit topic was deleted and created again, a new output may begin with an epoch that
+    is lower than the former output's. An audit collector that has stored the higher epoch then
+    calls no bucket complete, because it cannot decide which counts are right."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

@@ -1,5 +1,5 @@
-"""What the audit says about a bucket whose last delta the loader has forgotten, when a late line
-comes to the bucket."""
+"""The audit's verdict on a bucket (span of event time) to which a late line comes after the loader
+has forgotten the number of the bucket's last delta (message of counts)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,8 @@ from support.promises import promise
 
 TIERS = Policy(tiers=(Tier.AGENT, Tier.HDFS))
 TIMES = [START_MS, START_MS + 5 * HOUR_MS, START_MS]
-"""The third line is late: it belongs to the bucket of the first one."""
+"""The event times of three lines. The third line is late, because it belongs to the bucket of the
+first line."""
 
 
 def origins(number: int) -> Origins:
@@ -40,7 +41,7 @@ def load_one(loading: MemoryLoading, number: int) -> None:
 
 
 def agent_said() -> list[Delta | Seal]:
-    """The agent counted the three lines, and sealed later."""
+    """The agent's messages: a delta that counts the three lines, and a seal."""
     counts, until = Counts(60_000), START_MS + 7 * HOUR_MS
     for number, time_ms in enumerate(TIMES):
         counts.add(SOURCE, np.array([time_ms], np.int64), origins(number))
@@ -54,8 +55,10 @@ def agent_said() -> list[Delta | Seal]:
 def test_a_late_line_of_a_forgotten_bucket_is_never_complete(
     monkeypatch: pytest.MonkeyPatch, is_rebuilt: bool
 ) -> None:
-    """The audit calls the bucket unknown, whether it has heard all of the loader's messages or only
-    the newest. With all numbers known, and all messages heard, the bucket is complete."""
+    """If the loader has forgotten the number of a bucket's last delta, and a late line comes to the
+    bucket, the audit calls the bucket unknown, whether it has read all of the loader's messages or
+    only the newest. If the loader remembers all numbers, and the audit has read all messages, the
+    bucket is complete."""
     known, forgotten = MemoryLoading(), MemoryLoading()
     for number in range(len(TIMES)):
         load_one(known, number)

@@ -1,4 +1,4 @@
-"""The loaded offsets that the loader commits to brokers."""
+"""After a load, the loader commits the loaded offsets to the brokers under its consumer group."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from skidway.loader.runs.group_offsets import GroupOffsets
 
 
 class Silent:
-    """A cluster that keeps no offsets."""
+    """A cluster that refuses every commit of offsets."""
 
     def __init__(self, error: SkidwayError) -> None:
         self.asked = 0
@@ -28,8 +28,8 @@ class Silent:
 
 @pytest.mark.parametrize("error", [BrokerUnreachable("away"), BadValue("no answer of Kafka's")])
 def test_how_far_it_is_is_told_in_vain_once_a_run(error: SkidwayError) -> None:
-    """If committing offsets fails, the run does not try again, because each attempt may wait for a
-    coordinator. No load depends on these offsets."""
+    """If a commit of loaded offsets fails, the run does not try again for this or another topic,
+    because each attempt may wait for a coordinator. No load depends on these offsets."""
     silent = Silent(error)
     told = GroupOffsets(silent, "group")  # type: ignore[arg-type]
     partition = SimpleNamespace(partition=0, end=7)

@@ -1,4 +1,4 @@
-"""What each load committed."""
+"""The history of a topic's loads: what each load committed."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from support.memory_loading import MemoryLoading
 
 
 def test_the_history_has_what_each_load_committed() -> None:
-    """The history lists the newest loads, oldest first, with their offsets, rows and files. A load
-    that rewrote files has no rows, and the number of files that it replaced."""
+    """The history lists the newest loads, oldest first, with their offsets, rows and files. For a
+    load that rewrote files, it shows no rows but the number of replaced files."""
     loading = MemoryLoading()
     for count in (20, 30):
         loading.write(count)
@@ -31,8 +31,9 @@ def test_the_history_has_what_each_load_committed() -> None:
 
 
 def test_the_history_tells_how_fast_each_load_was() -> None:
-    """Each load has its duration without Spark's start, and its rows per second. A load of an early
-    build has neither, and a load that rewrites files has no rate."""
+    """The history shows each load's duration, without the start of Spark, and its rows per second.
+    For a load by an early version of the loader it shows neither, and for a load that rewrites
+    files no rate."""
     loading = MemoryLoading()
     loading.slice_s = 4.0
     for count in (20, 80):
@@ -48,8 +49,9 @@ def test_the_history_tells_how_fast_each_load_was() -> None:
 
 
 def test_a_plan_tells_time_by_the_largest_of_the_newest_loads() -> None:
-    """`load plan` expects the rate of the largest one of the newest loads, because small loads say
-    little about large ones; it expects none if no load has a rate."""
+    """`load plan` estimates a load's time with the rate of the largest one of the newest loads,
+    because the rate of a small load says little about large loads. Without a load that has a rate
+    there is no estimate."""
     loading = MemoryLoading()
     assert newest_rate(loading.store, TOPIC) is None
     loading.slice_s = 4.0

@@ -1,4 +1,5 @@
-"""A run marks the hours that the audit calls complete, and takes marks away."""
+"""A run marks the hours that the audit calls complete: it writes the file `_SUCCESS` into the
+hour's directory. It removes the mark of an hour that is no longer complete."""
 
 from __future__ import annotations
 
@@ -26,8 +27,9 @@ SUCCESS = layout.success(TOPIC, HOUR)
 
 @dataclass
 class Audit:
-    """Answers as the audit's collector does. complete: the hours that are complete. heard: if None,
-    the collector has heard every message of the output. judgements: the last ones."""
+    """A fake collector of the audit. `complete_hours` are the hours that it calls complete. `heard`
+    is the newest message of the output that it has read; if None, it has read every message.
+    `judgements` are its last judgements."""
 
     loading: MemoryLoading
     complete_hours: set[str] = field(default_factory=set)
@@ -73,8 +75,9 @@ def parquets(loading: MemoryLoading) -> list[str]:
 
 @promise("5 success file")
 def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoading) -> None:
-    """As long as the audit does not call an hour complete, it has no mark. Then one load puts its
-    small files together and marks it; later runs change nothing."""
+    """As long as the audit does not call an hour complete, the hour has no mark (the file
+    `_SUCCESS`). When the audit calls it complete, one load combines the hour's small files and
+    marks the hour. Later runs change nothing."""
     loading.run()
     assert marked(loading) is None
     assert loading.manifest(3).unmarked == (HOUR,)
@@ -96,8 +99,8 @@ def test_an_hour_is_marked_when_the_audit_calls_it_complete(loading: MemoryLoadi
 
 @pytest.mark.parametrize("spoilt", [None, b"", b"zeros"])
 def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> None:
-    """An hour with a single file has nothing to put together. If the file is gone, empty or no
-    Parquet file, the run names it and does not mark the hour."""
+    """An hour with a single file needs no compaction, but the run still checks the file. If the
+    file is gone, empty or not a Parquet file, the run names it and does not mark the hour."""
     loading = MemoryLoading()
     loading.clock.set_time_ms(START_MS + 2 * layout.HOUR_MS)
     loading.collector = Audit(loading)
@@ -119,8 +122,9 @@ def test_an_hour_whose_only_file_is_gone_is_not_marked(spoilt: bytes | None) -> 
 
 
 def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> None:
-    """If the collector answers only a part of a run's questions, the hours that it calls complete
-    are marked, and the run names the problem. So after some runs all complete hours are marked."""
+    """If the audit's collector answers only some of a run's questions, the hours that it calls
+    complete are marked, and the run names the problem. So after some runs all complete hours are
+    marked."""
     audit = loading.collector
     week = [layout.hour_text(layout.hour_number(HOUR) - back) for back in range(30)]
     audit.complete_hours, audit.answers_max = set(week), 5
@@ -138,8 +142,8 @@ def test_a_slow_collector_marks_what_it_has_answered(loading: MemoryLoading) -> 
 def test_loads_that_only_mark_hours_are_folded(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic that gets no rows any more is marked hour by hour. Its manifests do not grow in
-    number without end."""
+    """If a topic gets no more rows, later loads only mark its hours. Even then old manifests are
+    deleted, so that their number does not grow without end."""
     often = partial(folding.fold, every=2)
     monkeypatch.setattr("skidway.loader.runs.old_manifests.folding.fold", often)
     for back in range(8):
@@ -155,8 +159,9 @@ def test_loads_that_only_mark_hours_are_folded(
 def test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows(
     loading: MemoryLoading,
 ) -> None:
-    """If the collector has not heard the newest message of the output, or has heard a message that
-    is not in the newest manifest, its answer is about other rows, and no hour is marked."""
+    """The answer of the audit's collector is about other rows if the collector has not read the
+    newest message of the output, or if it has read a message that is not in the newest manifest. In
+    both cases no hour is marked."""
     loading.collector.complete_hours = {HOUR}
     epoch = loading.manifest(3).epoch
     for heard in ((epoch, 2), (epoch, 4), (epoch + 1, 3), (0, 0)):
@@ -169,8 +174,8 @@ def test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows(
 
 @promise("5 success file")
 def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> None:
-    """A load that adds rows to a marked hour takes the mark away; with the audit's next yes the
-    hour is marked again, with all rows."""
+    """A load that adds rows to a marked hour removes the mark first. When the audit calls the hour
+    complete again, the hour is marked again with the new number of rows."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     loading.collector.complete_hours = set()
@@ -185,9 +190,9 @@ def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> No
 
 @promise("5 success file")
 def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
-    """If the collector finds that a marked hour lacks records, the mark goes before any row comes.
-    An old judgement takes nothing away, and neither does a doubt, or a collector that has not heard
-    of all rows."""
+    """If the audit's collector finds that a marked hour lacks records, the mark is removed at once,
+    not only when rows are added. The mark stays if only an old judgement says so, if the hour is
+    merely not complete, or if the collector has not read the counts of all rows."""
     audit = loading.collector
     audit.complete_hours = {HOUR}
     loading.run()
@@ -207,7 +212,8 @@ def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) 
 
 @promise("5 success file")
 def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoading) -> None:
-    """A loader that finishes an older load, in which nothing is left to do, takes no mark away."""
+    """If a loader finishes an older load late, and nothing is left to do in it, no mark of an hour
+    is removed."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     for number in (1, 2, 3):
@@ -217,7 +223,7 @@ def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoadi
 
 @promise("5 success file")
 def test_a_marked_hour_that_is_compacted_keeps_its_mark(loading: MemoryLoading) -> None:
-    """Compacting changes no row, so the hour has the same mark afterwards."""
+    """A compaction changes no rows, so a compacted hour keeps its mark (the file `_SUCCESS`)."""
     loading.collector.complete_hours = {HOUR}
     with patch("skidway.loader.runs.hour_marking.to_compact", lambda *_: []):
         loading.run()
@@ -231,8 +237,8 @@ def test_a_marked_hour_that_is_compacted_keeps_its_mark(loading: MemoryLoading) 
 
 
 def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None:
-    """An hour without rows gets a mark, too, if it was over lately: who waits for it must not wait
-    for ever. Hours before that get none."""
+    """An hour without rows is marked, too, if it ended recently, because a job that waits for the
+    mark must not wait for ever. Older hours without rows are not marked."""
     hours = [layout.hour_text(START_MS // layout.HOUR_MS - back) for back in (1, 100)]
     loading.collector.complete_hours = set(hours)
     loading.run()
@@ -242,7 +248,8 @@ def test_hours_without_rows_are_marked_for_a_day(loading: MemoryLoading) -> None
 
 
 def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None:
-    """A run notices that a recent hour has lost its mark, and marks it again."""
+    """If somebody deleted the mark of a recent hour, a run notices this, and marks the hour
+    again."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     loading.store.delete(SUCCESS)
@@ -251,7 +258,8 @@ def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None
 
 
 def test_wrong_event_times_push_out_no_hour(loading: MemoryLoading) -> None:
-    """Of the hours without a mark, the manifest keeps the newest, but none that lies far ahead."""
+    """The manifest lists hours that have no mark yet. The list keeps only the newest hours, but no
+    hours far in the future, which come from wrong event times."""
     hours = [layout.hour_text(START_MS // layout.HOUR_MS + at) for at in range(-600, 100)]
     found = success_files.unmarked(hours[:300], hours[300:], START_MS, [hours[599]])
     assert len(found) == UNMARKED_MAX
@@ -260,7 +268,7 @@ def test_wrong_event_times_push_out_no_hour(loading: MemoryLoading) -> None:
 
 
 def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading) -> None:
-    """If files of the hour cannot be put together, because one has other bytes, the run names the
+    """If the files of an hour cannot be combined, because one file is damaged, the run names the
     file and does not mark the hour."""
     loading.collector.complete_hours = {HOUR}
     path = parquets(loading)[0]
@@ -272,8 +280,8 @@ def test_a_damaged_file_keeps_its_hour_from_being_marked(loading: MemoryLoading)
 
 
 def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
-    """One load puts together at most as many rows as a load may have, but a run goes on until all
-    complete hours are marked."""
+    """One load combines at most as many rows as a load may have (max.offsets.per.load). The run
+    makes further loads until all complete hours are marked."""
     empty = layout.hour_text(START_MS // layout.HOUR_MS + 1)
     loading.collector.complete_hours = {HOUR, empty}
     assert loading.run(max_offsets_per_load=30).loads == [4, 5]
@@ -282,7 +290,8 @@ def test_large_hours_are_marked_load_by_load(loading: MemoryLoading) -> None:
 
 
 def test_who_loses_a_race_marks_in_the_next_run(loading: MemoryLoading) -> None:
-    """If another loader commits meanwhile, the hour is not marked by what the audit said before."""
+    """If another loader commits rows after the audit called an hour complete, this answer is out of
+    date, and the hour is not marked. The next run marks it."""
     loading.collector.complete_hours = {HOUR}
     first = [True]
 
@@ -301,7 +310,8 @@ def test_who_loses_a_race_marks_in_the_next_run(loading: MemoryLoading) -> None:
 
 
 def test_a_collector_that_is_away_is_a_problem_of_the_run(loading: MemoryLoading) -> None:
-    """The rows are loaded all the same, and the run says that the collector did not answer."""
+    """If the audit's collector does not answer, the rows are loaded nevertheless, and the run
+    reports the problem."""
 
     def judged(*_: object) -> dict[str, Answer]:
         raise Unreachable("the audit's collector does not answer")
@@ -314,7 +324,8 @@ def test_a_collector_that_is_away_is_a_problem_of_the_run(loading: MemoryLoading
 
 
 def test_old_manifests_have_no_marks(loading: MemoryLoading) -> None:
-    """A manifest without the fields of marks is read as one without marks."""
+    """An old manifest, which lacks the fields about marked hours, is read as a manifest without
+    marks."""
     manifest = loading.manifest(3)
     content = json.loads(manifest.to_json())
     for name in ("success", "reopened", "unmarked"):

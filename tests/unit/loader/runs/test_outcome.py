@@ -8,8 +8,8 @@ from skidway.loader.runs.outcome import Report, TopicOutcome
 
 
 def test_the_gravest_problem_is_the_status() -> None:
-    """The gravest problem gives the exit status. For example, a missing topic hides neither an
-    unreachable broker nor a refused state."""
+    """The most serious problem of a run gives the exit status. For example, a missing topic hides
+    neither an unreachable broker nor a refused state."""
     missing, away = SkidwayError("there is no topic"), BrokerUnreachable("nobody answered")
     report = Report([TopicOutcome("a", problems=[missing]), TopicOutcome("b", problems=[away])])
     assert report.exit_code == 3

@@ -1,4 +1,4 @@
-"""The rate of a run and the time that is left."""
+"""The rate of a run and the estimate of the time that it still needs."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ def paced(*steps: tuple[float, int]) -> Pace:
 
 @pytest.mark.parametrize("steps", [(), ((5.0, 0),), ((5.0, 0), (6.0, 0), (7.0, 0))])
 def test_no_rate_is_invented(steps: tuple[tuple[float, int], ...]) -> None:
-    """As long as nothing has moved, neither the rate nor the time left is known."""
+    """As long as a run has made no progress, neither its rate nor the time left is known."""
     pace = paced(*steps)
     assert pace.per_second(8.0) is None
     assert pace.seconds_left(8.0, 100) is None
 
 
 def test_the_rate_is_that_of_the_last_seconds() -> None:
-    """A run that was slow at first and is fast now has the rate of the last seconds, not the
-    average since its start; the time left follows from it."""
+    """If a run was slow at first and is fast now, its rate is that of the last seconds, not the
+    average since its start. The time left is calculated from this rate."""
     slow = [(float(second), second) for second in range(100)]
     fast = [(100.0 + second, 100 + 10 * second) for second in range(int(WINDOW_S) + 1)]
     pace, now_s = paced(*slow, *fast), 100.0 + WINDOW_S
@@ -33,21 +33,23 @@ def test_the_rate_is_that_of_the_last_seconds() -> None:
 
 
 def test_the_rate_does_not_swing_between_two_steps() -> None:
-    """Slices end rarely. Until the next step is overdue, the rate stays what it was; when nothing
-    has come for longer than the measured time, it falls."""
+    """A run makes progress in rare steps, whenever a slice ends. Until the next step is overdue,
+    the rate stays the same. It falls only when no step has come for longer than the measured steps
+    took."""
     pace = paced((0.0, 0), (90.0, 900))
     assert [pace.per_second(now_s) for now_s in (90.0, 120.0, 180.0, 270.0)] == [10, 10, 10, 5]
 
 
 def test_steps_that_are_rarer_than_the_window_have_a_rate() -> None:
-    """If slices take longer than the window, the rate is that of the last step."""
+    """If slices take longer than the window in which the rate is measured, the rate is that of the
+    last step."""
     pace = paced((0.0, 0), (100.0, 100), (200.0, 400))
     assert pace.per_second(210.0) == 3.0
 
 
 def test_a_loss_of_progress_begins_a_new_measurement() -> None:
-    """If slices run again, less is done than before. The rate is unknown until the next step, and
-    then has only what came after the loss."""
+    """If slices have to run again, progress goes back. The rate is then unknown until the next
+    step. From then on it is measured only from the loss of progress on."""
     pace = paced((0.0, 0), (10.0, 100), (11.0, 50))
     assert pace.per_second(11.0) is None
     pace.note(21.0, 70)

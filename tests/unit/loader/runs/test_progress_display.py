@@ -1,4 +1,4 @@
-"""What people see of a run: the line on a terminal, the events in the log."""
+"""What operators see of a running load: a line on the terminal, or events in the log."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ class Terminal(io.StringIO):
 
 
 def test_the_log_has_the_figures_at_a_bounded_rate(capsys: pytest.CaptureFixture[str]) -> None:
-    """Away from a terminal, the log gets an event when a load begins, and then one event in ten
-    seconds at most, with the same figures as fields."""
+    """If the output is not a terminal, the log gets an event when a load begins, and then at most
+    one event in ten seconds. The events have the same figures as the terminal's line, as fields."""
     log.configure("loader", stream=sys.stderr)
     clock = ManualClock()
     show = LoggedProgress(clock)
@@ -45,7 +45,8 @@ def test_the_log_has_the_figures_at_a_bounded_rate(capsys: pytest.CaptureFixture
 
 
 def test_a_line_has_all_that_an_operator_asks() -> None:
-    """The line says rate, time left, load and slices; what is not known is called unknown."""
+    """The progress line shows the rate, the time left, the load and the slices. A value that is not
+    known is shown as unknown."""
     assert words(HALF) == "records, 400,000/s, 30s left, load 13: 20 of 50 slices"
     begun = Figures("logs", LOAD, 13, 0, 20_000_000, slices_total=50)
     assert words(begun) == "records, unknown rate, time left unknown, load 13: 0 of 50 slices"
@@ -54,8 +55,8 @@ def test_a_line_has_all_that_an_operator_asks() -> None:
 
 
 def test_each_topic_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
-    """On a terminal, the figures of a topic overwrite each other on one line, over all loads; the
-    next topic begins a new line, and the last line is ended."""
+    """On a terminal, one line shows the progress of a topic and is overwritten during all its
+    loads. The next topic begins a new line. At the end the cursor moves to a new line."""
     terminal = Terminal()
     monkeypatch.setattr(sys, "stderr", terminal)
     monkeypatch.setenv("COLUMNS", "80")
@@ -76,5 +77,5 @@ def test_each_topic_has_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
     [(0, "0s"), (59, "59s"), (60, "1m"), (200, "3m 20s"), (7_500, "2h 5m"), (349_200, "4d 1h")],
 )
 def test_durations_are_short(seconds: int, text: str) -> None:
-    """A duration has its two largest units."""
+    """A duration is shown with its two largest units."""
     assert duration(seconds) == text

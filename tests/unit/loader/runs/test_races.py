@@ -1,4 +1,5 @@
-"""Two loads at once: the slower load ends well if nothing is left to load."""
+"""If two loaders load the same topic at once, the slower one succeeds if nothing is left to
+load."""
 
 from __future__ import annotations
 
@@ -22,16 +23,17 @@ def loading() -> MemoryLoading:
 
 
 def raced(loading: MemoryLoading, step: int) -> TopicOutcome:
-    """A run to the end of the topic; whenever its tasks run, another loader commits the next `step`
-    offsets."""
+    """Starts a run that loads to the end of the topic. Whenever its tasks run, another loader
+    commits the next `step` offsets."""
     ends = iter(range(step, LINES + 1, step))
     return loading.run_beside(lambda: loading.run(until=next(ends)))
 
 
 @promise("5 race")
 def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) -> None:
-    """A run that lost every race ends with the exit status 0 and a note if the other loader has
-    loaded everything that was there when the run started."""
+    """At every attempt of a run another loader may commit first. If the other loader has then
+    loaded everything that was in the topic when the run started, the run ends with a note and the
+    exit status 0."""
     outcome = raced(loading, STEP)
     report = Report([outcome])
     assert (report.exit_code, outcome.loads) == (0, [])
@@ -41,8 +43,8 @@ def test_who_lost_every_race_is_good_once_all_is_loaded(loading: MemoryLoading) 
 
 @promise("5 race")
 def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> None:
-    """A run that loses every race while work is left fails after the allowed attempts; the next run
-    continues."""
+    """If another loader commits first at every attempt of a run, and records are left to load, the
+    run fails after the allowed number of attempts. The next run continues."""
     outcome = raced(loading, 10)
     (problem,) = outcome.problems
     assert isinstance(problem, LostRace)
@@ -51,5 +53,6 @@ def test_who_loses_every_race_with_work_left_fails(loading: MemoryLoading) -> No
 
 
 def test_who_was_alone_has_nothing_to_say(loading: MemoryLoading) -> None:
-    """A run without a rival has no notes, whether it loads or finds nothing new."""
+    """If no other loader commits during a run, the run has no notes, whether it loads records or
+    finds nothing new."""
     assert [loading.run().notes, loading.run().notes] == [[], []]

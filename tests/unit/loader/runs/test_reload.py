@@ -1,4 +1,5 @@
-"""`load reload`: the records of some hours are read again, and replace what is there."""
+"""`load reload` reads the records of some hours from the log again, and replaces the hours'
+files."""
 
 from __future__ import annotations
 
@@ -56,7 +57,8 @@ FIRST = START_MS // HOUR_MS
 
 
 def wish(first: int = 0, count: int = 1, *, may_reject: bool = False, dry: bool = False) -> Wish:
-    """Hours, counted from that of the first lines."""
+    """The request to reload `count` hours. `first` is the number of the first of them, counted from
+    the hour of the first lines."""
     begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
     return Wish(TOPIC, begin, end, may_reject, dry)
 
@@ -84,7 +86,8 @@ def all_lines(count: int) -> list[str]:
 
 
 def faults(loading: MemoryLoading) -> list[str]:
-    """What a recount finds, against the counts that the audit has heard."""
+    """The faults that a recount of the output finds, including differences from the counts that the
+    loads have published to the audit."""
     result = recount.recount(loading.store, named.head(loading.store, TOPIC))
     differences = recount.compare(result, evidence(loading), [Tier.HDFS])
     return [each.sentence for each in result.faults.kept] + [each.reason for each in differences]
@@ -95,7 +98,8 @@ def evidence(loading: MemoryLoading) -> Evidence:
 
 
 def rejects(loading: MemoryLoading) -> Counter[tuple[int, int]]:
-    """The loader's rejects by (agent, bucket), as the audit's evidence has them."""
+    """The number of the loader's rejects for each (agent, bucket), according to the audit
+    messages."""
     found = Counter[tuple[int, int]]()
     for (start, _), by_agent in evidence(loading).topic(SOURCE).tallies.items():
         for agent, tallies in by_agent.items():
@@ -106,8 +110,8 @@ def rejects(loading: MemoryLoading) -> Counter[tuple[int, int]]:
 @promise("5 reload")
 @pytest.mark.parametrize("load", [1, 3])
 def test_a_file_that_is_gone_comes_back(loading: MemoryLoading, load: int) -> None:
-    """A reload brings a deleted file's rows back, even if the file was of the newest load. Files of
-    other hours stay as they are, and the audit hears nothing new."""
+    """A reload restores the rows of a deleted file, even if the newest load wrote the file. Files
+    of other hours stay as they are, and no new counts are published to the audit."""
     said = loading.said()
     (path,) = paths(loading, load)
     loading.store.delete(path)
@@ -128,7 +132,7 @@ def test_a_file_that_is_gone_comes_back(loading: MemoryLoading, load: int) -> No
 @pytest.mark.parametrize("load", [1, 3])
 @pytest.mark.parametrize("cut", [0, 10])
 def test_a_damaged_file_is_replaced(loading: MemoryLoading, load: int, cut: int) -> None:
-    """A reload replaces a file that has other bytes, or fewer bytes, than were committed."""
+    """A reload replaces a damaged or truncated file."""
     (path,) = paths(loading, load)
     data = loading.store.read(path) or b""
     loading.store.put(path, b"PAR1" + bytes(len(data) - 4 - cut))
@@ -138,7 +142,8 @@ def test_a_damaged_file_is_replaced(loading: MemoryLoading, load: int, cut: int)
 
 
 def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
-    """Appends three records of a file whose announcement is missing, and loads them as rejects."""
+    """Appends three records of a log file whose announcement is missing, and loads them as
+    rejects."""
     records = (Record(AGENT, 9, at * 10, 10, time_ms + at * 60_000) for at in range(3))
     loading.append(*records)
     assert loading.run(announce_wait_ms=0).rejects == 3
@@ -147,9 +152,9 @@ def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("lost", ["nothing", "a file of rejects"])
 def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
-    """Records that were rejects because their file was not announced become rows after the
-    announcement. The audit hears of each bucket that it has fewer rejects and as many records;
-    with all files of rejects there or not."""
+    """Records that were rejects because their log file was not announced become rows if a reload
+    follows the announcement. For each bucket the loader publishes to the audit that there are fewer
+    rejects and as many records as before, even if a file of rejects has been lost."""
     unannounced(loading)
     assert sorted(rejects(loading).values()) == [0, 1, 1, 1]
     if lost != "nothing":
@@ -176,13 +181,14 @@ def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
 
 @contextmanager
 def folded_often() -> Iterator[None]:
-    """Each load writes a checkpoint."""
+    """Within this context each load writes a checkpoint."""
     with patch("skidway.loader.runs.old_manifests.folding.fold", partial(folding.fold, every=1)):
         yield
 
 
 def closed(loading: MemoryLoading) -> None:
-    """The fixture's file is closed, and a load drops its marks and its name. Another file comes."""
+    """The agent closes the fixture's log file, and a load drops the file's marks and name. Lines of
+    another file follow."""
     known = ("host", "/log/1", 1, 1, b"", 0, SOURCE)
     loading.say(Announcement(0, AGENT, 1, *known, length=60 * LENGTH))
     loading.say(Announcement(0, AGENT, 2, "host", "/log/2", 1, 2, b"", 0, SOURCE))
@@ -200,8 +206,8 @@ def closed(loading: MemoryLoading) -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("hour", [0, 1])
 def test_files_that_were_closed_since_have_their_names(loading: MemoryLoading, hour: int) -> None:
-    """The records of a file that was closed since, and whose name the loader dropped, become rows
-    with host and path again, not rejects."""
+    """After a log file was closed, the loader drops the file's name (host and path). If a reload
+    then reads the file's records again, they still become rows with host and path, not rejects."""
     closed(loading)
     before = loading.rows()
     loading.store.delete(paths(loading, 1 + hour)[0])
@@ -216,8 +222,9 @@ def test_files_that_were_closed_since_have_their_names(loading: MemoryLoading, h
 
 @promise("5 reload")
 def test_hours_of_manifests_that_are_deleted_are_refused(loading: MemoryLoading) -> None:
-    """If the manifest before an hour's first load is deleted, the hour stays as it is, and one
-    sentence names the setting that decides it. Later hours are reloaded."""
+    """If the manifest before the first load of an hour has been deleted, the hour cannot be
+    reloaded and stays as it is. The error names the setting that decides how many manifests are
+    kept. Later hours can be reloaded."""
     with folded_often():
         for hour in (2, 3, 4):
             loading.write(20, time_ms=START_MS + hour * HOUR_MS)
@@ -235,8 +242,8 @@ def test_hours_of_manifests_that_are_deleted_are_refused(loading: MemoryLoading)
 
 @promise("5 reload")
 def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoading) -> None:
-    """If a reload replaces files that a checkpoint names, rows and rejects, the next checkpoint
-    names the new ones."""
+    """If a reload replaces files of rows and rejects that a checkpoint lists, the next checkpoint
+    lists the new files."""
     with folded_often():
         unannounced(loading)
         loading.say(Announcement(0, AGENT, 9, "host", "/log/9", 1, 9, b"", 0, SOURCE))
@@ -251,8 +258,8 @@ def test_checkpoints_know_files_of_rejects_that_were_replaced(loading: MemoryLoa
 
 
 def test_a_reload_shows_its_progress_and_its_time(loading: MemoryLoading) -> None:
-    """While a reload works, it shows its slices; its manifest says how long it took, and counts no
-    rows."""
+    """A running reload shows its slices as progress. The manifest of the reload contains its
+    duration and counts no rows."""
     loading.shown.clear()
     loading.slice_s = 2.0
     loading.reload(wish())
@@ -263,8 +270,9 @@ def test_a_reload_shows_its_progress_and_its_time(loading: MemoryLoading) -> Non
 
 @promise("5 reload")
 def test_the_verdict_stays_complete_and_the_warnings_go(loading: MemoryLoading) -> None:
-    """A bucket with rejects that agents, too, have counted is complete, with a warning. After a
-    reload that turns the rejects into rows it is complete without one."""
+    """If a bucket has rejects, and the agents have counted the same records, the audit calls the
+    bucket complete, with a warning. After a reload has turned the rejects into rows, the bucket is
+    complete without a warning."""
     unannounced(loading)
     before = verdicts(loading)
     assert {each.status for each in before} == {Status.COMPLETE}
@@ -277,7 +285,8 @@ def test_the_verdict_stays_complete_and_the_warnings_go(loading: MemoryLoading) 
 
 
 def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
-    """The verdicts if an agent has counted and sealed what the loads have counted."""
+    """The audit's verdicts, provided that an agent has counted the same records as the loads, and
+    has confirmed (sealed) that these are all."""
     now_ms = START_MS + 5 * HOUR_MS
     agent = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
     sums = Counts()
@@ -292,8 +301,8 @@ def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
 
 @promise("5 reload")
 def test_rejects_become_rows_after_their_schema_is_registered(loading: MemoryLoading) -> None:
-    """Records that were rejects because the registry lacked their schema become rows, in the
-    columns of the newest schema."""
+    """If records became rejects because the registry lacked their schema, a reload after the
+    schema's registration turns them into rows with the columns of the newest schema."""
     value = datum("late", SCHEMA, SCHEMA_ID + 1)
     loading.append(Record(AGENT, 1, 60 * LENGTH, LENGTH, value=value))
     assert loading.run().rejects == 1
@@ -309,8 +318,8 @@ def test_rejects_become_rows_after_their_schema_is_registered(loading: MemoryLoa
 
 @promise("5 reload")
 def test_rows_become_rejects_only_if_the_operator_says_so(loading: MemoryLoading) -> None:
-    """If rows would become rejects, the reload changes nothing, until the operator says that this
-    is right. Then the audit hears of the rejects."""
+    """If a reload would turn rows into rejects, it changes nothing unless the operator allows this.
+    If the operator does, the rejects are published to the audit."""
     loading.versions = ["", json.dumps({**json.loads(SCHEMA), "name": "Other"})]
     before = loading.store.snapshot
     (problem,) = loading.reload(wish()).problems
@@ -324,8 +333,8 @@ def test_rows_become_rejects_only_if_the_operator_says_so(loading: MemoryLoading
 
 @promise("5 reload")
 def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
-    """Repeats that the loads of the hour dropped are dropped again, also those of records that
-    earlier loads took in other hours."""
+    """A reload drops the same repeated records as the original loads, including repeats of records
+    that earlier loads took in other hours."""
     later = START_MS + 3 * HOUR_MS
     repeated = (Record(AGENT, 1, at * LENGTH, LENGTH, later) for at in range(40))
     loading.append(*repeated, Record(AGENT, 1, 60 * LENGTH, LENGTH, later))
@@ -337,8 +346,8 @@ def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
 
 @promise("5 reload")
 def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -> None:
-    """If the log has other records than those that were committed, or fewer of them, nothing
-    changes, and the sentence has both numbers. Other hours are reloaded all the same."""
+    """If the log now has other or fewer records of an hour than were committed, the hour stays as
+    it is, and the error has both numbers. Other hours are reloaded nevertheless."""
     log = loading.cluster.log(DATA)
     good, end = list(log.batches), log.end
     del log.batches[2:]
@@ -361,8 +370,9 @@ def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -
 
 @promise("5 reload")
 def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
-    """If an offset of the hour's loads is gone from the log, nothing changes, and the sentence
-    names partition and offset. Hours of later loads are still reloaded."""
+    """If an offset that the loads of an hour have read is gone from the log, the hour stays as it
+    is, and the error names the partition and the offset. Hours of later loads are reloaded
+    nevertheless."""
     loading.store.delete(paths(loading, 1)[0])
     loading.cluster.log(DATA).expire(20)
     before = loading.store.snapshot
@@ -377,8 +387,8 @@ def test_offsets_that_are_gone_are_refused(loading: MemoryLoading) -> None:
 
 @promise("5 reload")
 def test_an_hour_that_cannot_be_reloaded_keeps_back_no_other_hour(loading: MemoryLoading) -> None:
-    """If the log lacks offsets of some hours, the other hours are reloaded, and each hour that is
-    not is named."""
+    """If the log lacks offsets of some hours, the other hours are reloaded. Each hour that could
+    not be reloaded is named."""
     loading.write(20, time_ms=START_MS + 2 * HOUR_MS)
     loading.run()
     loading.cluster.log(DATA).expire(20)
@@ -390,7 +400,7 @@ def test_an_hour_that_cannot_be_reloaded_keeps_back_no_other_hour(loading: Memor
 
 
 def test_gaps_that_the_loads_passed_over_are_no_obstacle() -> None:
-    """A reload passes over the offsets that were gone when the hour was loaded first."""
+    """A reload skips offsets that were already gone when the hour was first loaded."""
     loading = MemoryLoading()
     loading.write(40, batch_records=10)
     loading.cluster.log(DATA).expire(20)
@@ -402,7 +412,8 @@ def test_gaps_that_the_loads_passed_over_are_no_obstacle() -> None:
 
 @promise("5 reload")
 def test_files_that_were_put_together_are_reloaded(loading: MemoryLoading) -> None:
-    """The rows of a compacted file come back, and those of a file that a reload has written."""
+    """A reload can restore the rows of a file that a compaction has written, and of a file that an
+    earlier reload has written."""
     loading.compact()
     for load in (4, 5):
         for path in paths(loading, load):
@@ -414,8 +425,8 @@ def test_files_that_were_put_together_are_reloaded(loading: MemoryLoading) -> No
 
 @promise("5 reload")
 def test_a_load_during_the_reload_wins(loading: MemoryLoading) -> None:
-    """If a load commits rows of the hour meanwhile, the reload begins again, with the files that
-    the output has then."""
+    """If a load commits rows of an hour while the hour is reloaded, the reload begins again with
+    the files that the output then has."""
 
     def load() -> None:
         loading.write(7)
@@ -427,7 +438,8 @@ def test_a_load_during_the_reload_wins(loading: MemoryLoading) -> None:
 
 
 def test_a_reload_that_loses_every_race_gives_up(loading: MemoryLoading) -> None:
-    """If another loader commits first again and again, the reload fails and changes nothing."""
+    """If another loader commits first at every attempt of a reload, the reload fails and changes
+    nothing."""
 
     def load() -> None:
         loading.write(1)
@@ -457,8 +469,8 @@ def test_messages_of_a_load_that_ended_early_are_published_first(
 
 @promise("5 success file")
 def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
-    """A reload puts the file that marks an hour back if the hour has the same rows. If rejects
-    became rows, the hour waits for the audit's next verdict."""
+    """If an hour has the same rows after a reload, it keeps the file that marks it as complete. If
+    rejects became rows, the hour has no mark until the audit's next verdict."""
     unannounced(loading)
     for at in (0, 1):
         loading.store.put(layout.success(TOPIC, layout.hour_text(FIRST + at)), b"{}")
@@ -472,15 +484,17 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
 
 
 def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
-    """A load reloads hours with at most `max.offsets.per.load` records, but at least one hour, and
-    reads at most so many offsets at once."""
+    """A reload of many records is divided into several loads. Each load handles hours with together
+    at most `max.offsets.per.load` records, but at least one hour, and reads at most this number of
+    offsets at once."""
     done = loading.reload(wish(0, 2), max_offsets_per_load=1)
     assert (done.problems, done.loads) == ([], [4, 5])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])
 
 
 def test_a_dry_run_changes_nothing(loading: MemoryLoading) -> None:
-    """A dry run says what would be read and replaced, and changes nothing."""
+    """A dry run of a reload reports the offsets and records that a real run would read and replace,
+    and changes nothing."""
     before = loading.store.snapshot
     done = loading.reload(wish(1, 5, dry=True))
     assert (done.problems, done.loads, done.records, done.offsets) == ([], [], 20, 20)
@@ -488,15 +502,15 @@ def test_a_dry_run_changes_nothing(loading: MemoryLoading) -> None:
 
 
 def test_hours_without_files(loading: MemoryLoading) -> None:
-    """A reload of hours that have no files says so."""
+    """If the hours of a reload have no files, the reload says so in a note."""
     done = loading.reload(wish(7))
     assert (done.loads, done.notes) == ([], [f"{TOPIC} has no files in these hours"])
 
 
 @promise("5 columns")
 def test_a_damaged_file_of_an_older_schema_is_no_obstacle(loading: MemoryLoading) -> None:
-    """If a new schema needs other files to be rewritten, they are rewritten first. A damaged file
-    of the hour, which cannot be rewritten, is replaced by the reload."""
+    """If a new schema makes it necessary to rewrite old files, the reload rewrites them first. A
+    damaged file of the reloaded hour cannot be rewritten, but the reload replaces it anyway."""
     (path,) = paths(loading, 1)
     loading.store.put(path, bytes(10))
     loading.versions.append(CHOICE)

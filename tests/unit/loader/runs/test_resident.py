@@ -1,4 +1,4 @@
-"""Run after run in one process."""
+"""The resident loader makes one run after another in the same process."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ EVERY_S = 60.0
 
 
 class Waiting(Shutdown):
-    """A shutdown whose waits move a manual clock forward. After `rounds` waits, it is requested."""
+    """A Shutdown whose waits advance a manual clock. After `rounds` waits the shutdown is
+    requested."""
 
     def __init__(self, clock: ManualClock, rounds: int) -> None:
         super().__init__()
@@ -38,7 +39,7 @@ class Waiting(Shutdown):
 
 
 class Resident:
-    """A resident loader whose runs are functions of the test."""
+    """A resident loader. The test gives a function for each of its runs."""
 
     def __init__(self, textfile: Path, *runs: Callable[[], Report]) -> None:
         self.clock = ManualClock()
@@ -70,8 +71,8 @@ def fails(error: Exception) -> Callable[[], Report]:
 
 
 def test_runs_begin_at_equal_distances(textfile: Path) -> None:
-    """A run begins `--every` after the one before began; after a run that took longer, the next one
-    begins at once."""
+    """Each run begins the time `--every` after the beginning of the run before. If a run takes
+    longer than that, the next run begins at once."""
 
     def takes(seconds: float) -> Callable[[], Report]:
         def run() -> Report:
@@ -86,8 +87,8 @@ def test_runs_begin_at_equal_distances(textfile: Path) -> None:
 
 
 def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
-    """If a run fails as a whole, or one of its topics does, the health says so until a run ends
-    well, and the next run begins at its time."""
+    """If a run fails, or one of its topics fails, the loader's health reports this until a run
+    succeeds. The next run begins at its usual time."""
     broken = Report([TopicOutcome("logs", problems=[Unreachable("the registry is away")])])
     resident = Resident(textfile, fails(Unreachable("nobody answers")), lambda: broken, Report)
     resident.loader.run()
@@ -99,8 +100,8 @@ def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
 def test_it_is_ready_before_its_first_run_has_ended(
     textfile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The service manager is told that the loader is ready before the first run, which may take
-    hours, and after each run what became of it."""
+    """The loader tells the service manager that it is ready before its first run, which may take
+    hours. After each run it reports the run's outcome to the service manager."""
     said: list[str] = []
 
     def run() -> Report:
@@ -114,8 +115,8 @@ def test_it_is_ready_before_its_first_run_has_ended(
 
 
 def test_each_run_leaves_its_outcome(textfile: Path) -> None:
-    """After each run the textfile has its exit status, so that an alert on the age of the last
-    success works as it does for loads that a timer starts."""
+    """After each run the metrics textfile has the run's exit status. So an alert on the age of the
+    last success works for the resident loader as well as for loads that a timer starts."""
     resident = Resident(textfile, Report, fails(Unreachable("nobody answers")))
     begin = resident.clock.time_ms() / 1000
     resident.loader.run()
@@ -134,7 +135,7 @@ def test_a_refused_configuration_ends_the_program(textfile: Path) -> None:
 
 
 def test_a_program_that_is_told_to_end_in_a_run_ends_well(textfile: Path) -> None:
-    """If the request to end interrupts a run, the program ends without an error."""
+    """If a shutdown request interrupts a run, the program ends without an error."""
     resident = Resident(textfile, fails(Interrupted("asked to end")), Report)
     resident.loader.run()
     assert resident.shutdown.waits == []

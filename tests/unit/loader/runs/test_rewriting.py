@@ -15,7 +15,7 @@ from support.promises import promise
 
 
 def with_level(kind: str, default: object) -> str:
-    """CHOICE with a field `level`."""
+    """The schema CHOICE with an additional field `level`."""
     record = json.loads(CHOICE)
     record["fields"].append({"name": "level", "type": kind, "default": default})
     return json.dumps(record)
@@ -37,8 +37,8 @@ def lines(loading: MemoryLoading) -> list[object]:
 
 @promise("5 removed")
 def test_small_files_are_put_together(loading: MemoryLoading) -> None:
-    """Compaction replaces the small files of an hour by one file with the same rows, and later
-    loads go on as if nothing had happened."""
+    """Compaction replaces the small files of an hour by one file with the same rows. Later loads
+    continue as usual."""
     before, said = loading.rows(), loading.said()
     done = loading.compact()
     assert (done.loads, done.files_before, done.files_after, done.rows) == ([4], 3, 1, 60)
@@ -55,8 +55,8 @@ def test_small_files_are_put_together(loading: MemoryLoading) -> None:
 
 @promise("5 removed")
 def test_a_compaction_has_its_files_in_place_and_the_old_ones_gone(loading: MemoryLoading) -> None:
-    """The manifest removes exactly the files whose rows are in the new file. Nothing is left in the
-    staging directory."""
+    """In the manifest of a compaction, the removed files are exactly those whose rows are in the
+    new file. No file is left in the staging directory."""
     old = [file.path for at in (1, 2, 3) for file in loading.manifest(at).files]
     loading.compact()
     manifest = loading.manifest(4)
@@ -101,8 +101,8 @@ def test_a_load_during_the_compaction_wins(loading: MemoryLoading) -> None:
 
 
 def test_a_compaction_that_loses_every_race_gives_up(loading: MemoryLoading) -> None:
-    """If another loader commits first again and again, the compaction fails, and all rows are there
-    once."""
+    """If another loader commits first at every attempt of a compaction, the compaction fails, and
+    each row is still there exactly once."""
 
     def load() -> None:
         loading.write(1)
@@ -118,8 +118,8 @@ def test_a_compaction_that_loses_every_race_gives_up(loading: MemoryLoading) -> 
 def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a load ended after its commit and before its counts were published, and a compaction came
-    next, the next load publishes these counts."""
+    """If a load ended after its commit and before its counts were published, and a compaction
+    followed, the load after the compaction publishes these counts."""
     loading.write(10)
     with monkeypatch.context() as patched:
         patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
@@ -135,8 +135,8 @@ def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
 
 @promise("5 columns")
 def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: MemoryLoading) -> None:
-    """If plain Spark could not read the old files beside rows of the new schema, a load rewrites
-    the old files first. Then all files have the same columns."""
+    """If plain Spark could not read old files together with files of a new schema, the load
+    rewrites the old files first. Afterwards all files have the same columns."""
     loading.versions.append(CHOICE)
     loading.write(5)
     outcome = loading.run()
@@ -153,9 +153,10 @@ def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: Mem
 @promise("5 columns")
 @pytest.mark.parametrize(("kind", "default"), [("int", 5), ("string", "x")])
 def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: object) -> None:
-    """Rewritten files keep the values of a field that the new schema lacks, in a column that has
-    the old schema's id in its name. If a later version has a field of that name, older rows have
-    its default, because the version between had no such field."""
+    """Rewritten files keep the values of a field that the new schema lacks. The values are in a
+    column whose name contains the old schema's id. If a still later version has a field of the same
+    name again, older rows get this field's default, because the version in between had no such
+    field."""
     loading.versions.append(GROWN)
     loading.write(1)
     loading.run()
@@ -175,14 +176,14 @@ def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: 
 def test_who_lost_a_race_looks_again_which_files_must_be_rewritten(
     loading: MemoryLoading,
 ) -> None:
-    """If a loader loses a race against one that still added rows of an older schema, it looks again
-    which files must be rewritten before it adds its rows."""
+    """If another loader commits rows of an older schema first, the loader that lost the race checks
+    again which files must be rewritten before it adds its own rows."""
     renamed = json.loads(GROWN)
     renamed["fields"][1] |= {"name": "severity", "aliases": ["level"], "default": 9}
     loading.versions += [GROWN, json.dumps(renamed)]
 
     def load() -> None:
-        newest = loading.versions.pop()  # this loader began before the newest version
+        newest = loading.versions.pop()  # this loader does not know the newest version
         loading.run(until=61)
         loading.versions.append(newest)
 
@@ -193,8 +194,8 @@ def test_who_lost_a_race_looks_again_which_files_must_be_rewritten(
 
 
 def test_a_subject_that_was_made_again(loading: MemoryLoading) -> None:
-    """If a subject was deleted for good and made again, its versions begin anew. Files of the old
-    versions are rewritten nevertheless."""
+    """If a subject in the registry was permanently deleted and created again, its version numbers
+    begin again at 1. Files of the old versions are rewritten nevertheless."""
     loading.versions.append(GROWN)
     loading.write(1)
     loading.run()
@@ -206,7 +207,7 @@ def test_a_subject_that_was_made_again(loading: MemoryLoading) -> None:
 
 
 def test_files_stay_if_only_a_field_was_added(loading: MemoryLoading) -> None:
-    """A field that was only added needs no rewriting."""
+    """If a new schema only adds a field, older files are not rewritten."""
     loading.versions.append(GROWN)
     loading.write(5)
     assert loading.run().loads == [4]
@@ -217,8 +218,9 @@ def test_files_stay_if_only_a_field_was_added(loading: MemoryLoading) -> None:
 def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
     loading: MemoryLoading,
 ) -> None:
-    """If an old file is damaged, each run names it and fails until the file is repaired, but loads
-    the new rows, because they are lines that somebody waits for. Other files are rewritten."""
+    """If an old file that must be rewritten is damaged, each run names it and fails until the file
+    is repaired. The runs still load new rows, because readers wait for them, and rewrite the other
+    files."""
     loading.versions.append(CHOICE)
     path = next(file.path for file in loading.manifest(1).files if file.kind == "rows")
     whole = loading.store.read(path) or b""
@@ -239,8 +241,8 @@ def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
 
 
 def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: MemoryLoading) -> None:
-    """If a compaction puts files of an older schema together, the next load still knows which
-    schema they follow, and rewrites them."""
+    """If a compaction combines files of an older schema, the manifest keeps their schema, so that
+    the next load rewrites them."""
     loading.versions.append(CHOICE)
     paths = [file.path for at in (1, 2) for file in loading.manifest(at).files[:1]]
     whole = {path: loading.store.read(path) or b"" for path in paths}
@@ -257,9 +259,9 @@ def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: Memor
 
 
 def test_files_are_never_rewritten_to_an_older_version(loading: MemoryLoading) -> None:
-    """If the registry's newest version is older than that of the files, because somebody deleted a
-    version, the files stay, and each run says so. Once the version is there again, the rows of the
-    older version are rewritten."""
+    """If somebody deletes the newest schema version, the registry's newest version is older than
+    that of some files. These files stay as they are, and each run reports them. When the deleted
+    version is registered again, the rows that were written in the older version are rewritten."""
     loading.versions.append(CHOICE)
     loading.write(5)
     loading.run()
@@ -277,8 +279,8 @@ def test_files_are_never_rewritten_to_an_older_version(loading: MemoryLoading) -
 
 
 def test_a_schema_that_the_registry_lost_is_noted(loading: MemoryLoading) -> None:
-    """If the registry no longer has the schema of older files, nobody can compare their columns. A
-    note of each run names the schema."""
+    """If the registry no longer has the schema of older files, the loader cannot compare their
+    columns with the newest schema. Each run reports the missing schema in a note."""
     loading.versions[:] = ["", GROWN]
     loading.write(5)
     outcome = loading.run()
@@ -288,8 +290,8 @@ def test_a_schema_that_the_registry_lost_is_noted(loading: MemoryLoading) -> Non
 
 
 def test_a_loser_of_a_race_may_be_behind_the_winner(loading: MemoryLoading) -> None:
-    """If the winner of a race has loaded beyond the watermarks with which the loser began, the
-    loser ends well."""
+    """If another loader commits first, and has loaded beyond the high watermarks that a run read at
+    its start, the run that lost the race ends without a problem."""
     loading.write(10)
 
     def load() -> None:
@@ -302,7 +304,8 @@ def test_a_loser_of_a_race_may_be_behind_the_winner(loading: MemoryLoading) -> N
 
 
 def test_another_load_during_the_conversion(loading: MemoryLoading) -> None:
-    """If another load commits while files get new columns, the run begins again with all files."""
+    """If another load commits while a run rewrites files for a new schema, the run begins again
+    with all files."""
     loading.versions.append(CHOICE)
     loading.write(5)
     outcome = loading.run_beside(once(loading.run))

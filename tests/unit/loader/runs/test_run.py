@@ -15,8 +15,9 @@ REJECTS = SourceTopic("logs.rejected", "1" * 32, SOURCE, (Bounds(0, 0, 0),))
 
 
 def test_a_topic_without_records_needs_no_old_messages() -> None:
-    """Most topics of rejects never have a record. They do not make each run read the audit topic
-    from its beginning on: a run reads from the position of the newest load on."""
+    """Most topics of rejects never have a record and so never have a load. Even with such topics, a
+    run reads the audit topic only from the position of the newest load on, not from its
+    beginning."""
     loading = MemoryLoading()
     loading.beside = [REJECTS]
     wanted: list[Mapping[str, int]] = []

@@ -1,4 +1,4 @@
-"""How far a run has come."""
+"""The progress that a run shows while it works."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def sample(name: str, **labels: str) -> float:
 
 
 def steps(loading: MemoryLoading) -> list[tuple[Any, ...]]:
-    """What the runs showed: load, records, slices."""
+    """The progress that the runs have shown, as tuples of load, records and slices."""
     return [
         (each.load, each.records, each.records_total, each.slices, each.slices_total)
         for each in loading.shown
@@ -29,8 +29,9 @@ def steps(loading: MemoryLoading) -> list[tuple[Any, ...]]:
 
 
 def test_a_run_shows_how_much_of_the_topic_it_has_taken() -> None:
-    """While slices end, the figures have the records of the topic that are done out of all, over
-    all loads of the run, with the rate, the time left and the rows that are committed."""
+    """Whenever a slice ends, a run shows how many of the topic's records are done over all its
+    loads, and how many there are in total. It also shows the rate, the time left and the number of
+    committed rows."""
     loading = MemoryLoading()
     loading.write(250)
     loading.slice_s = 2.0
@@ -48,8 +49,9 @@ def test_a_run_shows_how_much_of_the_topic_it_has_taken() -> None:
 
 
 def test_the_metrics_follow_the_run() -> None:
-    """While a program loads, its metrics have the records that are done and expected, by topic,
-    and the loads and rows that it has committed since its start."""
+    """While the loader works, its metrics have the number of finished and expected records for each
+    topic. They also have the number of loads and rows that the program has committed since its
+    start."""
     loading, before = MemoryLoading(), sample("skidway_loader_rows_total")
     loading.write(60)
     loading.run()
@@ -59,7 +61,8 @@ def test_the_metrics_follow_the_run() -> None:
 
 
 def test_a_run_without_work_shows_nothing() -> None:
-    """A run that has nothing to load shows nothing and leaves no note."""
+    """A run that has nothing to load shows no progress and writes no run note (the file from which
+    `load status` reads a run's progress)."""
     loading = MemoryLoading()
     with OwnNote(loading.store, loading.clock) as loading.note:
         loading.run()
@@ -68,8 +71,8 @@ def test_a_run_without_work_shows_nothing() -> None:
 
 
 def test_slices_that_run_again_are_not_done() -> None:
-    """If slices of a load run again, because marks moved, their records count as not done until
-    they end again; the other slices of the load stay done."""
+    """Slices of a load run again if other slices have changed their marks. Their records then count
+    as not done until they end again. The other slices of the load still count as done."""
     shown: list[Figures] = []
     progress = RunProgress(ManualClock(), shown.append)
     slices = [Slice(0, first, first + 100) for first in range(0, 500, 100)]
@@ -82,8 +85,8 @@ def test_slices_that_run_again_are_not_done() -> None:
 
 
 def test_a_smaller_rest_is_progress_whoever_took_it() -> None:
-    """If another loader has taken a part of the topic meanwhile, the part counts as done, and
-    the total stays that of the start."""
+    """If another loader has loaded a part of the topic meanwhile, this part counts as done. The
+    total stays the same as at the start."""
     shown: list[Figures] = []
     progress = RunProgress(ManualClock(), shown.append)
     for load, first in ((3, 0), (4, 600)):
@@ -95,8 +98,8 @@ def test_a_smaller_rest_is_progress_whoever_took_it() -> None:
 
 
 def test_rewriting_shows_groups_of_files() -> None:
-    """A step that rewrites files has no records; it shows groups of files, and the time left at
-    their rate."""
+    """A step that rewrites files shows no records as progress, but groups of files. The time left
+    is calculated from the rate of the groups."""
     clock, shown = ManualClock(), list[Figures]()
     show = RunProgress(clock, shown.append).groups(TOPIC, COMPACT)
     for done in range(3):
@@ -108,8 +111,8 @@ def test_rewriting_shows_groups_of_files() -> None:
 
 
 def test_the_note_has_the_figures_before_the_first_task_runs() -> None:
-    """The note of a run exists before Spark starts, so that `load status` shows a run that waits
-    for Spark; nothing else is shown before tasks run."""
+    """A run writes its note before Spark starts, so that `load status` also shows a run that waits
+    for Spark. Nothing else is shown before tasks run."""
     loading, shown = MemoryLoading(), list[Figures]()
     with OwnNote(loading.store, loading.clock) as note:
         progress = RunProgress(loading.clock, shown.append, note)

@@ -1,4 +1,4 @@
-"""What `load status` says about runs."""
+"""The state and progress of runs, as `load status` shows them."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ WORK = Figures("logs", LOAD, 13, 8_000_000, 20_000_000, 400_000, 30, 20, 50, 2, 
 
 
 class World:
-    """An output with the note of one run, which said something some time ago."""
+    """An output with the note of one run. The run wrote the note `silent_ms` ago."""
 
     def __init__(self, process: Process, silent_ms: int = 0) -> None:
         self.store, self.clock = MemoryStore(), ManualClock()
@@ -54,8 +54,8 @@ class World:
 
 
 def test_a_run_is_shown_with_its_figures() -> None:
-    """While a run works, `load status` shows where it runs, what it does, how far it has come, how
-    fast it goes, the time left, since when it runs, and when it last said something."""
+    """For a running load, `load status` shows its host and process, its current step, its progress,
+    its rate, the time left, its start, and the time of its last message."""
     row = World(HERE).row()
     assert tuple(row) == COLUMNS
     expected = {
@@ -73,8 +73,8 @@ def test_a_run_is_shown_with_its_figures() -> None:
 
 @pytest.mark.parametrize("silent_ms", [0, SILENT_MS * 10])
 def test_a_killed_run_is_never_shown_as_running(silent_ms: int) -> None:
-    """If the process of a run is gone, the run is shown as killed, however young its last word is,
-    and neither a rate nor a time left is shown to people."""
+    """If the process of a run no longer exists, the run is shown as killed, however recent its last
+    message is. The table then shows neither a rate nor the time left."""
     row = World(DEAD, silent_ms).row()
     assert row["state"] == KILLED
     assert f"the run of host {HERE.host}, pid {HERE.pid}, last heard at 2023" in row["sentence"]
@@ -84,8 +84,8 @@ def test_a_killed_run_is_never_shown_as_running(silent_ms: int) -> None:
 
 
 def test_a_living_run_may_say_nothing_for_long() -> None:
-    """A run whose process lives is running, even if it has said nothing for long; the age of its
-    last word is shown."""
+    """If the process of a run exists, the run is shown as running, even if it has written nothing
+    for a long time. The age of its last message is shown."""
     row = World(HERE, SILENT_MS * 10).row()
     assert (row["state"], row["silent_seconds"]) == (RUNNING, SILENT_MS / 100)
 
@@ -95,8 +95,9 @@ def test_a_living_run_may_say_nothing_for_long() -> None:
     [(0, RUNNING), (SILENT_MS, RUNNING), (SILENT_MS + 1, SILENT), (-SILENT_MS - 1, SILENT)],
 )
 def test_a_run_of_another_host_is_silent_and_not_dead(silent_ms: int, state: str) -> None:
-    """From another host nobody sees whether the process lives. If its last word is old, or lies in
-    the future, the run is called silent, and the sentence says by which clocks."""
+    """Whether a process of another host still exists cannot be checked. So if the run's last
+    message is old, or has a time in the future, the run is called silent. The sentence says that
+    this is judged by the clocks of two hosts."""
     row = World(AWAY, silent_ms).row()
     assert row["state"] == state
     assert (row["sentence"] is None) == (state == RUNNING)
@@ -107,8 +108,9 @@ def test_a_run_of_another_host_is_silent_and_not_dead(silent_ms: int, state: str
 
 @pytest.mark.parametrize(("counts", "state"), [(0, SILENT), (1, RUNNING)])
 def test_two_looks_need_no_clock(counts: int, state: str) -> None:
-    """With two looks, a run of another host runs if its counter has moved between them, whatever
-    the clocks of the two hosts say."""
+    """`load status` can read a run's note twice, with a pause in between. A run of another host is
+    shown as running if the counter in its note has grown, whatever the clocks of the two hosts
+    say."""
     for silent_ms in (0, SILENT_MS * 1000, -SILENT_MS * 1000):
         world, waits = World(AWAY, silent_ms), list[float]()
 
@@ -122,8 +124,8 @@ def test_two_looks_need_no_clock(counts: int, state: str) -> None:
 
 
 def test_status_on_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`load status --json` has the loaded partitions and the runs; the table shows the run in a
-    line, and a killed run in a sentence. A folder without runs has none."""
+    """`load status --json` lists the loaded partitions and the runs. The table shows each run in a
+    line, and a killed run in a sentence as well. For a folder without runs no run is shown."""
     config = tmp_path / "loader.yml"
     config.write_text(
         "bootstrap.servers: x:1\nschema.registry.url: http://x\ntopics: ['.*']\n"

@@ -1,4 +1,5 @@
-"""What a run finds in the cluster: a topic in trouble stops neither the run nor other topics."""
+"""The problems that a run finds in the cluster. A problem of one topic stops neither the run nor
+the other topics."""
 
 from __future__ import annotations
 
@@ -22,8 +23,8 @@ MIRROR = {
 
 
 class TwoLeaders:
-    """Topic `logs`, a mirror, with two partitions. The leader of a partition in `silent` does not
-    answer."""
+    """A client of a cluster with the mirror topic `logs`, which has two partitions. The leader of
+    each partition in `silent` does not answer."""
 
     def __init__(self, *silent: int) -> None:
         self._silent = silent
@@ -48,7 +49,8 @@ class TwoLeaders:
 
 
 class Client:
-    """A cluster of topics `good` and `bad`, one partition each; `bad` has no leader."""
+    """A client of a cluster with the topics `good` and `bad`, each with one partition. The
+    partition of `bad` has no leader."""
 
     def __init__(self, *, gone: bool = False, unreachable: bool = False) -> None:
         self._gone, self._unreachable = gone, unreachable
@@ -94,8 +96,8 @@ def settings() -> LoaderSettings:
     ("gone", "sentence"), [(False, "bad-0 has no leader now"), (True, "has no partitions now")]
 )
 def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) -> None:
-    """If a topic has no leader, or is deleted while the run looks at the cluster, this is a problem
-    of that topic alone. It does not stop the other topics."""
+    """If a topic has no leader, or is deleted while the run reads the cluster's metadata, this is a
+    problem of that topic alone. It does not stop the other topics."""
     session = look(settings(), Client(gone=gone))  # type: ignore[arg-type]
     (good,) = session.topics
     assert (good.name, good.bounds[0].high_watermark) == ("good", 7)
@@ -106,7 +108,8 @@ def test_a_topic_in_trouble_does_not_stop_the_others(gone: bool, sentence: str) 
 
 @promise("5 silent leader")
 def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> None:
-    """If metadata still names a dead leader, only the partitions of this leader are kept back."""
+    """If the metadata still names a dead leader, only the partitions of this leader are not
+    loaded."""
     (logs,) = look(settings(), TwoLeaders(1)).topics  # type: ignore[arg-type]
     assert [each.partition for each in logs.bounds] == [0]
     assert logs.away == {1: "dead:9092 did not answer"}
@@ -116,7 +119,7 @@ def test_a_leader_that_does_not_answer_keeps_back_its_own_partitions_only() -> N
 
 @promise("5 gaps")
 def test_the_mirror_itself_names_the_gaps_that_may_be_passed() -> None:
-    """The gaps that may be passed come from the mirror's topic config."""
+    """The gaps that a load may skip are read from the config of the mirrored topic."""
     (logs,) = look(settings(), TwoLeaders()).topics  # type: ignore[arg-type]
     assert logs.gaps == {0: (Gap(5, 9, "expired"), Gap(20, 30, "expired"))}
 

@@ -1,4 +1,4 @@
-"""What the metrics file of the last run shows after good, bad and killed runs."""
+"""The contents of the metrics file of the last run after successful, failed and killed runs."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def path(tmp_path: Path) -> Path:
 
 
 def run(path: Path | None, clock: ManualClock, report: Report) -> float:
-    """Records a run of ten seconds, and returns the time at which it ended."""
+    """Writes the metrics file for a run of ten seconds, and returns the time at which the run
+    ended."""
     with Recorded(path, clock) as recorded:
         clock.advance(10)
         recorded.ended(report)
@@ -38,7 +39,8 @@ def run(path: Path | None, clock: ManualClock, report: Report) -> float:
 
 
 def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
-    """A good run records its times, its status, and the sums over all topics."""
+    """A successful run writes its times, its status, and the sums over all topics to the metrics
+    file."""
     end = run(path, clock, GOOD)
     assert LastRun.read(path) == LastRun(
         start=end - 10, end=end, success=end, status=0, loads=3, rows=35, rejects=1, repeats=0
@@ -46,8 +48,8 @@ def test_a_good_run_is_a_success(path: Path, clock: ManualClock) -> None:
 
 
 def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock) -> None:
-    """A failed run records its own status and keeps the time of the last success. In this test one
-    run does not finish a topic, and another run cannot begin."""
+    """A failed run writes its own status and keeps the time of the last success. This holds for a
+    run that does not finish a topic, and for a run that cannot begin."""
     good = run(path, clock, GOOD)
     end = run(path, clock, SHORT)
     said = LastRun.read(path)
@@ -64,7 +66,7 @@ def test_the_last_success_outlives_runs_that_fail(path: Path, clock: ManualClock
 def test_other_ends_have_the_status_that_the_process_has(
     path: Path, clock: ManualClock, error: BaseException, status: int
 ) -> None:
-    """A run that ends by an interrupt or by an unexpected exception records the exit status of the
+    """A run that ends with an interrupt or an unexpected exception writes the exit status of the
     process."""
     with pytest.raises(type(error)), Recorded(path, clock):
         raise error
@@ -72,8 +74,8 @@ def test_other_ends_have_the_status_that_the_process_has(
 
 
 def test_a_run_that_is_killed_is_seen(path: Path, clock: ManualClock) -> None:
-    """After a killed run the time of the last start is later than the time of the last end. All
-    other values stay as they were."""
+    """If a run is killed, the metrics file shows a time of the last start that is later than the
+    time of the last end. All other values stay as they were."""
     end = run(path, clock, GOOD)
     clock.advance(60)
     Recorded(path, clock).__enter__()
@@ -95,14 +97,14 @@ def test_it_is_prometheus_text(path: Path, clock: ManualClock) -> None:
 
 @pytest.mark.parametrize("content", ["", "{", "skidway_loader_last_run_rows x\n", "\x00\xff"])
 def test_a_damaged_file_is_replaced(path: Path, clock: ManualClock, content: str) -> None:
-    """A damaged file is replaced; nothing is taken from it, and the run does not fail."""
+    """A damaged metrics file is replaced. No value is taken from it, and the run does not fail."""
     path.write_text(content, encoding="latin-1")
     end = run(path, clock, GOOD)
     assert LastRun.read(path).success == end
 
 
 def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: ManualClock) -> None:
-    """A run does not fail if its metrics file cannot be written. Without a path nothing is
+    """A run does not fail if its metrics file cannot be written. If no path is set, no file is
     written."""
     run(tmp_path / "nowhere" / "x.prom", clock, GOOD)
     run(None, clock, GOOD)
@@ -113,8 +115,9 @@ def test_a_file_that_cannot_be_written_fails_no_run(tmp_path: Path, clock: Manua
 def test_a_refused_configuration_is_a_run_with_its_status(
     path: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], mistake: str
 ) -> None:
-    """If a run's configuration is refused (an unknown key, a bad value, a missing value), the run
-    records its status. Otherwise a monitor would still see the last, good run."""
+    """If a run's configuration is refused because of an unknown key, an invalid value or a missing
+    value, the run writes its status to the metrics file. Otherwise a monitor would still see the
+    last successful run."""
     good = run(path, ManualClock(), GOOD)
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics: {{textfile: {path}}}\n{mistake}\n")
@@ -125,8 +128,8 @@ def test_a_refused_configuration_is_a_run_with_its_status(
 
 
 def test_only_a_run_is_recorded(path: Path, tmp_path: Path) -> None:
-    """`load validate` records nothing, even if the configuration is refused. A run whose
-    configuration cannot be parsed records nothing, either."""
+    """`load validate` does not write the metrics file, even if the configuration is refused. A run
+    whose configuration cannot be parsed does not write it, either."""
     config = tmp_path / "loader.yml"
     config.write_text(f"metrics.textfile: {path}\n")
     assert main(["load", "validate", "--config", str(config)]) == 78

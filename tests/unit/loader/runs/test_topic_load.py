@@ -1,5 +1,5 @@
-"""One attempt at a load: what it plans and reports, and what happens when it fails. The batch below
-is the last batch before the position at which the load begins."""
+"""One attempt at a load: what it plans and reports, and what happens when it fails. In the names of
+the tests, "the batch below" is the last batch before the offset at which the load begins."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Swept(MemoryStore):
 
 
 class Registry:
-    """A registry that returns a schema, or raises."""
+    """A fake registry, which returns a schema or raises an exception."""
 
     def __init__(self, answer: str | Exception) -> None:
         self._answer = answer
@@ -88,8 +88,8 @@ def attempt(
 
 
 def test_a_commit_that_fails_because_another_won_is_a_lost_race() -> None:
-    """If a commit fails because another load won and deleted the loser's staging directory, this is
-    a lost race and no fault of the output."""
+    """If a commit fails because another load has committed first and deleted this load's staging
+    directory, the load reports a lost race, not a fault of the output."""
     load = Attempt(Swept(winner=OTHER), ManualClock(), "logs", None)
     mine = replace(WHOLE, number=1, topic="logs", files=(), uuid="c" * 32)
     with pytest.raises(LostRace):
@@ -124,7 +124,7 @@ RESERVED = '{"type": "record", "name": "L", "fields": [{"name": "_host", "type":
 def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
     answer: str | SkidwayError, words: str
 ) -> None:
-    """A load that cannot begin gives its reason and deletes its staging directory."""
+    """A load that cannot begin reports the reason, and deletes its staging directory."""
     store = MemoryStore()
     with pytest.raises(SkidwayError, match=words) as raised:
         attempt(store, Registry(answer)).run([], lambda _done, _total: None)
@@ -133,8 +133,9 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
-    """A load that fails after another load has won reports only a lost race. The reason is that the
-    winner's next start may have deleted what the loser read and wrote."""
+    """A load that fails after another load has committed first reports only a lost race, because
+    the failure may come from the other loader, which may have deleted files that this load read or
+    wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
     store.put(won.path, won.to_json())
@@ -143,7 +144,7 @@ def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
 
 
 class Broken(MemoryLoading):
-    """A topic of which the last batch before the load cannot be read."""
+    """A topic in which the last batch before the load cannot be read."""
 
     def __init__(self, error: Exception) -> None:
         super().__init__()
@@ -162,8 +163,8 @@ class Broken(MemoryLoading):
     ],
 )
 def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Exception) -> None:
-    """A partition is kept back (nothing of it is loaded) if the last batch before the load cannot
-    be read, because the partition may have another log."""
+    """If the last batch before the load cannot be read, nothing of the partition is loaded, because
+    the partition may have another log."""
     loading = Broken(error)
     loading.write(50)
     assert loading.run().rows == 50
@@ -177,8 +178,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """If the last batch before the load has other bytes than when it was loaded, the log is not
-    loaded, because its later records may be different as well."""
+    """If the last batch before the load no longer has the same bytes as when it was loaded, the log
+    is not loaded, because its later records may differ as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -215,7 +216,8 @@ def _range(loading: MemoryLoading, number: int) -> PartitionRange:
 
 
 def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
-    """A manifest keeps each named gap until a load has passed the gap."""
+    """A manifest keeps each gap that the mirror or the operator has listed until a load has passed
+    the gap."""
     loading = MemoryLoading()
     loading.write(100)
     names = [f"{TOPIC}/0/20-50", f"{TOPIC}/0/60-70", f"{TOPIC}/0/200-300"]
@@ -225,7 +227,7 @@ def test_gaps_that_were_named_are_kept_until_they_are_passed() -> None:
 
 
 def test_a_load_that_passes_nothing_but_a_gap_keeps_the_batch_below() -> None:
-    """A load that only passes a gap reads no batch. Its manifest keeps the last batch before the
+    """A load that only skips a gap reads no batch. Its manifest keeps the last batch before the
     gap, so that the next load can compare this batch with the log."""
     loading = MemoryLoading()
     loading.write(50)
@@ -268,9 +270,8 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 
 @promise("4 readers compare")
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
-    """A partition that is kept back passes no gap, not even a named gap at its position, because
-    the last batch before the load could not be compared. The next load begins at the same
-    offset."""
+    """If the last batch before the load cannot be compared, nothing of the partition is loaded, and
+    not even a listed gap at its position is skipped. The next load begins at the same offset."""
     below = BatchMark(0, 99, 1, 0)  # the previous load took a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
@@ -288,8 +289,8 @@ def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
 def test_announcements_are_waited_for_as_long_as_is_set(
     wait_ms: int, rejects: int, waiting: int
 ) -> None:
-    """Records wait for their file's announcement as long as announce.wait.ms says. If that setting
-    is zero, the records are rejected at once."""
+    """Records wait for the announcement of their log file for the time announce.wait.ms. If this
+    setting is zero, the records are rejected at once."""
     loading = MemoryLoading()
     full = np.ones(50, np.int64)
     values = pa.array([datum("line")] * 50, pa.binary())
@@ -298,14 +299,14 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     loading.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
     outcome = loading.run(announce_wait_ms=wait_ms)
     assert (outcome.rejects, len(outcome.waiting)) == (rejects, waiting)
-    assert outcome.loads == ([1] if rejects else [])  # a load that moves nothing is not committed
+    assert outcome.loads == ([1] if rejects else [])  # a load that takes no record is not committed
     assert not list(loading.store.files(layout.stagings(TOPIC)))
 
 
 def test_the_columns_beside_the_rows_are_always_those_of_the_newest_load() -> None:
-    """If the file that tells the columns of the newest load is gone, or has other bytes than those
-    of the load's schema, the next load writes the file again. Otherwise, the next load leaves the
-    file alone."""
+    """A file beside the rows has the columns of the newest load. If this file is gone, or if its
+    bytes differ from what the load's schema gives, the next load writes the file again. Otherwise
+    the next load does not touch it."""
     loading = MemoryLoading()
     path, store = layout.columns(TOPIC), loading.store
 
@@ -401,8 +402,8 @@ class Away(MemoryLoading):
 
 
 def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> None:
-    """A partition whose leader is away keeps its position, while the other partitions are loaded
-    and committed."""
+    """If the leader of a partition cannot be reached, the partition keeps its position, while the
+    other partitions are loaded and committed."""
     loading = Away()
     loading.write(5)
     with patch.object(Away, "_topic", MemoryLoading._topic):
@@ -424,8 +425,9 @@ def test_a_partition_that_is_away_keeps_its_place_and_holds_no_other_back() -> N
 
 
 def test_marks_hold_however_many_loads_there_were() -> None:
-    """A record that the first load has is a repeat in all later loads, even after a snapshot of the
-    marks, which tell up to where each file is loaded."""
+    """If a record of the first load comes again, each later load recognizes it as a repeat by the
+    marks (for each log file, how far it is loaded). This also holds after a load has written a
+    snapshot of the marks."""
     loading = MemoryLoading()
     for _ in range(DELTAS_MAX + 1):  # the last of these loads writes a snapshot
         loading.write(1)
@@ -437,7 +439,7 @@ def test_marks_hold_however_many_loads_there_were() -> None:
 
 
 def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
-    """A manifest names the gaps inside of its ranges."""
+    """A manifest lists the gaps inside its offset ranges."""
     loading = MemoryLoading()
     loading.write(5)
     loading.cluster.log(DATA).end = 10
@@ -447,8 +449,9 @@ def test_gaps_inside_of_a_range_stand_in_its_manifest() -> None:
 
 
 def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
-    """A load's delta (its message to the audit) names the previous delta of each bucket and
-    continues its sender's numbers, so that the chains of deltas go on across loads."""
+    """A load publishes its counts in a delta (an audit message). The delta contains, for each
+    bucket, the number of the previous delta that counted the bucket, and has the sender's next
+    number. So the chains of deltas go on across loads."""
     loading = MemoryLoading()
     for _ in range(2):
         loading.write(5)
@@ -470,8 +473,8 @@ class Renamed(MemoryStore):
 
 @promise("6 numbers")
 def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
-    """An output reached by another name keeps its first name in the audit. Otherwise the audit
-    would take it for another output, which lacks the earlier loads."""
+    """If an output is reached under another name, it keeps its first name in the audit. Otherwise
+    the audit would take it for another output without the earlier loads."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()

@@ -1,6 +1,7 @@
-"""Corner cases of the joiner, which joins a partition's slices in offset order; tests/model
-compares the joiner with a rule that takes all records one after the other. The batch below is the
-last batch before the position at which the next load begins."""
+"""Corner cases of the joiner, which joins a partition's slices in offset order. The tests in
+tests/model compare the joiner with a simple rule that handles all records one after the other. In
+the names of the tests, "the batch below" is the last batch before the offset at which the next load
+begins."""
 
 from __future__ import annotations
 
@@ -25,7 +26,8 @@ def lines(count: int, **changes: int) -> list[Record]:
 
 
 def test_slices_that_do_not_overlap_run_once() -> None:
-    """Slices that do not overlap run only once."""
+    """If no record of a partition's slices is a repeat of another slice's record, each slice runs
+    only once."""
     records = lines(12)
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -34,8 +36,9 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """A slice runs again only if one of its records begins below the marks of the slices before it
-    (a mark tells up to where a file's lines are taken). The second run uses these marks."""
+    """A mark is the position up to which the lines of a log file have been taken. A slice runs
+    again only if one of its records begins below the marks that the slices before it leave. The
+    second run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
     run = runner(records)
     (result,) = run_all(pieces(records, 3), {}, run)
@@ -52,7 +55,8 @@ def test_marks_of_earlier_loads_count() -> None:
 
 
 def test_marks_that_do_not_move_are_not_written() -> None:
-    """A load that saw only repeats changes no mark."""
+    """A load that read only repeated records changes no mark (position up to which a file's lines
+    have been taken)."""
     records = lines(3)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 99}}, runner(records))
     assert result.moved == {}
@@ -60,9 +64,9 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 
 
 def test_what_looked_unknown_may_be_a_repeat() -> None:
-    """A partition's range first ends before the record of a file that is not announced. If this
-    record proves to be a repeat of a record in an earlier slice, the range goes on past the record,
-    and the slices after the record are used as well."""
+    """In a first run, a partition's range ends before a record of a log file that its agent has not
+    announced. If the second run shows that this record is a repeat of a record in an earlier slice,
+    the range continues after it, and the later slices are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -74,8 +78,9 @@ def test_what_looked_unknown_may_be_a_repeat() -> None:
 
 @promise("5 slices")
 def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
-    """If the second run of a slice gets further than its first run and meets new files, another run
-    follows. The slice is done when it has run with the marks of all its files."""
+    """If the second run of a slice gets further than the first run, it may read records of more
+    files. Then a third run follows, because the slice is done only when it has run with the marks
+    of all its files."""
     records = [Record(agent=8), *lines(2), Record(agent=8), *lines(3)[1:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     run = Runner(MemoryStore(), {0: log(records)}, known)
@@ -85,7 +90,8 @@ def test_what_a_second_run_sees_first_may_be_a_repeat_too() -> None:
 
 
 def test_what_is_behind_an_early_end_is_not_used() -> None:
-    """If a slice ends early, the slices after it add no rows, marks or gaps."""
+    """If a slice ends early, the results of the slices after it are not used: no rows, marks or
+    gaps."""
     records = [*lines(3), Record(agent=8), *lines(5)[3:]]
     (result,) = run_all(pieces(records, 2), {}, runner(records))
     assert result.end == 3
@@ -94,8 +100,8 @@ def test_what_is_behind_an_early_end_is_not_used() -> None:
 
 
 def test_why_and_where_the_last_slice_ended_is_what_is_said_of_the_partition() -> None:
-    """A partition's result says why the partition's last slice stopped. The result also has the
-    last batch that was read, so that the next load can compare this batch."""
+    """A partition's result contains the reason why its last slice stopped, and the last batch that
+    was read. The next load compares this batch with the log."""
     records = [*lines(5), Record(agent=8)]
     (result,) = run_all(pieces(records, 3), {}, runner(records))
     assert (result.end, result.results[0].stop) == (5, None)
@@ -115,8 +121,8 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside of a gap has no batch. So a partition's last batch comes from the last slice
-    that has batches."""
+    """A slice inside a gap has no batch. So a partition's last batch is that of the last slice that
+    has batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)
@@ -127,7 +133,8 @@ def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
 
 
 def test_partitions_are_joined_apart() -> None:
-    """Partitions are joined separately, because a file in two partitions has a mark in each."""
+    """Each partition is joined on its own. If two partitions have lines of the same log file, the
+    file has a mark in each of them."""
     run = Runner(MemoryStore(), {0: log(lines(2)), 1: log(lines(4))})
     results = run_all([Slice(0, 0, 2), Slice(1, 0, 4)], {}, run)
     assert [(each.partition, dict(each.moved)) for each in results] == [

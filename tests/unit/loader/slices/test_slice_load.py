@@ -1,4 +1,4 @@
-"""One task, which loads one slice of a partition: which records the task keeps, drops, rejects and
+"""A task loads one slice (offset range) of a partition: which records it keeps, drops, rejects and
 counts, and where it stops."""
 
 from __future__ import annotations
@@ -66,7 +66,8 @@ def test_every_record_becomes_a_row_with_its_columns() -> None:
 
 
 def test_only_offsets_of_the_slice_are_taken() -> None:
-    """A slice that begins and ends inside of batches takes exactly its offsets."""
+    """A slice may begin and end inside batches. Its task takes exactly the records at its own
+    offsets."""
     store, result = run(lines(10), first=2, end=7)
     assert [row["_kafka_offset"] for row in rows_of(store, result)] == [2, 3, 4, 5, 6]
     assert result.below is not None
@@ -74,7 +75,7 @@ def test_only_offsets_of_the_slice_are_taken() -> None:
 
 
 def test_a_repeat_is_dropped_and_counted_apart() -> None:
-    """A record sent twice becomes one row; the repeat is counted as a repeat only."""
+    """A record that was sent twice becomes one row. The second copy is counted only as a repeat."""
     again = [*lines(3), *lines(3)]
     store, result = run(again)
     assert len(rows_of(store, result)) == 3
@@ -84,8 +85,8 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """Records below the mark of an earlier slice are repeats. (A mark tells up to where a file's
-    lines are taken.)"""
+    """A mark is the position up to which the lines of a log file have been taken. Records below the
+    mark that an earlier slice left are repeats."""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -93,7 +94,8 @@ def test_marks_that_are_given_make_repeats() -> None:
 
 
 def test_a_straddle_is_rejected_and_counts_once() -> None:
-    """A record that begins below a mark and ends above it is rejected and counted once."""
+    """A mark is the position up to which the lines of a log file have been taken. A record that
+    begins below its file's mark and ends above it is rejected and counted once."""
     store, result = run([Record(first=0), Record(first=5, length=10), Record(first=15)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 15]
     (reject,) = rows_of(store, result, "rejects")
@@ -113,8 +115,8 @@ def test_a_straddle_is_rejected_and_counts_once() -> None:
     ],
 )
 def test_what_cannot_be_decoded_is_rejected_whole(value: bytes, reason: str) -> None:
-    """A value that cannot be decoded goes to the rejects with its bytes and origin; the other
-    records become rows."""
+    """A value that cannot be decoded is rejected, and the reject has the value's bytes and origin.
+    The other records become rows."""
     store, result = run([Record(), Record(first=10, value=value), Record(first=20)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 20]
     (reject,) = rows_of(store, result, "rejects")
@@ -136,7 +138,8 @@ def test_a_time_without_a_directory_is_rejected() -> None:
 
 
 def test_records_without_origin_are_identified_by_offset() -> None:
-    """A record of a stock producer is a row of agent 0, identified by partition and offset."""
+    """A record from a standard Kafka producer, without an agent's header, becomes a row of agent 0,
+    and is identified by partition and offset."""
     records = [Record(has_origin=False, value=datum(str(index))) for index in range(3)]
     store, result = run(records)
     rows = rows_of(store, result)
@@ -147,7 +150,8 @@ def test_records_without_origin_are_identified_by_offset() -> None:
 
 
 def test_rows_go_to_the_hour_of_their_event_time() -> None:
-    """Each hour of event time has its own file, in whatever order the records come."""
+    """The rows of each hour of event time go to a file of their own, in whatever order the records
+    come."""
     times = [START_MS + hour * HOUR_MS for hour in (2, 0, 2, 1)]
     records = [Record(first=10 * index, time_ms=time) for index, time in enumerate(times)]
     store, result = run(records)
@@ -162,8 +166,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """A slice's range (the offsets that its task takes) ends before a record of a file that is not
-    announced. Neither this record nor any later record is written."""
+    """The range of a slice, that is the offsets that its task takes, ends before a record of a log
+    file that its agent has not announced. Neither this record nor any later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -179,8 +183,8 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
-    """If a range ends before the first record of a batch, the previous batch is kept for the next
-    load to compare."""
+    """If a slice's range ends before the first record of a batch, the manifest keeps the previous
+    batch, so that the next load can compare it with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -188,9 +192,9 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """The load waits at the same time for the announcements of all unknown files after the end of a
-    range. If the load waited for one after the other, each lost announcement would cost the whole
-    wait."""
+    """If the agents have not announced several log files whose records come after the end of a
+    range, the load waits for all their announcements at the same time. If it waited for one
+    announcement after the other, each lost announcement would cost the whole waiting time."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -200,8 +204,8 @@ def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
 
 
 def test_a_file_that_was_waited_for_is_rejected() -> None:
-    """When the wait for a file's announcement is over, the file's records are rejected and the
-    records after them are loaded."""
+    """If the announcement of a log file does not come within the waiting time, the file's records
+    are rejected, and the records after them are loaded."""
     records = [Record(), Record(agent=8), Record(first=10)]
     store, result = run(records, unannounced=frozenset({(8, 1)}))
     assert [row["_agent"] for row in rows_of(store, result)] == [7, 7]
@@ -220,7 +224,8 @@ def test_what_is_rejected_for_good_is_rejected_once() -> None:
 
 
 def test_a_repeat_needs_no_announcement() -> None:
-    """A repeat is dropped whether its file is announced or not, and ends no range."""
+    """A repeated record is dropped whether its log file is announced or not. It does not end the
+    range."""
     records = [Record(), Record(agent=8, first=0), Record(first=10)]
     store, result = run(records, marks={(8, 1): 50})
     assert len(rows_of(store, result)) == 2
@@ -228,8 +233,8 @@ def test_a_repeat_needs_no_announcement() -> None:
 
 
 def test_a_hole_that_nobody_named_ends_the_range() -> None:
-    """A range ends before missing offsets that no gap names, and its reason for stopping names
-    these offsets."""
+    """The range of a slice ends before missing offsets that are not in a listed gap. The reason for
+    stopping names these offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 8))
@@ -241,8 +246,9 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """If a hole begins in a slice and goes on after the slice's end, the range ends before the
-    hole, unless a gap names the hole. So nothing is passed over between two slices."""
+    """A hole (missing offsets) may begin in a slice and continue after the slice's end. The range
+    ends before such a hole, unless a listed gap covers it. So nothing is skipped between two
+    slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     result = Runner(store, {0: batches}).one(Slice(0, 0, 5))
@@ -252,8 +258,8 @@ def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
 
 
 def test_a_named_gap_is_passed_and_noted() -> None:
-    """A hole that a mirror named is passed. Only the missing offsets are noted as a gap, even if
-    the mirror named more offsets."""
+    """A hole (missing offsets) that a mirror has listed as a gap is skipped. Only the offsets that
+    are really missing are noted as a gap, even if the mirror's gap has more offsets."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
     runner = Runner(store, {0: batches}, job(gaps={0: (gap(2, 5), gap(5, 9))}))
@@ -265,7 +271,7 @@ def test_a_named_gap_is_passed_and_noted() -> None:
 
 
 def test_a_slice_inside_of_a_gap_is_covered() -> None:
-    """A slice inside of a named gap is covered to its end."""
+    """A slice that lies inside a listed gap counts as completely read."""
     batches = [*log(lines(3)), *log([Record(first=30)], base=20)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 20),)}))
     result = runner.one(Slice(0, 5, 10))
@@ -274,8 +280,8 @@ def test_a_slice_inside_of_a_gap_is_covered() -> None:
 
 
 def test_a_damaged_batch_ends_the_range_by_name() -> None:
-    """A batch that does not match its CRC ends the range, and a sentence says so. The records
-    before the batch are loaded."""
+    """A batch that does not match its CRC ends the range of the slice, and an error message says
+    so. The records before the batch are loaded."""
     batches = log(lines(6))
     broken = bytearray(batches[1])
     broken[-1] ^= 1
@@ -312,8 +318,8 @@ def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A range ends at the first batch that cannot be taken, and gives the reason why this batch
-    cannot be taken. No later batch is read."""
+    """A range ends before the first batch that cannot be taken, and the result has the reason. No
+    later batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
     assert result.end == 3
@@ -322,8 +328,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """Damage after the end of a range does not end that range early, if batches or a named gap
-    cover the range. The damage ends only the range in which it lies."""
+    """If damage comes after the end of a range, the range does not end early, provided that batches
+    or a listed gap cover it. Damage ends only the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -358,7 +364,7 @@ def test_a_compacted_batch_ends_the_range_by_name() -> None:
     assert "has 3 of its 4 records; data topics must not be compacted" in result.stop.sentence
     assert len(rows_of(store, result)) == 3
     inside = Runner(MemoryStore(), {0: [batches[0], memoryview(raw)]}).one(Slice(0, 5, 7))
-    assert inside.end == 5  # the slice begins inside of the batch
+    assert inside.end == 5  # the slice begins inside the batch
     assert inside.stop is not None
     assert inside.stop.offset == 5
 
@@ -391,7 +397,7 @@ def test_a_fetch_that_cannot_go_on_ends_the_range(error: SkidwayError) -> None:
 
 
 def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
-    """A gap after the end of a range is not noted in this load; the next load passes and notes
+    """A gap after the end of a range is not noted by this load. The next load skips and notes
     it."""
     batches = [*log([*lines(2), Record(agent=8)]), *log([Record(first=30)], base=7)]
     runner = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 7),)}))
@@ -400,7 +406,7 @@ def test_a_gap_behind_the_end_of_a_range_is_not_noted() -> None:
 
 
 def test_a_slice_of_control_batches_is_covered() -> None:
-    """Control batches, which have offsets and no records, are passed over."""
+    """Control batches, which have offsets but no data records, are skipped."""
     raw = bytearray(one_batch([Record()], 0))
     raw[22] |= 0x20  # control
     raw[17:21] = google_crc32c.value(bytes(raw[21:])).to_bytes(4, "big")
@@ -410,7 +416,7 @@ def test_a_slice_of_control_batches_is_covered() -> None:
 
 @pytest.fixture
 def chunks(monkeypatch: pytest.MonkeyPatch) -> list[pa.BinaryArray]:
-    """The values of each chunk that is decoded."""
+    """The values of each chunk (batches that are decoded together)."""
     found: list[pa.BinaryArray] = []
     decode = Decoder.decode
 
@@ -457,15 +463,16 @@ def test_a_chunk_that_ends_a_range_leaves_its_last_batch_below(
 
 
 def test_a_log_that_ends_early_is_not_taken_for_covered() -> None:
-    """If the batches end before the slice ends, the slice's range ends with the last batch."""
+    """If the log's batches end before the slice ends, the slice's range ends after the last
+    batch."""
     result = Runner(MemoryStore(), {0: log(lines(3))}).one(Slice(0, 0, 5))
     assert result.end == 3
     assert result.stop is not None
 
 
 def test_rows_of_several_schemas_come_in_order() -> None:
-    """If one chunk has records of two writer schemas, each record is read by its own schema, and
-    the rows keep the order of the records."""
+    """If the batches that are decoded together have records of two writer schemas, each record is
+    decoded with its own schema. The rows keep the order of the records."""
     wider = (
         '{"type":"record","name":"Log","fields":[{"name":"line","type":"string"},'
         '{"name":"level","type":"string","default":"INFO"}]}'
@@ -485,7 +492,7 @@ def test_rows_of_several_schemas_come_in_order() -> None:
 
 
 def test_a_second_attempt_writes_other_files() -> None:
-    """Two attempts at one slice stage different files with the same rows and the same target
+    """Two attempts at one slice write different staged files with the same rows and the same target
     path."""
     runner = Runner(MemoryStore(), {0: log(lines(3))})
     first, second = runner.one(Slice(0, 0, 3)), runner.one(Slice(0, 0, 3))
@@ -495,7 +502,7 @@ def test_a_second_attempt_writes_other_files() -> None:
 
 
 def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The result is the same whether records come in one chunk or in many."""
+    """The result is the same whether the records are decoded in one chunk or in many."""
     records = [*lines(20), *lines(25), Record(agent=8), *lines(30)]
     whole_store, whole = run(records)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 4)
@@ -506,7 +513,8 @@ def test_chunks_do_not_change_the_answer(monkeypatch: pytest.MonkeyPatch) -> Non
 
 
 def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rows beyond the memory limit go to a further file of the same hour."""
+    """If the rows of an hour reach the memory limit, they are written, and later rows go to another
+    file of the same hour."""
     monkeypatch.setattr("skidway.loader.slices.hour_writer.FLUSH_BYTES", 1)
     monkeypatch.setattr("skidway.loader.slices.chunk.CHUNK_ROWS", 3)
     store, result = run(lines(9))
@@ -517,7 +525,8 @@ def test_large_slices_are_flushed_into_several_files(monkeypatch: pytest.MonkeyP
 
 
 def test_counts_are_per_agent_and_bucket() -> None:
-    """Sums are kept per source topic, agent and bucket of event time."""
+    """Records are counted separately for each source topic, agent and bucket (span of event
+    time)."""
     records = [Record(), Record(first=10, time_ms=START_MS + 60_000), Record(file=2)]
     _, result = run(records)
     start = START_MS - START_MS % 60_000
@@ -547,8 +556,8 @@ def test_keys_are_kept_in_rejects() -> None:
 
 @promise("5 reload")
 def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
-    """If a task is to write only some hours, records of other hours advance the marks, so that
-    repeats are known as such, and leave no other trace."""
+    """A task of a reload writes only the chosen hours. Records of other hours advance the marks, so
+    that repeats are recognized, and have no other effect."""
     hour = START_MS // HOUR_MS
     records = [
         *lines(3, time_ms=START_MS + HOUR_MS),
@@ -557,7 +566,7 @@ def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
         Record(first=40),
         Record(first=50, value=b"no schema id"),
         Record(first=60, time_ms=-1),
-        Record(first=60),  # a repeat of the record before, which belongs to no hour
+        Record(first=60),  # a repeat of the previous record, which belongs to no hour
     ]
     for chosen, rows, rejects in (
         ({hour}, [40], [25, 50]),

@@ -1,4 +1,4 @@
-"""Errors that come back through Spark."""
+"""Errors of tasks and of Spark itself, as the driver reports them."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ def test_a_tasks_error_comes_back_with_its_status() -> None:
 
 
 def test_any_other_task_error_keeps_its_sentence() -> None:
-    """Any other error of a task keeps its class and sentence."""
+    """An error of a task keeps its class and its message on the way through Spark."""
     error = failure(RuntimeError(str(TaskFailed(SkidwayError("cannot write /out")))))
     assert (type(error), str(error)) == (SkidwayError, "cannot write /out")
 
 
 def test_sparks_own_errors_are_one_sentence() -> None:
-    """An error of Spark itself is cut to one line."""
+    """An error of Spark itself is reported in one line."""
     error = failure(RuntimeError("Py4J says:\n\n  Job 0 cancelled because of memory\n"))
     assert str(error) == "a Spark task failed: Job 0 cancelled because of memory"
 
@@ -44,14 +44,15 @@ Driver stacktrace:
 
 
 def test_of_a_java_stack_trace_its_reason_is_told() -> None:
-    """Of a Java stack trace only the reason is reported, for example that a worker was killed."""
+    """If the error of Spark is a Java stack trace, only the reason in it is reported, for example
+    that a worker was killed."""
     error = failure(RuntimeError(WORKER_DIED))
     assert str(error) == "a Spark task failed: Python worker exited unexpectedly (crashed)."
 
 
 def test_a_driver_that_does_not_start_says_why() -> None:
-    """A driver that does not start, as with a wrong spark.master, is reported with Spark's own
-    reason."""
+    """If the driver does not start, for example with a wrong spark.master, the error contains
+    Spark's own reason."""
     text = (
         "WARNING: Using incubator modules\n"
         'Exception in thread "main" org.apache.spark.SparkException: '

@@ -1,4 +1,4 @@
-"""Small work runs in the loader's own process, and gives what it would give on Spark."""
+"""Small loads run in the loader's own process, not on Spark. The results are the same."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def settings(above: int) -> LoaderSettings:
 
 
 class Places(SparkRunner):
-    """A runner that only notes where the tasks would run."""
+    """A runner that runs no tasks and only records where they would run."""
 
     def __init__(self, above: int) -> None:
         super().__init__(settings(above), lambda: False)
@@ -57,15 +57,16 @@ class Places(SparkRunner):
 def test_the_offsets_of_all_slices_decide(
     above: int, ends: tuple[int, int], places: list[str]
 ) -> None:
-    """A load of at most `spark.above.offsets` offsets, over all of its slices, runs in the loader's
-    own process, and a larger one on Spark. With 0, every load runs on Spark."""
+    """A load whose slices together have at most `spark.above.offsets` offsets runs in the loader's
+    own process. A larger load runs on Spark. If the setting is 0, every load runs on Spark."""
     runner = Places(above)
     runner.run(job(), [(Slice(0, 0, ends[0]), {}), (Slice(1, 5, ends[1]), {})], told)
     assert runner.ran == places
 
 
 def test_the_rows_of_rewritten_files_decide() -> None:
-    """Files with few rows are rewritten in the loader's own process, too."""
+    """Whether files are rewritten in the loader's own process or on Spark depends on the number of
+    their rows."""
     runner = Places(10)
     for rows in (10, 11):
         runner.run_work([lambda _attempt: None], told, rows)
@@ -73,7 +74,8 @@ def test_the_rows_of_rewritten_files_decide() -> None:
 
 
 def test_tasks_run_in_order_and_are_counted() -> None:
-    """The results come in the order of the tasks, and the progress counts every task."""
+    """In the loader's own process the results come in the order of the tasks, and each task counts
+    as progress."""
     seen: list[tuple[int, int]] = []
     results = OwnProcess(lambda: False).run(
         [lambda _: "a", lambda _: "b"], lambda *each: seen.append(each)
@@ -84,8 +86,9 @@ def test_tasks_run_in_order_and_are_counted() -> None:
 
 @promise("5 slices")
 def test_no_two_attempts_have_the_same_number() -> None:
-    """If tasks of one load run here and on Spark (a slice runs again), no two attempts have the
-    same number. So no attempt writes into the file of another one."""
+    """If a slice runs again, tasks of one load may run both in the loader's own process and on
+    Spark. Still no two attempts have the same number, so no attempt writes to the file of another
+    attempt."""
     here, attempts = OwnProcess(lambda: False), [lambda attempt: attempt] * 2
     found = here.run(attempts, told) + here.run(attempts, told)
     assert len(set(found)) == 4
@@ -93,7 +96,8 @@ def test_no_two_attempts_have_the_same_number() -> None:
 
 
 def test_the_request_to_end_counts_before_each_task() -> None:
-    """If the run is asked to end while a task runs, the task ends, and no other one begins."""
+    """If a shutdown is requested while a task runs in the loader's own process, this task is
+    completed, and no other task begins."""
     ran: list[int] = []
 
     def ask(_attempt: int) -> None:
@@ -113,8 +117,8 @@ def test_the_request_to_end_counts_before_each_task() -> None:
     ],
 )
 def test_an_error_is_the_same_as_from_spark(error: SkidwayError) -> None:
-    """The error of a task has the class, the exit status and the sentence that it has when it comes
-    back through Spark."""
+    """If a task in the loader's own process fails, its error has the same class, exit status and
+    message as an error that comes back through Spark."""
 
     def fails(_attempt: int) -> None:
         raise error
@@ -126,8 +130,8 @@ def test_an_error_is_the_same_as_from_spark(error: SkidwayError) -> None:
 
 
 def test_an_unexpected_error_ends_only_its_load() -> None:
-    """If a task raises an error that no code expects, the load fails with a sentence, as on Spark;
-    the process and the other topics go on."""
+    """If a task raises an unexpected exception, the load fails with an error message, as it would
+    on Spark. The process and the other topics go on."""
 
     def fails(_attempt: int) -> None:
         raise MemoryError("64 GB are too much")
@@ -137,8 +141,8 @@ def test_an_unexpected_error_ends_only_its_load() -> None:
 
 
 def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A process that stays keeps connections to the output and to the registry between loads. After
-    a task failed, the next one opens new connections."""
+    """A resident loader keeps its connections to the output and to the registry between loads.
+    After a task has failed, the next task opens new connections."""
     opened: list[str] = []
     monkeypatch.setattr(task, "open_store", lambda url: opened.append(url))
 
@@ -161,8 +165,8 @@ def test_connections_are_not_used_again_after_a_failure(monkeypatch: pytest.Monk
 
 
 def test_spark_ends_when_runs_do_not_need_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Spark ends after several runs in a row that had no task for it. Each run that needs it begins
-    the count anew."""
+    """A resident loader stops Spark after several consecutive runs that had no task for Spark. Each
+    run that needs Spark begins the count again."""
     runner, stopped = SparkRunner(settings(0), lambda: False), []
 
     def stop() -> None:

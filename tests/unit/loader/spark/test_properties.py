@@ -1,4 +1,4 @@
-"""The properties that Spark gets at its start."""
+"""The Spark properties with which the loader starts Spark."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ def test_the_log_file_has_the_line_that_is_tailed() -> None:
 
 
 def test_a_log_file_of_any_name_is_the_one_that_is_meant() -> None:
-    """A log file with any name is written under that name. Java reads properties as Latin-1, so
-    other characters are escaped."""
+    """Spark's log file may have any name. Java reads properties files as Latin-1, so other
+    characters in the name are escaped."""
     assert r"fileName = /ö/spark.log".replace("ö", "\\u00f6") in log4j_properties(
         Path("/ö/spark.log")
     )
 
 
 def test_properties_of_the_operator_win(tmp_path: Path) -> None:
-    """The operator can set every Spark property, including those that we set."""
+    """The operator can set every Spark property, including those that the loader sets itself."""
     given = properties(settings(spark_conf={"spark.ui.enabled": "true", "x": "y"}), tmp_path)
     assert (given["spark.ui.enabled"], given["x"]) == ("true", "y")
     assert given["spark.master"] == "local[*]"
@@ -46,16 +46,17 @@ def test_properties_of_the_operator_win(tmp_path: Path) -> None:
 
 
 def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
-    """Besides the options for its log, the driver's JVM gets options that suit a short life. The
-    operator may replace the options for a short life."""
+    """The driver's JVM gets options that suit a process that runs only briefly. The operator may
+    replace these options."""
     name = "spark.driver.defaultJavaOptions"
     assert "-XX:TieredStopAtLevel=1" in properties(settings(), tmp_path)[name].split()
     assert properties(settings(spark_conf={name: "-Xss2m"}), tmp_path)[name] == "-Xss2m"
 
 
 def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks use HDFS as the driver's user, even on another machine's Spark workers. HDFS lets only
-    a file's owner move the file, and the driver moves what the tasks wrote."""
+    """Tasks write to HDFS as the driver's user, even on Spark workers on other machines, because
+    HDFS may let only a file's owner move the file, and the driver moves the files that the tasks
+    wrote."""
     name = "spark.executorEnv.HADOOP_USER_NAME"
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     assert properties(settings(), tmp_path)[name] == pwd.getpwuid(os.geteuid()).pw_name
@@ -65,8 +66,8 @@ def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyP
 
 
 def test_the_python_of_sparks_workers_may_be_named() -> None:
-    """A property of Spark names the Python that runs the tasks. Without this property, tasks run
-    with the driver's Python."""
+    """If a Spark property sets a Python interpreter for the workers, this interpreter runs the
+    tasks. Without this property, tasks run with the driver's interpreter."""
     assert workers_python(settings()) == sys.executable
     named = settings(spark_conf={"spark.pyspark.python": "/opt/python"})
     assert workers_python(named) == "/opt/python"

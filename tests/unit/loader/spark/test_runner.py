@@ -1,4 +1,5 @@
-"""How a Spark run ends when it is asked to."""
+"""The runner that runs the loader's tasks on Spark: its start, its progress, and its end on
+request."""
 
 from __future__ import annotations
 
@@ -22,8 +23,9 @@ def settings(**more: object) -> LoaderSettings:
 
 
 def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
-    """Spark cancels only jobs that it knows already, so the runner repeats its request to cancel
-    until the job has ended. Otherwise a SIGTERM just before hours of work would be forgotten."""
+    """Spark cancels only jobs that have already been submitted. So the runner repeats its request
+    to cancel until the job has ended. Otherwise a SIGTERM that comes just before a long job would
+    have no effect."""
     cancelled = Semaphore(0)
     runner = SparkRunner(settings(), lambda: True)
     runner._session = SimpleNamespace(
@@ -44,7 +46,8 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
 
 
 def test_the_last_progress_is_the_whole() -> None:
-    """When all tasks have ended, the progress is complete, whenever Spark was last asked."""
+    """When all tasks have ended, the progress is shown as complete, even if Spark was last asked
+    for it before the end."""
     runner, told = SparkRunner(settings(), lambda: False), list[tuple[int, int]]()
     tracker = SimpleNamespace(getActiveStageIds=list)
     runner._session = SimpleNamespace(sparkContext=SimpleNamespace(statusTracker=lambda: tracker))
@@ -54,7 +57,7 @@ def test_the_last_progress_is_the_whole() -> None:
 
 
 class Dying:
-    """Takes the place of Spark's session: it lives until it is told to die."""
+    """A fake Spark session, which is alive until the test sets `alive` to False."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.started = self.stopped = 0
@@ -76,7 +79,7 @@ class Dying:
         return SimpleNamespace(collect=self.warm)
 
     def warm(self) -> None:
-        """What Spark does before the first task."""
+        """Stands for the work that Spark does before the first task."""
 
     def is_alive(self, _session: object) -> bool:
         return self.alive
@@ -92,7 +95,7 @@ def spark(monkeypatch: pytest.MonkeyPatch) -> Dying:
 
 @pytest.fixture
 def runner(monkeypatch: pytest.MonkeyPatch) -> Iterator[SparkRunner]:
-    """A runner that calls the first piece of work itself, without Spark."""
+    """A runner that calls the first given task itself, without Spark."""
     with SparkRunner(settings(), lambda: False) as made:
         monkeypatch.setattr(made, "_rows", lambda _session, work, _progress: work[0](0))
         yield made
@@ -102,7 +105,7 @@ def told(_done: int, _total: int) -> None: ...
 
 
 def test_spark_is_started_again_after_it_died(runner: SparkRunner, spark: Dying) -> None:
-    """If Spark died between two runs of work, the second one starts it again."""
+    """If Spark has died since the last tasks, the runner starts it again for the next tasks."""
     for _ in range(2):
         assert runner.run_work([lambda _attempt: []], told, 1) == []
     assert (spark.started, spark.stopped) == (1, 0)
@@ -112,8 +115,8 @@ def test_spark_is_started_again_after_it_died(runner: SparkRunner, spark: Dying)
 
 
 def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying) -> None:
-    """If Spark dies while it runs tasks, the work fails with a sentence that says so, and the next
-    work starts Spark again. A task that fails in a living Spark fails with its own sentence."""
+    """If Spark dies while it runs tasks, the error says so, and the next tasks start Spark again.
+    If a task fails while Spark is alive, its own error is reported."""
 
     def dies(_attempt: int) -> Any:
         spark.alive = False
@@ -135,8 +138,8 @@ def test_work_during_which_spark_dies_says_so(runner: SparkRunner, spark: Dying)
 def test_spark_that_has_no_room_yet_can_be_interrupted(
     monkeypatch: pytest.MonkeyPatch, spark: Dying
 ) -> None:
-    """As long as a cluster has no room for an executor, a run waits. If the run is asked to end in
-    this time, it ends."""
+    """As long as a cluster has no room for an executor, a run waits. If a shutdown is requested
+    during this wait, the run ends."""
     waits = Event()
 
     def warm() -> None:

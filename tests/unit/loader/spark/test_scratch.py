@@ -17,7 +17,7 @@ def _temporary(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_run_leaves_nothing(tmp_path: Path) -> None:
-    """What Spark spilled is deleted at the end of the run."""
+    """The files that Spark wrote to its scratch directory are deleted at the end of the run."""
     scratch = Scratch()
     (scratch.path / "blockmgr").mkdir()
     (scratch.path / "blockmgr" / "spilled").write_bytes(b"x")
@@ -26,7 +26,7 @@ def test_a_run_leaves_nothing(tmp_path: Path) -> None:
 
 
 def test_what_a_killed_run_left_is_deleted_by_the_next(tmp_path: Path) -> None:
-    """The next run deletes the directory that a killed run left."""
+    """The scratch directory that a killed run left is deleted by the next run."""
     killed = Scratch()
     (killed.path / "spilled").write_bytes(b"x")
     killed.lock.release()  # the kernel releases a dead process's lock
@@ -46,8 +46,8 @@ def test_a_run_that_lives_keeps_its_directory() -> None:
 
 
 def test_strange_directories_are_left_alone(tmp_path: Path) -> None:
-    """A run deletes only directories that have both our name and our lock file, and it follows no
-    links."""
+    """A run deletes only directories that have both the name of a scratch directory and the
+    loader's lock file. It does not follow symbolic links."""
     (tmp_path / "skidway-spark-new").mkdir()
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / ".lock").touch()

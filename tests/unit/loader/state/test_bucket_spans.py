@@ -1,5 +1,7 @@
-"""The table `buckets` is cut by time: a load reads and writes only the spans (files of some hours)
-whose buckets it counts. What is dropped is never taken for something that was never there."""
+"""The table `buckets` has, for each bucket of event time, the number of the last delta (audit
+message) that counted it. The table is divided into spans (files of some hours), and a load reads
+and writes only the spans whose buckets it counts. Old spans are dropped, but a dropped bucket is
+never taken for a bucket that was never counted."""
 
 from __future__ import annotations
 
@@ -29,15 +31,15 @@ MINUTE_MS = 60_000
 
 @dataclass
 class Output:
-    """Loads of one topic that only count buckets."""
+    """An output of one topic, whose loads only count buckets."""
 
     store: MemoryStore = field(default_factory=MemoryStore)
     side: dict[str, tuple[str, ...]] = field(default_factory=dict)
     number: int = 0
 
     def load(self, *keys: BucketKey) -> dict[BucketKey, int]:
-        """Counts these buckets in one delta, which has the load's number. Returns the previous
-        numbers."""
+        """Counts the given buckets in one delta, which has the load's number. Returns the previous
+        number of each bucket."""
         self.number += 1
         spans = BucketSpans(self.store, self.side)
         known = spans.numbers(keys)
@@ -53,8 +55,8 @@ def hour(number: int, agent: int = 7, minute: int = 0) -> BucketKey:
 
 
 def test_a_bucket_has_the_number_of_its_last_delta() -> None:
-    """Each bucket of each agent has a number of its own, the one of the last load that counted
-    it. Hours before 1970 are hours, too."""
+    """The table has a number for each bucket of each agent: the number of the last load that
+    counted the bucket. Hours before 1970 are handled like other hours."""
     output = Output()
     assert output.load(hour(5), hour(5, 8), hour(5, 7, 1), hour(-3)) == {}
     assert output.load(hour(5), hour(6)) == {hour(5): 1}
@@ -62,8 +64,8 @@ def test_a_bucket_has_the_number_of_its_last_delta() -> None:
 
 
 def test_a_load_reads_only_the_spans_that_it_counts() -> None:
-    """A load of the present hour needs no file of older hours, so it can do its work although such
-    a file is damaged."""
+    """A load of the current hour reads no file of older hours, so it succeeds even if such a file
+    is damaged."""
     output = Output()
     output.load(hour(5))
     output.load(hour(9))
@@ -76,7 +78,7 @@ def test_a_load_reads_only_the_spans_that_it_counts() -> None:
 
 
 def test_a_load_without_counts_changes_nothing() -> None:
-    """A load that counts nothing writes no file and keeps those that are there."""
+    """A load that counts nothing writes no file and keeps the existing files."""
     output = Output()
     output.load(hour(5))
     before = dict(output.side)
@@ -85,19 +87,21 @@ def test_a_load_without_counts_changes_nothing() -> None:
 
 
 def test_spans_name_the_load_that_wrote_them() -> None:
-    """The name of each file ends with the number of the load that wrote it, as 20 digits, so it is
-    known which files no kept manifest can name."""
+    """The name of each span's file ends with the number of the load that wrote it, with 20 digits.
+    So the loader can find files that are too old for any kept manifest."""
     output = Output()
     for number in range(60):
         output.load(hour(number))
         assert any(path.endswith(f"-{number + 1:020}.parquet") for path in output.side[BUCKETS])
-    assert len(output.side[BUCKETS]) < 30  # hours at rest were joined
+    assert len(output.side[BUCKETS]) < 30  # older hours were joined in spans
 
 
 @promise("5 buckets")
 def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If a bucket of a forgotten span is counted again, its chain of deltas is broken: for an audit
-    that has all deltas, and for one that has only the last."""
+    """Each delta (audit message with counts) contains the number of the previous delta of each of
+    its buckets. If a bucket of a dropped span is counted again, this number is unknown, so the
+    bucket's chain of deltas is broken. The audit notices this whether it has read all deltas or
+    only the last one."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 5, 9, 13):
@@ -112,8 +116,8 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The order of loads decides what is forgotten, never the time of the lines: whoever loads a
-    log of ten years ago loses nothing of it."""
+    """The span that was least recently counted by a load is dropped first, whatever its event times
+    are. So a log of ten years ago can be loaded without loss."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
@@ -123,8 +127,8 @@ def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.Monkey
 
 
 def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the forgotten ranges become too many, near ones are joined. Then more hours count as
-    forgotten, never fewer."""
+    """If there are too many ranges of dropped hours, neighbouring ranges are joined. Then more
+    hours count as dropped, never fewer."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 1)
     monkeypatch.setattr(bucket_spans, "RANGES_MAX", 2)
     output = Output()
@@ -136,8 +140,9 @@ def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_files_of_earlier_versions_are_read_and_replaced() -> None:
-    """An output that has files without a span keeps its numbers; of several files the last one is
-    valid. The first load that counts a bucket writes spans in their place."""
+    """Earlier versions wrote the table without spans. The numbers in their files are kept, and of
+    several files the last one is valid. The first load that counts a bucket replaces these files by
+    spans."""
     output = Output()
     for number, rows in ((1, {hour(5): 1, hour(80): 1}), (2, {hour(5): 2, hour(2, 9): 2})):
         path = layout.table("logs", BUCKETS, number)
@@ -157,7 +162,7 @@ def test_files_of_earlier_versions_are_read_and_replaced() -> None:
 def test_spans_give_the_numbers_of_one_dictionary(
     seed: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """However spans are cut, joined and split: a bucket has the number of its last delta, and the
+    """However spans are divided and joined, each bucket has the number of its last delta, and the
     spans are few and do not overlap."""
     for name, value in (("SPAN_ROWS", 40), ("FRESH_ROWS", 10), ("APART", 3), ("JOINED_MIN", 2)):
         monkeypatch.setattr(bucket_spans, name, value)

@@ -1,5 +1,6 @@
-"""A closed file is forgotten only when no repeat of its records can come. The fence is the offset,
-by partition, up to which loads must come first."""
+"""After an agent has closed a log file, the loader forgets the file only when no repeat of its
+records can come any more. Before that, loads must reach the fence, which is an offset for each
+partition."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ MARKS = {0: {FILE: 10}}
 
 
 def closed(*files: tuple[int, int]) -> Closures:
-    """A topic that heard the closures of these files."""
+    """A topic for which the loader has read that these files were closed."""
     closures = Closures()
     closures.close(dict.fromkeys(files or (FILE,), CLOSED_MS), NOW_MS)
     return closures
@@ -36,8 +37,9 @@ def sealed(*files: tuple[int, int]) -> Closures:
 
 @promise("5 closed files")
 def test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal() -> None:
-    """A file is forgotten as soon as each partition is loaded up to the watermark that it had after
-    the seal, and not before."""
+    """The loader forgets a closed log file as soon as each partition is loaded up to the high
+    watermark that the partition had after the agent's seal (its message that all lines up to a time
+    are acknowledged), and not before."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50, 1: 8})
     assert closures.passed({0: 50, 1: 7}) == []
@@ -56,8 +58,9 @@ def test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal() -> None:
 def test_a_seal_that_proves_too_little_moves_no_file(
     time_ms: int, offsets: dict[int, int], agent: int
 ) -> None:
-    """A seal counts only if the agent of the file sent it an hour or more after the closure, and if
-    it names every partition in which the file has a mark."""
+    """A seal is an agent's audit message that all lines up to a time have been acknowledged. It
+    counts for a closed file only if the file's own agent sent it an hour or more after the closure,
+    and if it names every partition in which the file has a mark."""
     closures = closed()
     closures.seal({agent: Heard(time_ms, offsets)}, (), MARKS)
     assert closures.files[FILE].stage is Stage.CLOSED
@@ -65,8 +68,8 @@ def test_a_seal_that_proves_too_little_moves_no_file(
 
 @promise("5 closed files")
 def test_a_seal_counts_only_behind_the_closure() -> None:
-    """If closure and seal are heard in one run, the seal counts only for files whose closure came
-    first, whatever the times say."""
+    """If a run reads both the closure of a file and a seal of its agent, the seal counts only if
+    the closure came before the seal in the log, whatever the times in the messages are."""
     closures = closed(FILE, OTHER)
     heard = Heard(SEALED_MS, {0: 40}, frozenset({OTHER}))
     closures.seal({7: heard}, {FILE, OTHER}, MARKS)
@@ -76,16 +79,17 @@ def test_a_seal_counts_only_behind_the_closure() -> None:
 
 @promise("5 closed files")
 def test_the_loaders_clock_counts_too() -> None:
-    """A file waits for its fence until ten minutes have passed by the loader's clock, even if the
-    agent's clock was set on by an hour."""
+    """A sealed file gets its fence only ten minutes after its closure by the loader's clock, even
+    if the agent's clock was set forward by an hour."""
     assert sealed().settled(LATER_MS - 1) == []
     assert sealed().settled(LATER_MS) == [FILE]
 
 
 @promise("5 closed files")
 def test_a_topic_has_one_fence() -> None:
-    """While files wait for a fence, later ones wait for the next fence. So the tables hold one
-    offset for each partition, however far the loads lag."""
+    """A topic has only one fence at a time. While files wait for it, files that are sealed later
+    wait for the next fence. So the tables store only one offset for each partition, however far the
+    loads lag."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50})
     closures.close({OTHER: CLOSED_MS}, NOW_MS)
@@ -97,8 +101,9 @@ def test_a_topic_has_one_fence() -> None:
 
 @promise("5 closed files")
 def test_a_mirror_must_reach_what_seals_name() -> None:
-    """The watermark of a mirror may be lower than an offset that a seal names, and the mirror may
-    lack a partition. The fence waits for both."""
+    """A mirrored topic may lag behind the source: its high watermark may be lower than an offset
+    that a seal names, or a partition may be missing. The fence uses the seal's offsets in both
+    cases."""
     closures = sealed()
     closures.name({0: 99, 3: 4})
     closures.name({0: 60})
@@ -109,7 +114,8 @@ def test_a_mirror_must_reach_what_seals_name() -> None:
 
 
 def test_a_closure_heard_again_changes_nothing() -> None:
-    """Messages are sent again after a crash. A closure that is heard again does not begin anew."""
+    """After a crash an agent sends messages again. If the loader reads the closure of a file again,
+    the file's waiting time does not begin again."""
     closures = sealed()
     closures.close({FILE: CLOSED_MS + 5}, LATER_MS)
     assert closures.settled(LATER_MS) == [FILE]

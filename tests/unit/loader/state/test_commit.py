@@ -1,4 +1,5 @@
-"""The commit's decisions, one by one; tests/model searches their combinations."""
+"""Each decision of a load's commit is tested on its own. The models in tests/model test their
+combinations."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def place(store: MemoryStore, of: Manifest) -> bytes | None:
 
 
 def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operations.Operation]:
-    """Performs the steps on a store; returns the operations in their order."""
+    """Performs the steps of a commit on a store, and returns the store's operations in their
+    order."""
     order: list[operations.Operation] = []
     answer = None
     with contextlib.suppress(StopIteration):
@@ -73,8 +75,8 @@ def performed(steps: operations.Steps[Any], store: MemoryStore) -> list[operatio
     ],
 )
 def test_a_move_into_place(source: int | None, target: int | None, expected: Settle) -> None:
-    """A file that has another length than the manifest says is never moved or deleted. Even under
-    the final path of a committed file, such a file does not count as committed."""
+    """A file whose length differs from the length in the manifest is never moved or deleted. Even
+    at the final path of a committed file, it does not count as the committed file."""
     assert settle(Move("s", "t", 5), source, target) is expected
 
 
@@ -116,8 +118,8 @@ def test_the_names_of_staged_files_are_durable_before_the_manifest() -> None:
 
 
 def test_the_columns_come_before_the_rows() -> None:
-    """The file with the columns is replaced before the first row is moved. If the same load is
-    finished a second time, nothing changes."""
+    """A commit replaces the file with the columns before it moves the first file of rows. If the
+    same load is finished a second time, nothing changes."""
     store = MemoryStore()
     store.put(layout.columns(TOPIC), b"old")
     mine = staged(store, manifest())
@@ -133,9 +135,9 @@ def test_the_columns_come_before_the_rows() -> None:
 
 @promise("5 staging")
 def test_a_start_looks_at_the_newest_load_and_at_what_is_staged_only() -> None:
-    """A loader that starts looks only at the newest load and at staged files, so its start costs
-    the same however many loads there are. Deleted files of older loads are found by the audit's
-    recount."""
+    """At its start, a loader checks only the newest load and the staged files, so the start takes
+    the same time however many loads there are. Deleted files of older loads are found by the
+    audit's recount."""
     store = MemoryStore()
     first, second = staged(store, manifest(1)), staged(store, manifest(2))
     for each in (first, second):
@@ -167,8 +169,8 @@ def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
 
 @pytest.mark.parametrize("happened", [True, False])
 def test_a_lost_answer_is_looked_up(happened: bool) -> None:
-    """When the answer to the creation of a manifest is lost, the manifest is read back. So the load
-    is committed once, whether or not the lost request had created the manifest."""
+    """If the store's answer to the creation of a manifest is lost, the loader reads the manifest.
+    So the load is committed exactly once, whether or not the request had created the manifest."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.lose_answer = happened
@@ -198,8 +200,8 @@ def test_a_start_finishes_what_a_commit_left() -> None:
 
 
 def test_a_start_deletes_the_source_of_a_copy() -> None:
-    """If a file of the right length is both staged and in place, a start deletes the staged
-    file."""
+    """If a file of the right length exists both in the staging directory and at its final path, a
+    start deletes the staged file."""
     store = MemoryStore()
     mine = staged(store, manifest())
     store.put(mine.path, mine.to_json())
@@ -231,7 +233,7 @@ def test_a_start_deletes_staging_of_losers() -> None:
 
 def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
     """If a committed file is gone, the start fails and names the file, because lost rows are never
-    passed over."""
+    ignored silently."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -240,8 +242,8 @@ def test_a_committed_file_that_is_nowhere_stops_by_name() -> None:
 
 
 def test_a_committed_file_of_another_length_stops_by_name() -> None:
-    """A committed file that has another length than the manifest says is damaged. The start fails
-    and names both lengths."""
+    """If the length of a committed file differs from the length in the manifest, the file is
+    damaged. The start fails, and the error contains both lengths."""
     store = MemoryStore()
     mine = manifest()
     store.put(mine.path, mine.to_json())
@@ -251,8 +253,7 @@ def test_a_committed_file_of_another_length_stops_by_name() -> None:
 
 
 def test_a_missing_manifest_stops_by_name() -> None:
-    """If the manifest of any number below the newest is missing, the start fails, and nothing is
-    loaded."""
+    """If a manifest before the newest one is missing, the start fails, and nothing is loaded."""
     store = MemoryStore()
     for number in (1, 3):
         store.put(layout.manifest(TOPIC, number), manifest(number).to_json())
@@ -261,7 +262,8 @@ def test_a_missing_manifest_stops_by_name() -> None:
 
 
 def test_strange_files_are_none_of_ours() -> None:
-    """Files with other names among manifests and staging directories are left alone."""
+    """Files whose names are not the loader's, among the manifests and staging directories, are not
+    touched."""
     store = MemoryStore()
     store.put(f"{layout.state(TOPIC)}/notes.txt", b"")
     store.put(f"{layout.stagings(TOPIC)}/mine/x", b"")
@@ -279,8 +281,8 @@ _perform = operations.perform
 
 
 def test_rows_without_any_manifest_are_not_loaded_over() -> None:
-    """If there are rows but no manifest, a first load is refused before it writes anything, because
-    it would double these rows."""
+    """If an output has rows but no manifest, a first load is refused before it writes anything,
+    because it would double these rows."""
     store = MemoryStore()
     store.put(f"{TOPIC}/dt=2026-01-01/hour=00/part-1-0-0.parquet", b"rows")
     with pytest.raises(StateRefused, match="logs has rows, but no manifest"):
@@ -288,7 +290,8 @@ def test_rows_without_any_manifest_are_not_loaded_over() -> None:
 
 
 def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
-    """Other files in a topic's folder do not stop a first load; only directories of rows do."""
+    """Other files in a topic's folder do not prevent a first load. Only directories of rows prevent
+    it."""
     store = MemoryStore()
     store.put(f"{TOPIC}/README", b"")
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -297,8 +300,8 @@ def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("left", [b"", b"ro"])
 def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
-    """A load that begins refuses if a file of the newest load is gone or damaged, unless it is to
-    replace this very file."""
+    """If a file of the newest load is gone or damaged, a load does not begin, unless it will
+    replace exactly this file."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)
@@ -315,7 +318,8 @@ def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
 
 
 def test_a_staged_file_is_never_given_up() -> None:
-    """If the file is also where it was staged, an operator has to decide which one is right."""
+    """A load that will replace a damaged committed file does not begin if this file is also still
+    in its staging directory, because an operator has to decide which copy is right."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)
@@ -327,8 +331,9 @@ def test_a_staged_file_is_never_given_up() -> None:
 
 @promise("5 reload")
 def test_a_directory_that_gets_no_file_comes_first() -> None:
-    """A load deletes the files of directories that get no new file before it moves its first file.
-    So while a removed file is left anywhere, a file of the load is still staged."""
+    """Some directories lose files in a load but get no new file. Their files are deleted before the
+    load moves its first file. So as long as any removed file still exists, at least one file of the
+    load is still staged."""
     store = MemoryStore()
     first = staged(store, manifest())
     assert operations.run(commit.commit(first), store)

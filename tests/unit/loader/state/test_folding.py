@@ -1,4 +1,4 @@
-"""Old manifests are folded into a checkpoint, and deleted."""
+"""Old manifests are combined into a checkpoint ("folded") and then deleted."""
 
 from __future__ import annotations
 
@@ -37,8 +37,8 @@ def test_a_checkpoint_stands_for_the_manifests_before_it() -> None:
 @promise("5 checkpoint")
 @pytest.mark.parametrize(("keep", "every"), [(4, 2), (5, 3), (4, 7), (1, 1)])
 def test_every_kept_manifest_has_its_files_and_its_tables(keep: int, every: int) -> None:
-    """For each load whose manifest is kept, the files of the output and the tables as they were
-    after it can still be read. What only older loads need is gone."""
+    """For each load whose manifest is kept, the output's files and the tables can still be read as
+    they were after this load. Files that only older loads need are deleted."""
     store = MemoryStore()
     for number in range(1, 31):
         loaded(store, load(number, [f"{TOPIC}/rows-4"] if number == 5 else ()), keep, every)
@@ -57,7 +57,7 @@ def test_every_kept_manifest_has_its_files_and_its_tables(keep: int, every: int)
 
 
 def test_objects_stay_few() -> None:
-    """The number of manifests, tables' files and checkpoints does not grow with the number of
+    """The number of manifests, checkpoints and files of tables does not grow with the number of
     loads."""
     store = MemoryStore()
     counts = []
@@ -69,8 +69,9 @@ def test_objects_stay_few() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
-    """A loader that was stopped before its commit, until its number was folded, has lost the
-    number, although the store lets it create the manifest again."""
+    """If a loader stops before its commit, other loads may take its number, and this number's
+    manifest may be folded and deleted. If the loader then goes on, the store lets it create the
+    manifest again, but its load still counts as lost."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
     loads(store, 11)
@@ -85,8 +86,9 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
-    """If a start has deleted the staged files of such a loader, the loader has lost a race; nothing
-    is damaged."""
+    """A loader may stop before its commit for so long that its number's manifest has been folded,
+    and that a start has deleted its staged files. The loader then reports a lost race, and no
+    damage."""
     store = MemoryStore()
     loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -96,8 +98,8 @@ def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
 
 @promise("5 checkpoint")
 def test_a_reader_does_not_take_a_folded_manifest() -> None:
-    """A reader that looked for a manifest long ago does not take what a late loader has put into
-    its place."""
+    """If a late loader writes a manifest under a number that was already folded, a reader does not
+    use this manifest."""
     store = MemoryStore()
     newest = loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -113,7 +115,8 @@ def test_a_reader_does_not_take_a_folded_manifest() -> None:
 
 @promise("5 checkpoint")
 def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
-    """All moves of a folded load are finished. A start deletes what was staged for its number."""
+    """When a load is folded, all its files are at their final paths. So a start deletes every
+    staging directory with the number of a folded load."""
     store = MemoryStore()
     store.put(f"{layout.staging(TOPIC, 2, 'b' * 32)}/owner", b"x")
     newest = loads(store, 11)
@@ -125,12 +128,12 @@ def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
-    """A loader that was stopped in the middle of its moves, until its load was folded and its file
-    removed, ends well."""
+    """A loader may stop while it moves files, until its load is folded and a later load has removed
+    one of its files. When it then goes on, it ends without an error and changes nothing."""
     store = MemoryStore()
     loads(store, 11)
     before = store.snapshot
-    store.delete(f"{TOPIC}/rows-2")  # as if a later load had removed it
+    store.delete(f"{TOPIC}/rows-2")  # as a later load would remove it
     operations.run(commit.finish(load(2)), store)
     assert store.snapshot == before - {(f"{TOPIC}/rows-2", b"x")}
 
@@ -145,8 +148,9 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     ],
 )
 def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words: str) -> None:
-    """If the newest checkpoint is damaged, the loader begins at an older one, whose manifests are
-    kept. If no other one can be used, the loader stops and names it."""
+    """If the newest checkpoint is damaged, the loader uses an older checkpoint, because the
+    manifests after it are kept. If no older checkpoint can be used, the loader stops and names the
+    damage."""
     store = MemoryStore()
     newest = loads(store, 11)
     found = operations.run(live(newest), store)
@@ -162,8 +166,8 @@ def test_a_damaged_checkpoint_is_not_used(spoil: Callable[[bytes], bytes], words
 
 
 def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
-    """If the only checkpoint is damaged, and all manifests are there, they say which files the
-    output has."""
+    """If the only checkpoint is damaged, but all manifests exist, the loader finds the output's
+    files from the manifests."""
     store = MemoryStore()
     newest = loads(store, 3)
     found = operations.run(live(newest), store)
@@ -173,12 +177,12 @@ def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
 
 @pytest.mark.parametrize("gone", [7, 9, 11])
 def test_a_missing_manifest_stops(gone: int) -> None:
-    """If a manifest is gone that no checkpoint allows to be gone, the loader stops and names the
-    first one that is missing."""
+    """If a manifest is missing that no checkpoint replaces, the loader stops and names the first
+    missing manifest."""
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
-    if gone == 11:  # the chain ends earlier, which only the audit topic can show
+    if gone == 11:  # the chain ends earlier; only the audit topic shows this
         assert operations.run(chain.newest_manifest(TOPIC), store) == load(10)
         return
     with pytest.raises(StateRefused, match=f"{gone:020}.json is missing"):
@@ -186,8 +190,8 @@ def test_a_missing_manifest_stops(gone: int) -> None:
 
 
 def test_checkpoints_without_manifests_stop() -> None:
-    """If all manifests are gone, but a checkpoint is there, the topic was loaded before. A first
-    load would double the rows."""
+    """If all manifests are gone, but a checkpoint exists, the topic was loaded before. The loader
+    stops, because another first load would double the rows."""
     store = MemoryStore()
     loads(store, 11)
     for number in manifests(store):
@@ -197,7 +201,7 @@ def test_checkpoints_without_manifests_stop() -> None:
 
 
 def test_few_loads_have_no_checkpoint() -> None:
-    """Before there are enough loads, nothing is folded."""
+    """As long as an output has only a few loads, no manifest is folded."""
     store = MemoryStore()
     operations.run(fold(loaded(store, load(1)), KEEP, EVERY), store)
     assert not checkpoints(store)
@@ -205,7 +209,8 @@ def test_few_loads_have_no_checkpoint() -> None:
 
 
 def test_the_first_checkpoint_of_an_old_output(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An output with very many manifests is folded bit by bit, a bounded number at each load."""
+    """If an output has very many manifests, only a limited number of them is folded at each
+    load."""
     monkeypatch.setattr(folding, "DELETIONS_MAX", 3)
     store = MemoryStore()
     for number in range(1, 21):

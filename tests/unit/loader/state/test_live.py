@@ -1,4 +1,4 @@
-"""Which files an output consists of, from its manifests."""
+"""The live files of an output, which are found from its manifests."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from support.memory_store import MemoryStore
 
 
 def load(number: int, *paths: str, removed: tuple[str, ...] = (), kind: str = ROWS) -> Manifest:
-    """A load that adds files, and removes files of earlier loads."""
+    """The manifest of a load that adds files, and removes files of earlier loads."""
     files = tuple(DataFile(kind, path, f"staged/{path}", 1, 1, 0, 0) for path in paths)
     schema = SchemaChoice("s", number, number)
     return replace(WHOLE, number=number, files=files, removed=removed, schema=schema)
 
 
 def found(*manifests: Manifest) -> dict[str, int]:
-    """The live files of rows, and the id of the schema of each."""
+    """The live files of rows, with the schema id of each file."""
     store = MemoryStore()
     for each in manifests:
         store.put(each.path, each.to_json())
@@ -41,8 +41,8 @@ def test_an_output_has_what_loads_add_and_no_later_load_removes() -> None:
 
 
 def test_a_file_may_follow_another_schema_than_its_load() -> None:
-    """A file that was only put together from others follows their schema, which its manifest names
-    for this file."""
+    """A file into which a compaction combined other files has the schema of these files. The
+    manifest contains this schema for the file."""
     merged = load(2, "b", removed=("a",))
     (file,) = merged.files
     merged = replace(merged, files=(replace(file, schema_id=1),))
@@ -55,7 +55,7 @@ def test_only_files_of_the_kinds_that_are_asked_for() -> None:
 
 
 def test_a_missing_manifest_stops() -> None:
-    """If a manifest in the sequence is gone, nothing says which files are live, so the loader
+    """If a manifest in the sequence is gone, the live files cannot be found, so the loader
     stops."""
     with pytest.raises(StateRefused, match="vanished"):
         found(load(2, "b"))

@@ -1,5 +1,5 @@
-"""The manifest as a file: it is read as it was written, and the error about a damaged manifest
-names the file."""
+"""A manifest is read from its file as it was written. The error about a damaged manifest names the
+file."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def test_a_manifest_comes_back_as_it_was_written() -> None:
 
 
 def test_each_field_has_a_line() -> None:
-    """An operator can read a manifest of a large fleet: each field has a line of its own, also the
-    one with the counts of all agents."""
+    """Each field of a manifest has a line of its own, even the field with the counts of all agents,
+    so that an operator can read the manifest of a large fleet."""
     lines = WHOLE.to_json().decode().splitlines()
     assert (lines[0], lines[-1]) == ("{", "}")
     names = [next(iter(json.loads("{" + line.rstrip(",") + "}"))) for line in lines[1:-1]]
@@ -60,7 +60,7 @@ def test_rows_and_rejects_are_told_apart() -> None:
     ],
 )
 def test_a_damaged_manifest_is_named(damage: object) -> None:
-    """A damaged manifest stops the loader, and the error has the file's name."""
+    """A damaged manifest stops the loader, and the error names the file."""
     content = json.loads(WHOLE.to_json())
     damage(content)  # type: ignore[operator]
     with pytest.raises(StateRefused, match="where/it/lies"):
@@ -68,8 +68,8 @@ def test_a_damaged_manifest_is_named(damage: object) -> None:
 
 
 def test_a_manifest_of_an_early_build_is_read() -> None:
-    """The manifest of an early build, which has neither removed files, nor a file with the columns,
-    nor the time that the load took, is read."""
+    """A manifest of an early version can be read, although it lacks three fields: the removed
+    files, the file with the columns, and the time that the load took."""
     content = json.loads(WHOLE.to_json())
     del content["columns"], content["removed"], content["seconds"]
     early = json.dumps(content).encode()
@@ -84,7 +84,7 @@ def test_bytes_that_are_no_manifest(data: bytes) -> None:
 
 
 def test_another_format_is_refused() -> None:
-    """A manifest of another format is refused."""
+    """A manifest with another format number is refused."""
     content = {**json.loads(WHOLE.to_json()), "format": 2}
     with pytest.raises(StateRefused, match="another program version"):
         Manifest.from_json(json.dumps(content).encode(), "x")

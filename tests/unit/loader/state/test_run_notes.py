@@ -1,4 +1,5 @@
-"""Notes about runs: written at a bounded rate, deleted at the end, never in the way of a load."""
+"""A run note is a file that shows the progress of a run. It is written at a limited rate and
+deleted at the end, and it never disturbs the load."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ AWAY = replace(Process.here(), host="other", boot="x")
 
 
 class Counting(MemoryStore):
-    """Counts replacements, and can refuse to write."""
+    """A store that counts replacements of files, and can refuse to write."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,8 +52,8 @@ def put(store: MemoryStore, name: str, process: Process, said: int) -> RunNote:
 
 
 def test_a_note_is_written_at_a_bounded_rate() -> None:
-    """However often a run speaks, its note is replaced once in ten seconds at most. The counter
-    rises with each writing."""
+    """However often a run reports progress, its note is replaced at most once in ten seconds. A
+    counter in the note increases each time."""
     store, clock = Counting(), ManualClock()
     with OwnNote(store, clock) as own:
         for number in range(800):
@@ -67,7 +68,7 @@ def test_a_note_is_written_at_a_bounded_rate() -> None:
 
 @pytest.mark.parametrize("error", [None, SkidwayError("no"), KeyboardInterrupt()])
 def test_a_run_deletes_its_note(error: BaseException | None) -> None:
-    """A run that ends deletes its note, however it ends."""
+    """A run deletes its note at its end, whether it succeeds or fails."""
     store = MemoryStore()
 
     def run() -> None:
@@ -86,7 +87,8 @@ def test_a_run_deletes_its_note(error: BaseException | None) -> None:
 
 
 def test_a_note_that_cannot_be_written_stops_nothing() -> None:
-    """If the output refuses the note, the run goes on, and tries again ten seconds later."""
+    """If the note cannot be written to the output, the run goes on, and tries again ten seconds
+    later."""
     store, clock = Counting(), ManualClock()
     with OwnNote(store, clock) as own:
         store.refuses = True
@@ -100,8 +102,9 @@ def test_a_note_that_cannot_be_written_stops_nothing() -> None:
 
 
 def test_the_notes_of_dead_runs_are_deleted() -> None:
-    """A later run deletes the notes of runs whose process is gone, of runs of other hosts that have
-    said nothing for long, and torn files. It keeps the notes of runs that may live."""
+    """A later run deletes notes of three kinds: of runs whose process is gone, of runs of other
+    hosts that were not updated for a long time, and notes that are only partly written. It keeps
+    the notes of runs that may be alive."""
     store, clock = MemoryStore(), ManualClock()
     now_ms = clock.time_ms()
     put(store, "dead", DEAD, now_ms)
@@ -118,7 +121,8 @@ def test_the_notes_of_dead_runs_are_deleted() -> None:
 
 
 def test_a_living_run_writes_a_deleted_note_again() -> None:
-    """A note that was deleted too early comes back, so it does no harm to delete one."""
+    """If the note of a live run is deleted by mistake, the run writes it again, so the deletion
+    does no harm."""
     store, clock = MemoryStore(), ManualClock()
     with OwnNote(store, clock) as own:
         own.say({"topic": "logs"})
@@ -129,8 +133,8 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
 
 
 def test_notes_are_no_topic(tmp_path: Path) -> None:
-    """The folder of the notes lies beside the topics' folders. No pattern and no name takes it for
-    a topic, and a recount lists neither a topic nor a file of it."""
+    """The notes' folder is next to the topics' folders. It is never taken for a topic, neither by a
+    pattern nor by name, and a recount lists none of its files."""
     store = LocalStore(str(tmp_path))
     with OwnNote(store, ManualClock()) as own:
         own.say({"topic": "logs"})

@@ -1,5 +1,5 @@
-"""Tables hold the loader's state of a topic. All side files (files of state, beside the files of
-rows) that a manifest names together contain the state after the manifest's load."""
+"""Tables contain the loader's state of a topic. They are stored in side files, next to the files of
+rows. All side files that a manifest lists together contain the state after the manifest's load."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def load(
     changes: Changes,
     fence: dict[int, Fence] | None = None,
 ) -> Manifest:
-    """Makes a load that changes nothing but the state."""
+    """Commits a load that changes only the state, and returns its manifest."""
     tables = read_tables(store, before)
     tables.add(changes)
     tables.closures.files |= changes.closed
@@ -56,8 +56,8 @@ def marks(number: int) -> Changes:
 
 
 def test_later_files_win() -> None:
-    """A mark, which tells up to which byte a file is loaded, has its last value if it moved twice.
-    Marks that did not move keep their values."""
+    """A mark is the byte position up to which a log file is loaded. A mark that two loads have
+    changed has its last value. Marks that no load changed keep their values."""
     store = MemoryStore()
     first = load(store, 1, None, Changes({0: {(7, 1): 10, (7, 2): 5}, 1: {(7, 1): 3}}, {}))
     second = load(store, 2, first, Changes({0: {(7, 1): 30}}, {(7, 1): ("h", "/p")}))
@@ -78,8 +78,8 @@ def test_a_load_that_changes_nothing_writes_nothing() -> None:
 
 
 def test_deltas_become_a_snapshot() -> None:
-    """After DELTAS_MAX deltas (files with the changes of one load each) one file holds everything,
-    so that reading stays cheap."""
+    """A side file usually has only the changes of one load. After DELTAS_MAX such files, one file
+    (a snapshot) contains the whole table, so that reading stays cheap."""
     store = MemoryStore()
     newest = None
     for number in range(1, DELTAS_MAX + 2):
@@ -92,7 +92,7 @@ def test_deltas_become_a_snapshot() -> None:
 
 
 def test_without_a_manifest_there_is_no_state() -> None:
-    """The first load begins with no marks."""
+    """The first load of a topic begins with empty tables, without marks."""
     assert read_tables(MemoryStore(), None) == Tables()
 
 
@@ -105,8 +105,8 @@ def test_ids_up_to_the_largest_survive() -> None:
 
 
 def test_a_side_file_that_is_gone_stops_by_name() -> None:
-    """If a side file is missing, the load fails and names the file. Without the file's marks, the
-    load would double rows."""
+    """If a side file is missing, the load fails and names the file, because without the marks in
+    this file the load would double rows."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     store.delete(newest.side[MARKS][0])
@@ -125,8 +125,8 @@ def test_a_damaged_side_file_stops_by_name() -> None:
 
 @promise("5 closed files")
 def test_what_is_dropped_stays_dropped() -> None:
-    """Marks, names and closures that a load drops are gone for later loads, before and after the
-    next snapshot; other files keep theirs."""
+    """Marks, names and closures of a log file that a load drops do not come back in later loads,
+    neither before nor after the next snapshot. Other log files keep theirs."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1).then(Changes({}, {}, {(7, 1): Closed(5, 6)})))
     newest = load(store, 2, newest, marks(2))
@@ -143,8 +143,9 @@ def test_what_is_dropped_stays_dropped() -> None:
 
 
 def test_closures_and_the_fence_survive() -> None:
-    """The next load knows the closed files, their stage, and the fence (the offsets for which they
-    wait), because the audit topic is not read twice."""
+    """The tables also store the closed files, the stage of each, and the fence (the offsets for
+    which closed files wait). The next load needs them, because it does not read the audit topic's
+    old messages again."""
     store = MemoryStore()
     files = {(7, 1): Closed(5, 6, Stage.FENCED), (7, 2): Closed(8, 9)}
     fence = {0: Fence(3, 10), 2: Fence(7)}
@@ -155,7 +156,8 @@ def test_closures_and_the_fence_survive() -> None:
 
 
 def test_an_output_of_an_earlier_version_has_no_closures() -> None:
-    """Tables that an earlier version did not write are empty."""
+    """If an output was written by an earlier version that did not write a table, this table is read
+    as empty."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     kinds = (MARKS, NAMES)

@@ -1,5 +1,5 @@
-"""Notes that say since when a file's announcement (which tells the file's host and path) is
-missing."""
+"""If the announcement of a log file (an audit message with the file's host and path) is missing,
+the loader writes a note with the time at which it began to wait for it."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ KEY = ((1 << 63) - 1, 5)
 
 @promise("clocks wait")
 def test_the_wait_begins_once() -> None:
-    """The wait for a file's announcement begins once; later loads that meet the file do not restart
-    the wait."""
+    """The wait for a file's announcement begins with the first load that reads a record of the
+    file. Later loads do not restart the wait."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 1000)
     notes.begin(KEY, 5000)
@@ -22,7 +22,8 @@ def test_the_wait_begins_once() -> None:
 
 
 def test_announced_files_are_not_waited_for() -> None:
-    """A file's note is deleted when the file is announced; the notes of other files stay."""
+    """The note that a file's announcement is missing is deleted when the file is announced. The
+    notes of other files stay."""
     notes = WaitingNotes(MemoryStore(), "logs")
     notes.begin(KEY, 0)
     notes.begin((1, 2), 0)
@@ -31,7 +32,8 @@ def test_announced_files_are_not_waited_for() -> None:
 
 
 def test_a_damaged_note_only_makes_the_wait_longer() -> None:
-    """A damaged note rejects no record; it only makes the wait longer."""
+    """If the note about a missing announcement is damaged, no record is rejected for it. The wait
+    only becomes longer."""
     store = MemoryStore()
     store.put("_skidway/logs/waiting/1-2", b"")
     store.put("_skidway/logs/waiting/other", b"7")

@@ -1,6 +1,6 @@
-"""The codec gives the columns that Avro's specification demands, and refuses bad data. The codec
-has three paths (pyruhvro, columns, and one datum at a time), and each path gives the same
-columns."""
+"""The codec converts Avro datums to Arrow columns and back, as Avro's specification demands, and
+refuses bad data. It has three ways ("paths") to do this: with the library pyruhvro, by columns, and
+one datum at a time. Each path gives the same columns."""
 
 from __future__ import annotations
 
@@ -41,15 +41,15 @@ def record(*fields: Any) -> dict[str, Any]:
 
 
 def columnar(schema: Any) -> Codec:
-    """A codec that never takes the fast path (pyruhvro)."""
+    """A codec that never uses the fast path (with pyruhvro)."""
     codec = Codec(schema)
     codec._fast = None
     return codec
 
 
 def one_by_one(schema: Any, datums: pa.BinaryArray) -> tuple[pa.RecordBatch, list[Any]]:
-    """Reads the datums one by one, with fastavro and the strict check; returns (rows, what is
-    refused)."""
+    """Decodes the datums one by one, with fastavro and the strict check. Returns the rows and the
+    refused datums."""
     codec = Codec(schema)
     columns, faults = Rows(codec._record, codec.arrow_schema).decode(datums.to_pylist())
     batch = pa.RecordBatch.from_arrays(columns, schema=codec.arrow_schema)
@@ -57,7 +57,7 @@ def one_by_one(schema: Any, datums: pa.BinaryArray) -> tuple[pa.RecordBatch, lis
 
 
 def written(schema: Any, batch: pa.RecordBatch) -> list[bytes]:
-    """The datums that fastavro writes for the rows."""
+    """The datums that fastavro writes for the rows of `batch`."""
     record = Codec(schema)._record
     plain = plain_schema(record, tagged=True)
     rows = _raw(batch).to_pylist()
@@ -65,7 +65,7 @@ def written(schema: Any, batch: pa.RecordBatch) -> list[bytes]:
 
 
 def bytes_of(batch: pa.RecordBatch) -> list[Any]:
-    """The rows in a form that can be compared: NaN equals itself."""
+    """The rows in a form that can be compared. In this form NaN equals NaN."""
     return [repr(row) for row in _raw(batch).to_pylist()]
 
 
@@ -76,7 +76,8 @@ def _raw(batch: pa.RecordBatch) -> pa.RecordBatch:
 @common
 @given(batches(flat=True))
 def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """A flat record's columns survive encode and decode, and pyruhvro encodes them."""
+    """pyruhvro encodes the columns of a flat record. After encoding and decoding, the columns are
+    the same."""
     schema, batch = case
     codec = Codec(schema)
     assert codec.path == "pyruhvro"
@@ -92,7 +93,8 @@ def test_flat_records_take_the_fast_path_and_come_back(case: tuple[Any, pa.Recor
 @common
 @given(batches(flat=False))
 def test_every_schema_with_columns_comes_back(case: tuple[Any, pa.RecordBatch]) -> None:
-    """Arrays, maps, fixed, decimals and nullable records survive encode and decode."""
+    """Arrays, maps, fixed, decimals and nullable records are the same after encoding and
+    decoding."""
     schema, batch = case
     codec = Codec(schema)
     decoded = codec.decode(codec.encode(batch))
@@ -112,7 +114,7 @@ def test_every_path_writes_the_same_bytes(case: tuple[Any, pa.RecordBatch]) -> N
 
 @st.composite
 def damaged(draw: st.DrawFn) -> tuple[Any, pa.BinaryArray]:
-    """A schema and its datums. Some datums are cut, lengthened, changed, or made up."""
+    """A schema and datums, of which some are truncated, lengthened, changed, or arbitrary bytes."""
     schema, batch = draw(batches(flat=draw(st.booleans())))
     datums = Codec(schema).encode(batch).to_pylist() + draw(
         st.lists(st.binary(max_size=24), max_size=2)
@@ -137,8 +139,9 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @settings(common, max_examples=share_of(600))
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
-    """For any bytes, each path gives the same rows, order, indices and reasons as the strict
-    reader, which reads one datum after the other."""
+    """For any bytes, each path gives the same rows in the same order as the strict reader, which
+    reads one datum after the other. It also refuses the same datums, with the same indices and
+    reasons."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -160,14 +163,14 @@ def test_no_bytes_break_the_codec(case: tuple[Any, Any], datums: list[bytes]) ->
 
 
 def test_a_string_that_is_not_utf8_is_set_apart() -> None:
-    """A datum whose string is not UTF-8 is refused, and the datums beside it are decoded."""
+    """A datum whose string is not UTF-8 is refused, and the other datums are decoded."""
     decoded = Codec(record(("a", "string"))).decode(pa.array([b"\x02x", b"\x02\xff", b"\x02y"]))
     assert decoded.batch.column(0).to_pylist() == ["x", "y"]
     assert decoded.refused == [(1, "a string is not UTF-8")]
 
 
 def test_bytes_behind_a_datum_are_seen() -> None:
-    """A datum that is longer than its values is refused."""
+    """A datum with more bytes than its values need is refused."""
     decoded = Codec(record(("a", "string"))).decode(pa.array([b"\x02xyz", b"\x02x"]))
     assert decoded.batch.column(0).to_pylist() == ["x"]
     assert decoded.refused == [(0, "2 bytes too many")]
@@ -181,7 +184,8 @@ def test_timestamps_are_in_utc() -> None:
 
 
 def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
-    """An int out of range is refused, not cut, because columns have exactly the schema's types."""
+    """An int that is out of range is refused and not truncated, because columns have exactly the
+    schema's types."""
     codec = Codec(record(("a", "int")))
     decoded = codec.decode(pa.array([b"\x02", b"\x80\x80\x80\x80\x20"]))
     assert decoded.batch.schema.equals(codec.arrow_schema)
@@ -190,7 +194,7 @@ def test_an_int_out_of_range_is_seen_and_not_cut() -> None:
 
 
 def test_a_bad_datum_is_set_apart_and_the_rest_decodes() -> None:
-    """A bad datum is refused alone, with its index and a reason."""
+    """Only the bad datum is refused, with its index and a reason. The other datums are decoded."""
     codec = Codec(record(("a", "string"), ("n", "long")))
     good = codec.encode(pa.record_batch({"a": ["x", "y", "z"], "n": [1, 2, 3]})).to_pylist()
     decoded = codec.decode(
@@ -250,7 +254,8 @@ def test_a_few_bad_datums_among_many_cost_only_themselves() -> None:
     ],
 )
 def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reason: str) -> None:
-    """Numbers out of range, negative branches, wrong block sizes and doubled keys are refused."""
+    """Numbers out of range, negative branch numbers, wrong block sizes and duplicate keys are
+    refused, although some Avro libraries accept them."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.num_rows == 0
     ((index, found),) = decoded.refused
@@ -271,13 +276,14 @@ def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reaso
     ],
 )
 def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: Any) -> None:
-    """Padded varints and several blocks, counted or sized, are legal Avro and are read."""
+    """Padded varints are legal in Avro and are read. So are arrays and maps in several blocks, with
+    or without the blocks' sizes."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.to_pylist() == [{"a": value}]
 
 
 def test_a_null_in_a_required_field_refuses_its_row_only() -> None:
-    """If a required field is null, only its row is refused; the null is never written as an empty
+    """If a required field is null, only its row is refused. The null is never written as an empty
     string."""
     codec = Codec(record(("a", "string"), ("n", ["null", "long"])))
     batch = pa.record_batch({"a": ["x", None, "z"], "n": pa.array([1, 2, None])})
@@ -304,8 +310,8 @@ def test_text_that_is_not_utf8_refuses_its_row_only() -> None:
 
 
 def test_a_character_cut_in_two_is_not_utf8() -> None:
-    """Two halves of a character in neighbouring rows are refused, although the bytes of both rows
-    together would be valid."""
+    """If a character's bytes are divided between two neighbouring rows, both rows are refused,
+    although their bytes together would be valid."""
     codec = Codec(record(("line", "string")))
     _, refused = codec.encode_rows_checked(pa.record_batch({"line": pa.array([b"\xc3", b"\xa9"])}))
     assert [index for index, _ in refused] == [0, 1]
@@ -371,8 +377,8 @@ def test_bad_values_inside_lists_maps_and_records_are_found() -> None:
 
 
 def test_items_out_of_range_refuse_their_rows_only() -> None:
-    """If items in lists and maps are out of range, only their rows are refused, even in slices,
-    where a cast works on more items than the slice has."""
+    """If items in lists and maps are out of range, only their rows are refused. This also holds for
+    a slice of an Arrow array, for which a cast also converts items outside the slice."""
     codec = Codec(
         record(("l", {"type": "array", "items": "int"}), ("m", {"type": "map", "values": "int"}))
     )
@@ -399,7 +405,8 @@ def test_items_out_of_range_refuse_their_rows_only() -> None:
     [({"type": "bytes", "logicalType": "decimal", "precision": 2}, "\x7f\xff")],
 )
 def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default: Any) -> None:
-    """A default that fits its base type but not its logical type raises ColumnsRefused."""
+    """If a column is missing, and the field's default fits the base type but not the logical type,
+    ColumnsRefused is raised."""
     schema = record(("a", avro), ("b", "int"))
     schema["fields"][0]["default"] = default
     with pytest.raises(ColumnsRefused, match="default does not fit"):
@@ -407,15 +414,15 @@ def test_a_default_that_is_no_value_is_refused_in_a_sentence(avro: Any, default:
 
 
 def test_a_fixed_of_another_size_is_refused() -> None:
-    """A fixed column whose size is not the schema's is refused with a sentence."""
+    """A fixed column whose size differs from the schema's is refused with an error message."""
     codec = Codec(record(("a", {"type": "fixed", "name": "F", "size": 3})))
     with pytest.raises(ColumnsRefused, match="fixed_size_binary"):
         codec.encode(pa.record_batch({"a": pa.array([b"ab"], pa.binary(2))}))
 
 
 def test_slices_of_batches_and_of_datums_are_their_own() -> None:
-    """If a batch or an array is a slice, only the slice's rows are encoded or decoded, on both
-    paths."""
+    """If a record batch or an array of datums is a slice, only the slice's rows are encoded or
+    decoded, on both paths."""
     schema = record(("a", "string"), ("n", ["null", "int"]), ("b", "boolean"))
     batch = pa.record_batch(
         {
@@ -430,7 +437,7 @@ def test_slices_of_batches_and_of_datums_are_their_own() -> None:
 
 
 def test_a_missing_column_takes_its_default() -> None:
-    """A field without a column takes its default."""
+    """If a field has no column, its default is encoded."""
     schema = record(("a", "string"))
     schema["fields"] += [
         {"name": "b", "type": ["null", "string"], "default": None},
@@ -459,8 +466,8 @@ def test_a_missing_column_takes_its_default() -> None:
     ],
 )
 def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], words: str) -> None:
-    """If the columns do not fit the schema, the whole batch is refused with one sentence, instead
-    of each row with its own."""
+    """If the columns do not fit the schema, the whole batch is refused with one error, and not each
+    row with its own."""
     with pytest.raises(ColumnsRefused, match=words):
         Codec(record(("a", "string"))).encode(pa.record_batch(columns))
 
@@ -476,15 +483,15 @@ def test_columns_that_are_not_the_schemas_are_refused(columns: dict[str, Any], w
 def test_schemas_without_columns_are_refused_in_a_sentence(
     schema: Any, error: type[Exception], words: str
 ) -> None:
-    """A schema that cannot be turned into columns is refused with a sentence when its codec is
-    made."""
+    """A schema that cannot be converted to columns is refused with an error message when its codec
+    is created."""
     with pytest.raises(error, match=words):
         Codec(schema)
 
 
 def test_columns_that_multiply_are_refused() -> None:
-    """A schema of forty records in which each record uses the previous record twice would have a
-    million million columns. Such a schema is refused."""
+    """If a schema has forty records, and each of them uses the previous record twice, the schema
+    would give a million million columns. It is refused."""
     records = [record(("a", "int")) | {"name": "R0"}]
     records += [
         record(("a", f"R{at}"), ("b", f"R{at}")) | {"name": f"R{at + 1}"} for at in range(40)
@@ -495,16 +502,16 @@ def test_columns_that_multiply_are_refused() -> None:
 
 
 def test_a_decimal_in_a_large_fixed_costs_nothing() -> None:
-    """The digits of a decimal in a large fixed are bounded without computing the largest number
-    that the fixed can hold."""
+    """The limit for the digits of a decimal in a large fixed is found without computing the largest
+    number that fits into the fixed."""
     fixed = {"type": "fixed", "name": "F", "size": 2**31 - 1}
     avro = parse(fixed | {"logicalType": "decimal", "precision": 4})
     assert decimal_type(avro) == pa.decimal128(4, 0)
 
 
 def test_types_without_namespace_inside_one_are_encoded() -> None:
-    """A type without a namespace may stand inside a type of the namespace `n`. The inner type is
-    encoded, even if another type in `n` has the same name."""
+    """A type without a namespace may be nested in a type of the namespace `n`. Values of the inner
+    type are encoded, even if another type in `n` has the same name."""
     plain = {"type": "enum", "name": "X", "namespace": "", "symbols": ["P"]}
     inner = record(("p", plain), ("q", {"type": "enum", "name": "X", "symbols": ["Q"]}))
     codec = Codec(record(("a", inner | {"name": "n.S"}), ("b", "X"), ("c", "n.X")))
@@ -514,7 +521,7 @@ def test_types_without_namespace_inside_one_are_encoded() -> None:
 
 
 def test_the_bytes_are_avros() -> None:
-    """fastavro reads what the codec wrote, logical types included."""
+    """fastavro can read the datums that the codec wrote, including logical types."""
     schema = record(
         ("t", {"type": "long", "logicalType": "timestamp-millis"}),
         ("d", {"type": "int", "logicalType": "date"}),
@@ -528,7 +535,7 @@ def test_the_bytes_are_avros() -> None:
 
 
 def test_no_rows_are_no_datums() -> None:
-    """Empty input gives empty output of the right types, in encode and decode."""
+    """Encoding and decoding empty input gives empty output of the right types."""
     for avro in ("string", {"type": "array", "items": "long"}):
         codec = Codec(record(("a", avro)))
         none = pa.RecordBatch.from_pylist([], codec.arrow_schema)
@@ -546,8 +553,8 @@ def test_datums_of_a_large_array_are_read() -> None:
 
 
 def test_a_bad_default_loses_no_datum() -> None:
-    """A schema with a bad default, which older registries accepted, still encodes and decodes; the
-    default matters only if a column is missing."""
+    """Values of a schema with an invalid default, which older registries accepted, are still
+    encoded and decoded. The default is used only if a column is missing."""
     fields = [{"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": "none"}]
     codec = Codec({"type": "record", "name": "R", "fields": fields})
     batch = pa.record_batch({"a": pa.array([1], pa.int32()), "b": pa.array([2], pa.int32())})
@@ -559,7 +566,8 @@ def test_a_bad_default_loses_no_datum() -> None:
 @pytest.mark.parametrize("logical", ["time-millis", "time-micros"])
 @pytest.mark.parametrize("shape", ["flat", "nullable", "items"])
 def test_a_time_outside_of_its_day_is_a_fault_of_its_row(logical: str, shape: str) -> None:
-    """A row with a time outside of a day is refused, on every path, in encode and decode."""
+    """A row with a time of day that is negative, or a day or more, is refused on every path, when
+    it is encoded and when it is decoded."""
     kind, day = {"time-millis": ("int", 86_400_000), "time-micros": ("long", 86_400_000_000)}[
         logical
     ]
@@ -609,7 +617,7 @@ def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
 
 @pytest.mark.parametrize("begin", range(0, 600, 100))
 def test_a_schema_has_a_codec_or_a_refusal(begin: int) -> None:
-    """For any schema and any bytes the codec works or raises only our own errors."""
+    """For any schema and any bytes the codec either works or raises a SkidwayError."""
     for seed in range(begin, begin + 100):
         random = Random(seed)
         avro = Maker(random).schema()
@@ -622,6 +630,6 @@ def test_a_schema_has_a_codec_or_a_refusal(begin: int) -> None:
             continue
         datums = [random.randbytes(random.randint(0, 12)) for _ in range(4)]
         decoded = codec.decode(pa.array(datums, pa.binary()))
-        with suppress(SchemaUnsupported):  # a schema that contains itself is only decoded
+        with suppress(SchemaUnsupported):  # values of a recursive schema are only decoded
             again = codec.decode(codec.encode(decoded.batch))
             assert again.batch.num_rows == decoded.batch.num_rows

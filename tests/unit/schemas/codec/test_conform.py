@@ -1,4 +1,4 @@
-"""Columns are checked before they are encoded: a row with a value that the schema does not take is
+"""Columns are checked before they are encoded. A row with a value that the schema does not allow is
 refused."""
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def encoded(avro: Any, values: list[Any]) -> tuple[list[bytes | None], list[tupl
 
 
 def test_a_union_takes_exactly_one_member() -> None:
-    """A row of a union must have one member set. A row with no member or several members is
-    refused."""
+    """A union's column has a field for each of its members. Exactly one of them must be set. A row
+    with no member or several members is refused."""
     both, none = {"member0": 1, "member1": "x"}, {"member0": None, "member1": None}
     datums, refused = encoded(["int", "string"], [{"member0": 1}, both, none, {"member1": "x"}])
     assert datums == [b"\x00\x02", None, None, b"\x02\x02x"]
@@ -35,16 +35,16 @@ def test_a_union_takes_exactly_one_member() -> None:
 
 
 def test_a_nullable_union_is_null_as_a_whole() -> None:
-    """A null is written as the null branch, wherever this branch stands in the union. If the schema
-    has no null branch, a row with a null is refused."""
+    """A null is written as the union's null branch, whatever its position in the union is. If the
+    union has no null branch, a row with a null is refused."""
     values = [None, {"member1": "x"}]
     assert encoded(["int", "null", "string"], values)[0] == [b"\x02", b"\x04\x02x"]
     assert encoded(["int", "string"], values)[1] == [(0, "field a: null in a required field")]
 
 
 def test_a_key_twice_in_a_map_is_a_fault() -> None:
-    """A row whose map has a key twice is refused, because it is open which of the two values a
-    reader would keep. The same key in two maps is good."""
+    """A row whose map has a key twice is refused, because it is undefined which of the two values a
+    reader would keep. The same key in the maps of two rows is allowed."""
     pairs = [[("k", 1), ("l", 2)], [("k", 1), ("k", 2)], [("k", 3)]]
     datums, refused = encoded({"type": "map", "values": "int"}, pairs)
     assert datums[1] is None
@@ -69,7 +69,8 @@ def test_a_large_fixed_has_its_size() -> None:
     ],
 )
 def test_a_schema_that_is_no_record_has_one_column(avro: str, value: Any, datum: bytes) -> None:
-    """A schema that is no record has one column, `value`, and its datum is the value alone."""
+    """A schema that is not a record has one column, `value`, and its datums consist of the value
+    only."""
     codec = Codec(avro)
     assert codec.arrow_schema.names == ["value"]
     batch = pa.RecordBatch.from_pylist([{"value": value}], codec.arrow_schema)

@@ -1,8 +1,8 @@
-"""For each known fault of pyruhvro, a young library, a test shows that pyruhvro has the fault and
+"""For each known fault of the young library pyruhvro, a test shows that pyruhvro has the fault and
 that the codec avoids it.
 
-A test that fails at a line marked "pyruhvro still does" is good news, because the codec's check for
-the test's fault may then be removed.
+If a test fails at a line marked "pyruhvro still does", pyruhvro has fixed the fault. The codec's
+check for this fault may then be removed.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ def schema_of(avro: Any) -> dict[str, Any]:
     ],
 )
 def test_types_on_which_it_panics_are_not_shown_to_it(avro: Any, datum: bytes, value: Any) -> None:
-    """bytes, fixed, uuid and decimal, on which pyruhvro panics, are read and written without
-    pyruhvro."""
+    """The types bytes, fixed, uuid and decimal, on which pyruhvro panics, are read and written
+    without pyruhvro."""
     codec = Codec(schema_of(avro))
     decoded = codec.decode(pa.array([datum]))
     assert decoded.batch.column(0).to_pylist() == [value]
@@ -65,7 +65,8 @@ def test_its_panics_are_contained() -> None:
 
 
 def test_a_null_in_a_required_string_is_not_an_empty_one() -> None:
-    """pyruhvro writes '' for a null; we refuse the row before pyruhvro sees the column."""
+    """pyruhvro writes an empty string for a null in a required field. So the codec refuses such a
+    row before it passes the column to pyruhvro."""
     batch = pa.record_batch({"a": pa.array([None], pa.string())})
     text = json.dumps(schema_of("string"))
     assert pyruhvro.serialize_record_batch(batch, text, 1)[0].to_pylist() == [
@@ -87,8 +88,8 @@ def test_columns_that_it_refuses_are_brought_to_its_types(avro: str, column: pa.
 
 
 def test_an_answer_of_another_length_is_not_taken(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If pyruhvro returns another number of datums than there are rows, the codec's next path
-    encodes the rows."""
+    """If the number of datums that pyruhvro returns differs from the number of rows, the codec
+    encodes the rows on its next path."""
     codec = Codec(schema_of("long"))
     monkeypatch.setattr(pyruhvro, "serialize_record_batch", lambda *_: [pa.array([b"\x02"])])
     datums = codec.encode(pa.record_batch({"a": [1, 2]}))

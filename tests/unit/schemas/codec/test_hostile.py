@@ -1,5 +1,5 @@
-"""Hostile datums: huge counts, items without bytes, deep nesting, recursion without end. Memory and
-time stay in proportion to the bytes that came in.
+"""Hostile datums, with huge counts, items without bytes, deep nesting, or endless recursion, take
+memory and time only in proportion to the bytes that came in.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ def table(columns: int) -> dict[str, Any]:
 
 
 def peak(job: Callable[[], object]) -> int:
-    """How many bytes the process grew by, at most, while `job` ran."""
+    """The largest number of bytes by which the process grew while `job` ran."""
     before, most, done = resident(), 0, threading.Event()
 
     def watch() -> None:
@@ -119,7 +119,8 @@ def test_no_claim_takes_memory_or_time(avro: Any, datum: bytes, times: int) -> N
 
 
 def test_items_without_bytes_are_read_up_to_a_limit() -> None:
-    """An array of 1,024 items without bytes is read; an array of 1,025 is refused."""
+    """An array of 1,024 items that take no bytes is read. An array of 1,025 such items is
+    refused."""
     codec = Codec(schema_of(array("null")))
     for count, is_good in ((3, True), (1024, True), (1025, False)):
         decoded = codec.decode(pa.array([zigzag(count) + b"\0"] * 2))
@@ -129,8 +130,9 @@ def test_items_without_bytes_are_read_up_to_a_limit() -> None:
 
 
 def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
-    """A null takes one byte, and may stand for a record of 500 columns. A few such nulls are read;
-    an array of 1,000 such nulls is refused."""
+    """A null takes only one byte in the datum, but a value in each column of the record for which
+    it stands. For a record of 500 columns a few nulls are read, and an array of 1,000 nulls is
+    refused."""
     codec = Codec(schema_of(array(["null", table(500)])))
     row = {"a": [{f"f{at}": at for at in range(500)}, None]}
     datum = codec.encode(pa.RecordBatch.from_pylist([row], codec.arrow_schema))[0].as_py()
@@ -140,7 +142,7 @@ def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
 
 
 def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
-    """Schemas up to the nesting limit work, and no datum exhausts the stack."""
+    """Schemas up to the nesting limit are accepted, and no datum exhausts the stack."""
 
     def nested(depth: int) -> dict[str, Any]:
         avro: Any = "long"
@@ -156,7 +158,7 @@ def test_deep_schemas_are_refused_and_deep_enough_ones_work() -> None:
 
 
 def chain(depth: int) -> bytes:
-    """A datum of CHAIN: a record with `depth` records inside of each other."""
+    """A datum of the schema CHAIN: a record with `depth` records nested in each other."""
     return b"\x02" * depth + b"\0"
 
 
@@ -165,8 +167,8 @@ TREE = schema_of(array(["null", "R"]))
 
 
 def test_values_that_contain_themselves_are_read_up_to_a_depth() -> None:
-    """A value of a schema that contains itself is read up to 256 levels of records. A deeper one is
-    refused with its depth, and neither the stack nor the memory is exhausted."""
+    """A value of a recursive schema is read if it has at most 256 levels of records. A deeper value
+    is refused, and the reason has the depth. Neither the stack nor the memory is exhausted."""
     depths = [0, 1, DEPTH_MAX, DEPTH_MAX + 1, 1000, 1_000_000]
     decoded = Codec(CHAIN).decode(pa.array(map(chain, depths), pa.binary()))
     assert decoded.good.tolist() == [depth <= DEPTH_MAX for depth in depths]
@@ -189,8 +191,8 @@ def test_values_that_contain_themselves_are_read_up_to_a_depth() -> None:
 def test_no_claim_of_a_value_that_contains_itself_takes_memory_or_time(
     avro: Any, datum: bytes, reason: str
 ) -> None:
-    """Values of schemas that contain themselves are refused in bounded time and memory if they
-    claim huge counts, or have no end."""
+    """Values of recursive schemas that claim huge counts, or that never end, are refused in bounded
+    time and memory."""
     codec, found = Codec(avro), []
     begin = time.monotonic()
     grown = peak(lambda: found.append(codec.decode(pa.array([datum] * 20, pa.binary()))))
@@ -201,7 +203,8 @@ def test_no_claim_of_a_value_that_contains_itself_takes_memory_or_time(
 
 
 def test_a_long_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A value whose text has more characters than the limit is refused, and says so."""
+    """A value of a recursive field becomes a JSON text. If the text has more characters than the
+    limit, the value is refused with this reason."""
     monkeypatch.setattr(json_text, "TEXT_MAX", len('{"a":null}'))
     decoded = Codec(CHAIN).decode(pa.array([chain(1), chain(2)], pa.binary()))
     assert decoded.refused == [(1, "its text has more than 10 characters")]
@@ -218,8 +221,9 @@ def test_a_long_text_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_names_do_not_make_a_large_text_of_a_small_datum(more: Any, words: str) -> None:
-    """A schema that contains itself is refused if names of fields or symbols could make the text
-    much longer than the datum."""
+    """A value of a recursive schema becomes a JSON text, in which the names of fields and symbols
+    are repeated. The schema is refused if long names could make the text much longer than the
+    datum."""
     schema = schema_of(["null", "R"])
     schema["fields"].append(more)
     with pytest.raises(SchemaUnsupported, match=words):
@@ -234,8 +238,8 @@ def test_names_do_not_make_a_large_text_of_a_small_datum(more: Any, words: str) 
     ],
 )
 def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
-    """An array in several blocks is decoded by columns. Go's hamba/avro writes such arrays: its
-    blocks have a hundred items each and give their size."""
+    """An array in several blocks is decoded on the path by columns. Go's library hamba/avro writes
+    such arrays, in blocks of a hundred items with their sizes."""
     codec = Codec(schema_of(array("long")))
     before = counted("decode", "columns")
     decoded = codec.decode(pa.array([blocks] * 50))
@@ -244,8 +248,8 @@ def test_arrays_in_several_blocks_go_through_columns(blocks: bytes) -> None:
 
 
 def test_the_path_is_chosen_once_and_counted() -> None:
-    """Metrics count how many schemas take each of the codec's paths, and how many datums each path
-    processed."""
+    """The codec has several paths, that is ways to decode and encode. For each path, metrics count
+    the schemas that use it and the datums that it has processed."""
     for avro, path in (("long", "pyruhvro"), (array("long"), "columns")):
         made = REGISTRY.get_sample_value("skidway_schemas_codecs_total", {"path": path}) or 0
         codec = Codec(schema_of(avro))
@@ -269,7 +273,8 @@ def counted(direction: str, path: str) -> float:
 
 
 def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A batch of many small items is decoded in parts, so that memory is bounded."""
+    """A batch of datums with very many small items is decoded in parts, so that memory stays
+    bounded."""
     codec = Codec(schema_of(array(array("long"))))
     datum = zigzag(20_000) + b"\0" * 20_001
     datums = pa.array([datum] * 40, pa.binary())
@@ -287,8 +292,8 @@ def test_many_small_items_take_bounded_memory(monkeypatch: pytest.MonkeyPatch) -
 
 
 def test_parts_of_a_batch_are_put_together_in_order() -> None:
-    """If a batch is decoded in parts, its rows and refusals keep their places, even beside an
-    overlong datum."""
+    """If a batch is decoded in parts, its rows and refusals keep their order and indices, even if
+    one datum is larger than a part."""
     codec = Codec(schema_of(array("string")))
     long = zigzag(1) + zigzag(5 << 20) + b"x" * (5 << 20) + b"\0"
     some = zigzag(1) + zigzag(1 << 20) + b"y" * (1 << 20) + b"\0"
@@ -301,7 +306,7 @@ def test_parts_of_a_batch_are_put_together_in_order() -> None:
 
 
 def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[int]) -> None:
-    """Notes in `sizes` how many datums each call of the method `name` gets."""
+    """Appends to `sizes` the number of datums of each call of the method `name`."""
     inner = getattr(where, name)
 
     def noting(datums: Any, *more: Any) -> Any:
@@ -326,7 +331,7 @@ def watch(monkeypatch: pytest.MonkeyPatch, where: Any, name: str, sizes: list[in
 def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
     items: Any, count: int, inside: bytes, is_good: bool
 ) -> None:
-    """Empty items in an array are read exactly, wherever they stand. A datum with too few or too
+    """Empty items in an array are read correctly at every position. A datum with too few or too
     many bytes for its items is refused."""
     record = parse(json.dumps(schema_of(array(items))))
     datum = zigzag(count) + inside + b"\0"
@@ -337,7 +342,7 @@ def test_a_row_of_empty_items_is_passed_at_once_and_no_further(
 
 @pytest.mark.parametrize("inside", ["long", {"type": "map", "values": "long"}, SEVERAL])
 def test_a_map_is_a_map_by_either_way(inside: Any) -> None:
-    """Maps in arrays are the same, whether they are decoded datum by datum or by columns."""
+    """Maps in arrays give the same values whether they are decoded datum by datum or by columns."""
     codec = Codec(schema_of(array({"type": "map", "values": inside})))
     datum = zigzag(2) + b"\0" + zigzag(1) + zigzag(1) + b"k" + b"\0" * 3 + b"\0" * 4
     one = codec.decode(pa.array([datum], pa.binary()))

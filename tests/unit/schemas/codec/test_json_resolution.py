@@ -1,5 +1,5 @@
-"""Values whose type contains itself are resolved between two versions of a schema, at every depth.
-The results are the values that Apache's library gives."""
+"""Values of recursive types, which become JSON texts, are resolved from one version of a schema to
+another, at every depth. The results are the values that Apache's Avro library gives."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def link(*fields: dict[str, Any], next: Any = ("null", "Link"), **more: Any) -> 
 
 
 def resolved(writer: Any, reader: Any, value: Any) -> Any:
-    """The reader's row of a value, or the reason why the value is refused."""
+    """The row that the reader's schema gives for a value of the writer's schema, or the reason why
+    the value is refused."""
     found = DatumReader(writer, reader).decode(pa.array([datum(writer, value)], pa.binary()))
     found.batch.validate(full=True)
     return found.batch.to_pylist()[0] if not found.refused else found.refused[0][1]
@@ -46,7 +47,7 @@ def text(value: Any) -> str | None:
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """NODE after a change of its fields by name."""
+    """The schema NODE after `change` was applied to its fields, which it gets by name."""
     made = copy.deepcopy(NODE)
     change({each["name"]: each for each in made["fields"]})
     return made
@@ -67,8 +68,8 @@ CHANGES: dict[str, Callable[[dict[str, Any]], object]] = {
 @common
 @given(st.lists(nodes(), min_size=1, max_size=3), st.sampled_from(sorted(CHANGES)))
 def test_texts_are_resolved_as_the_library_resolves(values: list[Any], change: str) -> None:
-    """The text in a newer version's column has the value that Apache's library reads with the newer
-    version, at every depth."""
+    """The JSON text in a column of a newer schema version has the value that Apache's Avro library
+    reads with this version, at every depth."""
     reader = changed(CHANGES[change])
     datums = [datum(NODE, value) for value in values]
     found = DatumReader(NODE, reader).decode(pa.array(datums, pa.binary()))
@@ -99,8 +100,9 @@ LONGER = {"v": 1, "next": {"v": 2, "next": {"v": 3, "next": None}}}
     ],
 )  # fmt: skip
 def test_versions_of_a_list(writer: Any, reader: Any, expected: str | None) -> None:
-    """Fields that were added, dropped, renamed or made a union of several types change at every
-    depth. Versions that Avro cannot resolve are refused before any datum is read."""
+    """If fields of a recursive record were added, dropped, renamed or made a union of several
+    types, its values are converted at every depth. Versions that Avro cannot resolve are refused
+    before any datum is read."""
     if expected is None:
         with pytest.raises(Unresolvable, match=r"Field (next|v) "):
             DatumReader(writer, reader)
@@ -135,8 +137,8 @@ AB = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
 def test_leaves_are_resolved_as_in_columns(
     written: Any, read: Any, value: Any, expected: str | None
 ) -> None:
-    """Moments, decimals, enums and unions inside of a text keep their value as they do in columns,
-    or their row is refused."""
+    """In the JSON text of a recursive value, timestamps, decimals, enums and unions keep their
+    value as they do in columns. If this is not possible, their row is refused."""
     writer, reader = link(field("x", written)), link(field("x", read))
     bare = copy.deepcopy(writer)
     if isinstance(written, dict) and "logicalType" in written:
@@ -178,15 +180,17 @@ BECAME = {
 def test_columns_become_texts_and_texts_columns(
     writer: Any, reader: Any, value: Any, expected: Any
 ) -> None:
-    """If only one of two versions contains itself, a column's value becomes the text that the newer
-    version would have, or the other way round; a value without a place is refused."""
+    """A field may be recursive in only one of two versions. If it is recursive in the newer
+    version, values become JSON texts. If it is recursive in the older version, values become
+    columns. A value that does not fit the newer version is refused."""
     found = resolved(writer, reader, value)
     assert (found if isinstance(found, str) else found["next"]) == expected
 
 
 def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
-    """If two records cannot be resolved, nothing that was found while they seemed resolvable is
-    used: a value that contains such a record is refused, and no part of it is lost."""
+    """Two recursive records may seem resolvable until a nested field proves the opposite. Results
+    for nested records that were found under this assumption are then dropped, so a value with such
+    a record is refused, and no part of it is silently lost."""
     inner = {"type": "record", "name": "B", "fields": [field("a", ["null", "A"])]}
     outer = {"type": "record", "name": "A", "fields": [field("b", inner), field("x", "string")]}
     both = {"type": "record", "name": "P", "fields": [field("p", ["null", outer]),
@@ -204,7 +208,7 @@ def test_nothing_rests_on_a_pair_of_records_that_turned_out_bad() -> None:
 
 
 def test_a_deep_text_is_resolved_or_refused() -> None:
-    """A text of the greatest depth is resolved."""
+    """A JSON text with the largest allowed depth is resolved."""
     value: Any = None
     for at in range(257):
         value = {"v": at, "next": value}
@@ -214,7 +218,8 @@ def test_a_deep_text_is_resolved_or_refused() -> None:
 
 
 def test_a_moment_that_is_no_text_stays_a_column() -> None:
-    """Columns beside the texts are resolved as columns."""
+    """Fields that are not recursive stay columns next to the JSON texts, and are resolved as
+    columns."""
     writer, reader = link(field("at", MILLIS)), link(field("at", MICROS))
     moment = dt.datetime(2011, 6, 12, 1, 2, 3, tzinfo=dt.UTC)
     row = resolved(writer, reader, {"at": moment, "next": {"at": moment, "next": None}})

@@ -1,5 +1,5 @@
-"""Values whose type contains itself become texts of the values that Apache's library decodes; the
-fields beside them stay columns."""
+"""Values of recursive types become JSON texts of the values that Apache's Avro library decodes.
+Other fields stay columns."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def text(value: Any) -> str | None:
 
 
 def test_only_the_fields_that_lead_back_are_text() -> None:
-    """A field whose type contains its record is a column of texts, null where null is a branch. All
-    other fields are the columns that they always are."""
+    """A field whose type contains the field's own record becomes a column of JSON texts. The column
+    is nullable if null is a branch of the type. All other fields become the same columns as in
+    other schemas."""
     columns = Codec(NODE).arrow_schema
     assert [each.name for each in columns if columns.field(each.name).type == pa.string()] == [
         "text", "level", *TEXTS,
@@ -61,8 +62,8 @@ def test_only_the_fields_that_lead_back_are_text() -> None:
 @common
 @given(st.lists(nodes(), max_size=4))
 def test_texts_hold_what_the_library_decodes(values: list[Any]) -> None:
-    """Each text is the JSON of the value that Apache's library decodes, and each other column has
-    the same value as in a schema that does not contain itself."""
+    """Each JSON text has the value that Apache's Avro library decodes. Each other column has the
+    same value as in a schema that is not recursive."""
     datums = [datum(NODE, value) for value in values]
     found = Codec(NODE).decode(pa.array(datums, pa.binary()))
     found.batch.validate(full=True)
@@ -76,8 +77,8 @@ def test_texts_hold_what_the_library_decodes(values: list[Any]) -> None:
 @common
 @given(st.lists(nodes(), min_size=1, max_size=3), st.data())
 def test_values_one_by_one_and_columns_agree(values: list[Any], data: st.DataObject) -> None:
-    """Reading datums one by one gives the same rows and refuses the same datums as reading columns,
-    also if bytes of the datums are changed."""
+    """Reading the datums of a recursive schema one by one gives the same rows and refuses the same
+    datums as reading them by columns, even if bytes of the datums are damaged."""
     datums = [datum(NODE, value) for value in values]
     for at, raw in enumerate(datums):
         place, byte = data.draw(st.integers(0, len(raw) - 1)), data.draw(st.integers(0, 255))
@@ -92,7 +93,7 @@ def test_values_one_by_one_and_columns_agree(values: list[Any], data: st.DataObj
 @common
 @given(nodes())
 def test_a_text_is_the_datum_again(value: Any) -> None:
-    """A text loses nothing: it gives the datum again."""
+    """A JSON text has the whole value, so that the datum can be made from it again."""
     form, raw = JsonText(parse(NODE)), datum(NODE, value)
     found, end = form.read(b"--" + raw + b"--", 2, 2 + len(raw) + 2)
     assert end == 2 + len(raw)
@@ -102,8 +103,8 @@ def test_a_text_is_the_datum_again(value: Any) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 100])
 def test_texts_inside_of_arrays_and_maps(count: int) -> None:
-    """Texts in items of arrays and maps are read between the items, and a bad one refuses only its
-    datum."""
+    """Recursive values inside arrays and maps become JSON texts in these items. If one of them is
+    invalid, only its datum is refused."""
     link = {"v": 1, "next": {"v": 2, "next": None}}
     by = {"a": None, "b": ("Link", link), "c": ("string", "x")}
     good = datum(AROUND, {"links": [link, link["next"]] * 3, "by": by, "last": "end"})
@@ -121,7 +122,8 @@ def test_texts_inside_of_arrays_and_maps(count: int) -> None:
 
 
 def test_texts_are_not_encoded() -> None:
-    """A codec of a schema that contains itself only decodes, and its sentence names the field."""
+    """The codec of a recursive schema can only decode. The error about encoding names the recursive
+    field."""
     codec = Codec(NODE)
     with pytest.raises(SchemaUnsupported, match="Field next contains itself: its values are only"):
         codec.encode(pa.RecordBatch.from_pylist([], codec.arrow_schema))

@@ -1,5 +1,5 @@
-"""A writer's datums become a reader's columns, with the values that fastavro's reader gives, except
-where fastavro is wrong."""
+"""Datums of a writer's schema become columns of a reader's schema, with the values that fastavro's
+reader gives, except where fastavro is wrong."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def field(name: str, avro: Any, **more: Any) -> dict[str, Any]:
 
 
 def rows_of(writer: Any, reader: Any, rows: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Writes rows by the writer's schema; returns (the reader's rows, what is refused)."""
+    """Writes rows with the writer's schema and reads them with the reader's. Returns the rows that
+    were read, and the refused datums."""
     codec = Codec(writer)
     datums = codec.encode(pa.RecordBatch.from_pylist(rows, codec.arrow_schema))
     decoded = DatumReader(writer, reader).decode(datums)
@@ -58,8 +59,8 @@ ADDED = [("int", 7), ("string", "new"), (["null", "long"], None), ("double", 0.5
 
 @st.composite
 def evolved(draw: st.DrawFn) -> tuple[Any, Any, pa.BinaryArray]:
-    """(writer's schema, reader's schema, datums); the reader's schema is a changed copy of the
-    writer's."""
+    """A writer's schema, a reader's schema, and datums. The reader's schema is a changed copy of
+    the writer's schema."""
     writer, batch = draw(batches(flat=False))
     reader = _mutated(draw, copy.deepcopy(writer))
     return writer, reader, Codec(writer).encode(batch)
@@ -123,10 +124,10 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 def bare(avro: Any, *, is_reader: bool) -> Any:
     """The schema in a form that fastavro reads right.
 
-    It has no logical types, because fastavro converts by the writer's logical types, not by the
-    reader's. In the reader's unions narrow numbers come before wide ones. fastavro takes the first
-    branch that the value can be promoted to, even if a later branch has exactly the value's type.
-    So in another order an int would be read as a float
+    The schema gets no logical types, because fastavro converts by the writer's logical types, not
+    by the reader's. In the unions of the reader's schema, narrow number types come before wide
+    types. fastavro takes the first branch to which the value can be promoted, even if a later
+    branch has exactly the value's type. So in another order fastavro would read an int as a float
     (`test_a_branch_of_the_very_type_comes_first`).
     """
     if isinstance(avro, list):
@@ -148,9 +149,9 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Whether a union has both text and bytes. fastavro reads every text and every bytes value of
-    such a union as whichever of the two types comes first, even if writer's and reader's schema are
-    equal."""
+    """Whether the schema has a union with both string and bytes. fastavro reads every string and
+    every bytes value of such a union as the type that comes first in the union, even if the
+    writer's and the reader's schema are equal."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -162,7 +163,8 @@ def has_text_and_bytes(avro: Any) -> bool:
 
 
 def has_numbers_out_of_order(avro: Any) -> bool:
-    """Whether a union has numbers that `bare` cannot put into an order that fastavro reads right.
+    """Whether the schema has a union of number types that `bare` cannot put into an order in which
+    fastavro reads every number right.
 
     If float stands before long, fastavro reads a long as a long. But fastavro reads an int as a
     float, because float is then the first branch to which an int can be promoted.
@@ -180,7 +182,7 @@ def has_numbers_out_of_order(avro: Any) -> bool:
 
 
 def expected(writer: Any, reader: Any, datum: bytes) -> Any:
-    """What fastavro's reader gives; None if it refuses the datum."""
+    """The value that fastavro's reader gives, or None if fastavro refuses the datum."""
     written = fastavro.parse_schema(bare(writer, is_reader=False))
     read = fastavro.parse_schema(bare(reader, is_reader=True))
     try:
@@ -190,8 +192,8 @@ def expected(writer: Any, reader: Any, datum: bytes) -> Any:
 
 
 def same(avro: Any, found: Any, wanted: Any) -> bool:
-    """Whether two values are equal. A float may have been rounded once more than the double that it
-    is compared with."""
+    """Whether two values are equal. A float counts as equal to a double if the double, rounded to a
+    float, is the same."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         return found.keys() == wanted.keys() and all(
             same(avro, found[key], wanted[key]) for key in found
@@ -211,7 +213,7 @@ def same(avro: Any, found: Any, wanted: Any) -> bool:
 @given(evolved())
 def test_columns_are_resolved_as_fastavro_resolves(case: tuple[Any, Any, pa.BinaryArray]) -> None:
     """Dropped, added, renamed and reordered fields, promotions, unions and enums give the same
-    values as in fastavro; datums that fastavro refuses are refused."""
+    values as in fastavro. Datums that fastavro refuses are refused, too."""
     writer, reader, datums = case
     assume(not has_text_and_bytes(reader) and not has_numbers_out_of_order(reader))
     wanted = [expected(writer, reader, datum) for datum in datums.to_pylist()]
@@ -266,9 +268,9 @@ def decimal(precision: int, scale: int) -> dict[str, Any]:
     ],
 )
 def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wanted: Any) -> None:
-    """Moments, times and decimals keep their value in another unit or scale, or their row is
-    refused. Where one side has no logical type, the bare number or bytes are read. fastavro, in
-    contrast, gives the writer's value, whatever logical type the reader has."""
+    """Timestamps, times of day and decimals keep their value in another unit or scale, or their row
+    is refused. If the writer or the reader has no logical type, the plain number or bytes are read.
+    fastavro, in contrast, gives the writer's value, whatever logical type the reader has."""
     writer, reader = record(field("x", written)), record(field("x", read))
     rows, refused = rows_of(writer, reader, [{"x": value}] * 2)
     assert rows == ([{"x": wanted}] * 2 if wanted is not None else [])
@@ -276,9 +278,10 @@ def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wa
 
 
 def test_a_branch_of_the_very_type_comes_first() -> None:
-    """A value takes the reader's branch of its own type, even if an earlier branch could take the
-    value by promotion. In contrast, fastavro takes the first branch that fits by promotion, and so
-    loses digits, or the whole datum if the bytes are no text (0xFF)."""
+    """A value is read as the branch of the reader's union that has the value's own type, even if
+    the value could be promoted to an earlier branch. In contrast, fastavro takes the first branch
+    to which the value can be promoted. So it loses digits, or the whole datum if bytes such as 0xFF
+    are not valid UTF-8."""
     for written, value in (("int", 2**31 - 1), ("bytes", b"\xff"), ("string", "x")):
         reader = record(field("x", ["float", "string", "bytes", "int"]))
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": value}])
@@ -288,8 +291,8 @@ def test_a_branch_of_the_very_type_comes_first() -> None:
 
 
 def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
-    """If no branch has a value's own type, the value takes the first branch to which it can be
-    promoted."""
+    """If no branch of the reader's union has a value's own type, the value is read as the first
+    branch to which it can be promoted."""
     reader = record(field("x", ["float", "long"]))
     for written, at in (("int", 0), ("long", 1)):
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": 7}])
@@ -297,9 +300,9 @@ def test_else_the_first_branch_that_it_can_be_promoted_to() -> None:
 
 
 def test_defaults_are_values_of_their_types() -> None:
-    """Defaults of bytes, of decimals, and of records for which only some fields are given, are
-    values of their types. fastavro, in contrast, returns the JSON of the schema: a text for bytes,
-    and a record without the defaults of its fields."""
+    """The default of a bytes or decimal field becomes a value of this type. The default of a record
+    that gives only some fields is completed with the defaults of the other fields. fastavro, in
+    contrast, returns the JSON of the schema: a string for bytes, and an incomplete record."""
     inner = record(field("a", "int", default=1), field("b", "bytes", default="\u00ff")) | {
         "name": "I"
     }
@@ -323,8 +326,9 @@ def test_defaults_are_values_of_their_types() -> None:
 
 
 def test_a_name_counts_before_an_alias() -> None:
-    """If the writer has two fields, one with the name and one with the alias of a reader's field,
-    the field with the name is read. fastavro reads whichever of the two fields comes last."""
+    """The writer's schema may have two fields for one reader's field, one with the name and one
+    with the alias of the reader's field. The field with the name is read. fastavro reads the last
+    one of these two fields."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])
@@ -342,15 +346,16 @@ def test_a_name_counts_before_an_alias() -> None:
     ],
 )
 def test_schemas_that_cannot_be_resolved_are_refused(writer: Any, reader: Any, words: str) -> None:
-    """Schemas that cannot be resolved are refused before any datum is read; the error names the
+    """Two schemas that cannot be resolved are refused before any datum is read. The error names the
     place in the schema."""
     with pytest.raises(Unresolvable, match=words):
         DatumReader(writer, reader)
 
 
 def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
-    """Invalid datums are refused with index and reason, and so are rows with a null, a symbol or a
-    branch that the reader's schema does not have. Good rows keep their order."""
+    """Invalid datums are refused with their index and a reason. Rows with a null, a symbol or a
+    branch that the reader's schema does not have are refused in the same way. Good rows keep their
+    order."""
     enum = {"type": "enum", "name": "E", "symbols": ["A", "B"]}
     writer = record(field("n", ["null", "int"]), field("e", enum), field("u", ["int", "string"]))
     reader = record(field("n", "int"), field("e", enum | {"symbols": ["A"]}), field("u", "long"))
@@ -374,7 +379,7 @@ def test_rows_without_a_place_are_set_apart_with_index_and_reason() -> None:
 
 
 def test_a_value_becomes_a_branch_and_a_branch_a_value() -> None:
-    """Schemas that are no records are resolved as well; for example, an int becomes a branch of a
+    """Schemas that are not records are resolved as well. For example, an int becomes a branch of a
     union."""
     codec = Codec('"int"')
     datums = codec.encode(pa.record_batch({"value": pa.array([1, 2], pa.int32())}))

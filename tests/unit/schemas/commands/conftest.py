@@ -1,4 +1,5 @@
-"""`skidway schemas` in this process, on a registry without a network."""
+"""Runs the command `skidway schemas` in the test's own process, with a registry that is called
+without a network."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ from support.registry_http import Registry
 
 @dataclass(frozen=True)
 class Done:
-    """What a command printed, and its exit status."""
+    """The output of a command, and its exit status."""
 
     status: int
     out: str
@@ -36,7 +37,7 @@ Run = Callable[..., Done]
 
 @pytest.fixture
 def registry() -> Registry:
-    """An empty registry, on a log of its own."""
+    """An empty registry with its own log."""
     return Registry()
 
 
@@ -53,8 +54,8 @@ def run(
     capsys: pytest.CaptureFixture[str],
     tmp_path: Path,
 ) -> Run:
-    """Runs a verb of `skidway schemas` in the directory `tmp_path`, so that arguments may name its
-    files without a path."""
+    """Runs a subcommand of `skidway schemas` in the directory `tmp_path`, so that arguments may
+    name files in this directory without a path."""
     monkeypatch.setattr(connection, "RegistryAdministration", lambda url, security: client)
     monkeypatch.chdir(tmp_path)
 

@@ -1,5 +1,5 @@
-"""If FILE is a file, `skidway schemas dump FILE` replaces it with a whole dump. If FILE is a pipe
-or device, the dump is written into it."""
+"""If FILE is a regular file, `skidway schemas dump FILE` replaces it with a complete dump. If FILE
+is a pipe or device, the dump is written to it."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from support.registry_http import Registry, record
 
 
 def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path) -> None:
-    """A dump to a link replaces the file that the link names, and the link stays unchanged."""
+    """A dump to a symbolic link replaces the link's target, and the link stays unchanged."""
     registry.register("users", record(a=None))
     (tmp_path / "link").symlink_to("target")
     assert run("dump", "link").status == 0
@@ -23,8 +23,8 @@ def test_a_dump_goes_through_a_link(registry: Registry, run: Any, tmp_path: Path
 def test_a_dump_never_replaces_what_is_no_file(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A dump is written into a pipe or device and never replaces it; if the device is full, the
-    command ends with status 2."""
+    """A dump to a pipe or device is written to it and never replaces it. If the device is full, the
+    command ends with exit status 2."""
     registry.register("users", record(a=None))
     os.mkfifo(tmp_path / "pipe")
     read: list[str] = []

@@ -1,4 +1,4 @@
-"""`skidway schemas level|mode|versions`: values are shown, set and removed."""
+"""`skidway schemas level`, `mode` and `versions`: values are shown, set and removed."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from support.registry_http import Registry, record
 def test_levels_and_modes_are_shown_set_and_taken_away(
     run: Any, verb: str, first: str, value: str
 ) -> None:
-    """A level or mode is shown, set and removed, for all subjects or for one. The output names the
-    subject for which the value is set, or says "all"."""
+    """A compatibility level or mode can be shown, set and removed, for all subjects or for one
+    subject. The output names the subject to which the value belongs, or says "all"."""
 
     def shown(*arguments: str) -> tuple[str, str]:
         done = run(verb, *arguments, "--json")
@@ -36,8 +36,8 @@ def test_levels_and_modes_are_shown_set_and_taken_away(
 
 
 def test_what_makes_no_sense_is_status_2(run: Any) -> None:
-    """An unknown value, or a value with --reset, ends with status 2; a refusal by the registry ends
-    with status 1."""
+    """If a value is unknown, or given together with --reset, the command ends with exit status 2.
+    If the registry refuses the value, the exit status is 1."""
     for verb in ("level", "mode"):
         assert run(verb, "SOME").status == 2
     assert run("level", "FULL", "--reset").status == 2

@@ -1,4 +1,4 @@
-"""`skidway schemas register|check`: which schemas pass, and what the commands print."""
+"""`skidway schemas register` and `check`: the schemas that pass, and the output of the commands."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) 
 
 
 def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: Any) -> None:
-    """A refused registration prints what a check prints (field, level, suggestion), with status
-    1."""
+    """If the registry refuses a schema, `register` prints the same as `check` (field, level and
+    suggestion), and ends with exit status 1."""
     registry.register("users", V1)
     checked, refused = run("check", "users", "broken.avsc"), run("register", "users", "broken.avsc")
     assert (refused.status, refused.out, refused.err) == (1, checked.out, "")
@@ -50,8 +50,8 @@ def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: 
 def test_several_files_are_named_after_their_subjects(
     registry: Registry, run: Any, tmp_path: Path, verb: str
 ) -> None:
-    """With --by-name all files and directories are checked. If one file is bad, the exit status is
-    1."""
+    """With --by-name all given files, and all files in given directories, are checked. If one file
+    is bad, the exit status is 1."""
     registry.register("good", V1)
     registry.register("broken", V1)
     (tmp_path / "more").mkdir()
@@ -69,8 +69,8 @@ def test_several_files_are_named_after_their_subjects(
 def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
     registry: Registry, run: Any, tmp_path: Path
 ) -> None:
-    """A file whose subject is unknown or read-only is named, and the other files are still checked
-    or registered."""
+    """With several files, a file whose subject is unknown or read-only is named, and the other
+    files are still checked or registered."""
     registry.register("broken", V1)
     done = run("check", "--by-name", ".")
     assert done.status == 1
@@ -87,8 +87,8 @@ def test_one_of_several_that_cannot_be_judged_does_not_hide_the_others(
 def test_what_was_registered_is_said_though_the_registry_goes_away(
     run: Any, client: RegistryAdministration, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the registry goes away after the first of two files, the command prints the first file's
-    id and ends with status 3."""
+    """If the registry becomes unreachable after the first of two files is registered, the command
+    prints the first schema's id and ends with exit status 3."""
     real = client.register
 
     def register(subject: str, *more: Any) -> int:
@@ -106,7 +106,7 @@ def test_what_was_registered_is_said_though_the_registry_goes_away(
 
 @pytest.mark.parametrize("text", ["{", "", '{"type": "nothing"}', "[" * 5000])
 def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) -> None:
-    """A file that is no schema is named, even among several files."""
+    """A file that does not contain a schema is named, even if several files are given."""
     (tmp_path / "wrong.avsc").write_text(text)
     for arguments in (
         ["check", "users", "wrong.avsc"],
@@ -122,7 +122,8 @@ def test_a_file_that_is_no_schema_is_named(run: Any, tmp_path: Path, text: str) 
 
 
 def test_two_files_are_checked_without_a_registry(run: Any, monkeypatch: Any) -> None:
-    """With --against two files are compared at any level, without a registry."""
+    """With --against two files are compared at any compatibility level, and no registry is
+    needed."""
     monkeypatch.setattr("skidway.schemas.commands.evolve.connect", None)
     monkeypatch.setattr("skidway.schemas.commands.compare.connect", None)
     done = run("check", "--against", "good.avsc", "broken.avsc")

@@ -37,8 +37,8 @@ def avro(schema_id: int, *lines: str) -> list[bytes]:
 
 
 def test_avro_is_decoded_and_anything_else_left_alone() -> None:
-    """Values that are datums of a known schema are decoded. All other values stay as they are, and
-    each reason for this is noted only once."""
+    """A consumed value is decoded if it is an Avro datum of a known schema. All other values stay
+    as they are, and each reason for not decoding values is printed only once."""
     notes: list[str] = []
     values = Values(Registry(), notes.append)
     mixed = [*avro(7, "one"), b"plain", None, *avro(8, "other"), b"\0\0\0\0\7\xff", *avro(7, "two")]
@@ -54,8 +54,8 @@ def test_avro_is_decoded_and_anything_else_left_alone() -> None:
 
 
 def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
-    """If the registry does not answer, the command fails only if the user named the registry.
-    Otherwise the values' bytes are shown, with one note."""
+    """If the registry does not answer, the command fails only if the user gave the registry's
+    address. Otherwise it shows the values as bytes, with one note."""
     registry = Registry()
     registry.is_away = True
     notes: list[str] = []
@@ -74,7 +74,8 @@ def test_a_registry_that_is_away_matters_where_it_was_named() -> None:
 
 
 def test_everything_avro_has_is_json() -> None:
-    """Avro values become JSON: bytes as text or base64, times as RFC 3339."""
+    """Avro values are shown as JSON, with bytes as text or base64 and times in the form of RFC
+    3339."""
     at = datetime(2026, 1, 31, 10, tzinfo=UTC)
     document = {"at": at, "text": b"a", "raw": b"\xff", "list": [b"b", {"in": b"\xfe"}], "n": None}
     assert json.loads(json.dumps(plain(document))) == {

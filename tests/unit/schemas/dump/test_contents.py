@@ -25,14 +25,16 @@ def about(kind: str, value: object, subject: str | None = "s") -> Record:
 
 @given(contents())
 def test_a_dump_gives_back_its_contents(wanted: Contents) -> None:
-    """A dump gives back versions, deletions, references, levels, modes and the highest id."""
+    """Contents that are read back from a dump have the same versions, deletions, references,
+    levels, modes and highest id."""
     lines = [line(each) for each in records(wanted)]
     assert replay(read_lines(lines)) == wanted
 
 
 @given(contents())
 def test_what_is_referenced_comes_first(wanted: Contents) -> None:
-    """A dump has referenced versions first, so that no reader meets an unknown reference."""
+    """In a dump each version comes after the versions that it references, so that a reader never
+    finds an unknown reference."""
     seen: set[tuple[str, int]] = set()
     ordered = in_order(wanted.versions.values())
     assert len(ordered) == len(wanted.versions)
@@ -44,8 +46,9 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 
 def test_deletions_are_those_of_the_registry() -> None:
-    """One kind of record deletes all versions up to a number softly. Another kind deletes the
-    softly deleted versions for ever. A tombstone deletes one version."""
+    """A DELETE_SUBJECT record deletes all versions of a subject up to a number softly. A
+    CLEAR_SUBJECT record deletes the softly deleted versions for ever. A tombstone deletes one
+    version."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]
     found = replay(log)
     assert [(each.version, each.deleted) for each in found.of("s")] == [(1, True), (2, False)]
@@ -53,12 +56,12 @@ def test_deletions_are_those_of_the_registry() -> None:
     gone = Record({"keytype": "SCHEMA", "subject": "s", "version": 2, "magic": 1}, None)
     found = replay([*log, gone])
     assert [each.version for each in found.of("s")] == [1]
-    assert found.highest_id == 2  # an id that was given out once is never given out again
+    assert found.highest_id == 2  # an id that was assigned once is never assigned again
 
 
 def test_levels_and_modes_end_with_a_tombstone() -> None:
-    """Of several records of a level or mode the last is valid; a tombstone removes the level or
-    mode."""
+    """If there are several records of a level or mode, the last one is valid. A tombstone removes
+    the level or mode."""
     level, mode = {"compatibilityLevel": "FULL"}, {"mode": "READONLY"}
     log = [about("CONFIG", level, None), about("CONFIG", level), about("MODE", mode)]
     found = replay(log)
@@ -68,8 +71,8 @@ def test_levels_and_modes_end_with_a_tombstone() -> None:
 
 
 def test_a_newer_confluent_registry_is_read() -> None:
-    """Records of a newer Confluent registry are read: rules are kept, other keys dropped, unknown
-    kinds counted."""
+    """Records of a newer Confluent registry can be read. Rules are kept, other unknown keys are
+    dropped, and records of unknown kinds are counted."""
     value = {
         "subject": "s", "version": 1, "id": 7, "md5": "x", "guid": "y", "ts": 1, "offset": 2,
         "schemaType": "AVRO", "references": [], "metadata": None, "schema": '"int"',
@@ -93,8 +96,8 @@ def test_a_damaged_record_is_refused_by_its_number(value: dict[str, object]) -> 
 
 
 def test_one_subject_brings_what_it_refers_to() -> None:
-    """A dump of one subject also has the versions that the subject references. It has no other
-    versions and no global level."""
+    """A dump of one subject also has the versions that the subject references, but no versions of
+    other subjects and no global level."""
     made = Contents(levels={None: {"compatibilityLevel": "NONE"}})
     made.add(stored("base", 1, 1))
     made.add(stored("other", 1, 2))
@@ -105,7 +108,7 @@ def test_one_subject_brings_what_it_refers_to() -> None:
 
 
 def test_a_long_chain_of_references_is_no_deep_recursion() -> None:
-    """A chain of 5,000 references is put in order without deep recursion."""
+    """A chain of 5,000 references is sorted without deep recursion."""
     made = Contents()
     for number in range(5000, 0, -1):
         takes = () if number == 5000 else (Reference("r", f"s{number + 1}", 1),)

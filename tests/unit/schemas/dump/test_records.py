@@ -1,4 +1,5 @@
-"""Lines of a dump: our own, kafka-console-consumer's and kcat's give the same records."""
+"""A dump's lines may come from Skidway, kafka-console-consumer or kcat. All three forms give the
+same records."""
 
 from __future__ import annotations
 
@@ -33,7 +34,8 @@ records = st.builds(
 
 @given(st.lists(records, max_size=4))
 def test_lines_give_back_their_records(wanted: list[Record]) -> None:
-    """All three forms of lines give back the same records, whatever characters they hold."""
+    """A dump in any of the three forms gives back the same records, whatever characters they
+    contain."""
     kcat = [
         json.dumps({"offset": 1, "key": key_text(each), "payload": value_text(each)})
         for each in wanted
@@ -44,8 +46,8 @@ def test_lines_give_back_their_records(wanted: list[Record]) -> None:
 
 
 def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
-    """Of the console consumer's output, blank lines and the closing line about the number of
-    messages are skipped, and so are time, partition and offset before a key."""
+    """In the output of kafka-console-consumer, blank lines and the last line with the number of
+    messages are skipped. A time, partition and offset before a key are skipped, too."""
     lines = [
         'CreateTime:1700000000000\tPartition:0\tOffset:3\t{"keytype":"NOOP","magic":0}\tnull\n',
         "\n",
@@ -68,13 +70,14 @@ def test_what_the_console_consumer_can_print_besides_is_passed_over() -> None:
     ],
 )
 def test_what_is_no_dump_is_refused_by_its_line(text: str, words: str) -> None:
-    """A line that is no record is refused with its number."""
+    """A line that is not a record is refused, and the error has the number of the line."""
     with pytest.raises(DumpRefused, match="Line 2") as caught:
         list(read_lines(['{"keytype":"NOOP","magic":0}\tnull', text]))
     assert words in str(caught.value)
 
 
 def test_a_topic_without_keys_is_refused() -> None:
-    """A record without a key is refused, because only the key tells subject and version."""
+    """A record without a key is refused, because only the key contains the subject and the
+    version."""
     with pytest.raises(DumpRefused, match="Offset 4 of _schemas has no key"):
         record(None, b"{}", "Offset 4 of _schemas")

@@ -1,4 +1,4 @@
-"""The contents of a registry, read over its REST API while others change it."""
+"""The contents of a registry are read over its REST API while other clients change the registry."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def registry(monkeypatch: pytest.MonkeyPatch) -> Registry:
 
 
 def test_what_is_deleted_while_pages_are_read_moves_nothing_past_us(registry: Registry) -> None:
-    """If a subject is deleted while pages are read, later subjects move up. Even then, no live
-    subject is skipped and dumped as deleted."""
+    """If a subject is deleted while the list of subjects is read page by page, later subjects move
+    to earlier pages. Even then, no live subject is skipped and dumped as deleted."""
     transport = InProcess(registry)
     gone = iter("ab")
 
@@ -62,8 +62,8 @@ def test_a_registry_that_never_stands_still_is_refused(registry: Registry) -> No
 def test_a_registry_without_pages_is_read_once(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, count: int
 ) -> None:
-    """A registry that always returns its whole list, not pages of it, is read once, even if its
-    list is just one page long."""
+    """If a registry always returns its whole list of subjects instead of pages, the list is read
+    only once, even if it is exactly as long as one page."""
     client = registry_client.administration(InProcess(registry))
     everything = client.all_versions()[:count]
     asked: list[str] = []

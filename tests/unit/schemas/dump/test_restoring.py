@@ -1,4 +1,4 @@
-"""The steps that turn a registry's contents into a dump's: the steps are complete, do nothing
+"""A restore changes a registry's contents to those of a dump. Its steps are complete, do nothing
 twice, and cause no conflict."""
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from support.registry_dumps import contents, stored
 
 
 def carried_out(planned: Steps, there: Contents) -> Contents:
-    """The registry's contents after the steps. The function asserts that a registry would refuse
-    none of the steps."""
+    """Returns the registry's contents after the steps. Asserts that a registry would refuse none of
+    the steps."""
     made = Contents(dict(there.versions), dict(there.levels), dict(there.modes), there.highest_id)
     for each in planned.imports:
         assert all((r.subject, r.version) in made.versions for r in each.references)
@@ -51,8 +51,8 @@ def without_live_users_of_deleted(wanted: Contents) -> Contents:
 
 @given(contents())
 def test_an_empty_registry_gets_everything(wanted: Contents) -> None:
-    """An empty registry gets everything: referenced versions first, deletions last. A second
-    restore does nothing."""
+    """A restore into an empty registry creates everything that is in the dump, referenced versions
+    first and deletions last. A second restore changes nothing."""
     wanted = without_live_users_of_deleted(wanted)
     planned = steps(wanted, Contents())
     there = carried_out(planned, Contents())
@@ -72,7 +72,7 @@ def test_an_interrupted_restore_is_repeated(wanted: Contents, data: st.DataObjec
 
 def test_another_schema_under_an_id_is_refused_before_anything() -> None:
     """If an id has one schema in the dump and another in the registry, the dump is refused. The
-    sentence names the version in the dump and the version in the registry, and gives the number of
+    error names the version in the dump and the version in the registry, and gives the number of
     further conflicts."""
     wanted, there = Contents(), Contents()
     for number in range(1, 8):
@@ -107,8 +107,8 @@ def test_a_dump_that_contradicts_itself_is_refused() -> None:
 
 
 def test_another_spelling_is_the_same_schema() -> None:
-    """A schema may be spelled differently in the dump and in the registry, because Confluent's
-    registry may keep other white space."""
+    """If the texts of a schema in the dump and in the registry differ only in white space, which
+    Confluent's registry may keep, they count as the same schema."""
     wanted, there = Contents(), Contents()
     wanted.add(StoredVersion("s", 1, 1, '{ "type": "int" }'))
     there.add(StoredVersion("s", 1, 1, '"int"'))
@@ -127,7 +127,8 @@ def test_what_is_live_here_and_deleted_there_is_named() -> None:
 
 
 def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
-    """The highest id ever given out is reserved if no version in the dump has it."""
+    """If no version in the dump has the highest id that was ever assigned, a restore reserves this
+    id, so that it is not assigned again."""
     wanted = Contents()
     wanted.add(stored("s", 1, 1))
     wanted.highest_id = 9
@@ -136,16 +137,17 @@ def test_ids_of_what_is_gone_are_not_given_out_again() -> None:
 
 
 def test_modes_stay_if_asked() -> None:
-    """A restore can leave modes out, because a registry is often made READONLY before it is moved,
-    but its copy must stay writable."""
+    """A restore can leave out modes. A registry is often set to READONLY before it is moved, but
+    its copy must stay writable."""
     wanted = Contents(modes={None: "READONLY"})
     assert steps(wanted, Contents()).modes == {None: "READONLY"}
     assert not steps(wanted, Contents(), with_modes=False)
 
 
 def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
-    """What our registry does not support is named and left out: schemas of other types, schemas
-    that use such schemas, rules, contexts, and other configuration."""
+    """A restore into Skidway's registry names and leaves out what this registry does not support:
+    schemas of types other than Avro, schemas that use such schemas, rules, contexts, and other
+    configuration."""
     wanted = Contents(
         levels={"s": {"compatibilityLevel": "FULL", "alias": "t", "normalize": False}}
     )
@@ -167,8 +169,9 @@ def test_what_a_registry_cannot_keep_is_told_and_left_out() -> None:
 
 
 def test_settings_of_subjects_in_other_contexts_are_told_and_left_out() -> None:
-    """Levels and modes of subjects in other contexts are named and left out on our registry, even
-    if the subjects have no versions; the settings of other subjects stay."""
+    """A restore into Skidway's registry names and leaves out levels and modes of subjects in other
+    contexts, even if these subjects have no versions. Levels and modes of other subjects are
+    restored."""
     level = {"compatibilityLevel": "FULL"}
     wanted = Contents(
         levels={None: level, "s": level, ":.ctx:s": level},

@@ -1,5 +1,5 @@
-"""A schema that is inferred from a log: the types that the log's lines need, and the share of the
-lines that have each field."""
+"""A schema is inferred from a log. The result has the types that the log's lines need, and for each
+field the share of the lines that have it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ LOGS = Path(__file__).parents[3] / "data" / "logs"
 
 
 def of(*values: Any, **more: Any) -> Inference:
-    """Infers from values as JSON lines."""
+    """Infers a schema from the values, which are given as JSON lines."""
     lines = [json.dumps(each).encode() for each in values]
     return infer(lines, name="Log", kind=Format.JSON, **more)
 
@@ -62,8 +62,8 @@ def types(found: Inference) -> dict[str, Any]:
     ],
 )
 def test_types_are_merged_over_lines(values: list[Any], avro: Any) -> None:
-    """A field gets the narrowest type for all its values. The type is a time only if every value is
-    a time."""
+    """A field gets the narrowest type that fits all its values. The type is a timestamp only if
+    every value is a time."""
     assert types(of(*({"x": each} for each in values)))["x"] == avro
 
 
@@ -94,7 +94,8 @@ def test_each_field_has_its_share_of_the_lines() -> None:
 
 
 def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
-    """Lines that do not fit are counted by reason; the schema is made from the lines that fit."""
+    """Lines that do not fit the format are counted by reason. The schema is inferred from the lines
+    that fit."""
     lines = [b'{"a":1}'] * 4 + [b"{", b"[1]", b"\xff", b'{"a":NaN}', b"x" * (LINE_BYTES_MAX + 1)]
     deep = b'{"a":' + b"[" * 20 + b"]" * 20 + b"}"
     found = infer([*lines, deep], name="Log", kind=Format.JSON)
@@ -109,7 +110,8 @@ def test_lines_that_do_not_fit_are_counted_by_reason() -> None:
 
 
 def test_names_that_avro_does_not_take_are_made_valid() -> None:
-    """A name invalid in Avro is made valid and unique; alias and doc have the original."""
+    """If a name is invalid in Avro, it is changed to a valid and unique name. The field's alias and
+    doc have the original name."""
     found = of({"user-agent": "x", "user_agent": 1, "1st": True, "": 0, "é": 0})
     by_name = {each["name"]: each for each in found.schema["fields"]}
     assert list(by_name) == ["user_agent_2", "user_agent", "_1st", "_", "__2"]
@@ -119,8 +121,8 @@ def test_names_that_avro_does_not_take_are_made_valid() -> None:
 
 
 def test_csv_is_read_with_its_names() -> None:
-    """CSV with a header is read: a column gets a type other than text only if the type is certain.
-    So 007 and +1 stay texts. An empty value is null."""
+    """In CSV with a header, a column gets another type than string only if all its values have this
+    type without doubt. So 007 and +1 stay strings. An empty value is null."""
     found = infer(
         [
             b"time;status;code;bytes;ok;note",
@@ -144,8 +146,8 @@ def test_csv_is_read_with_its_names() -> None:
 
 
 def test_csv_without_names_has_numbered_columns() -> None:
-    """CSV without a header gets numbered columns if the caller names the format CSV. Otherwise
-    lines with commas are not taken for a table."""
+    """CSV without a header gets numbered columns if the caller says that the format is CSV.
+    Otherwise such lines are not taken for CSV."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")
@@ -156,13 +158,15 @@ def test_csv_without_names_has_numbered_columns() -> None:
 
 
 def test_a_first_line_that_is_no_csv_is_one_that_does_not_fit() -> None:
-    """If the first line is no CSV, it counts as unfit, and the second line gives the columns."""
+    """If the first line is not valid CSV, it is counted as a line that does not fit, and the
+    columns come from the second line."""
     found = infer([b'"open', b"1,2", b"3,4"], name="Log", kind=Format.CSV)
     assert (found.lines, found.fitting, found.unfit) == (3, 2, {"not CSV": 1})
 
 
 def test_logfmt_is_read() -> None:
-    """logfmt is read with quoted values and bare keys; lines of prose count as unfit."""
+    """Lines in the format logfmt are read, with quoted values and keys without a value. Lines of
+    prose are counted as lines that do not fit."""
     found = infer(
         [
             b'at=info path="/a b" status=200 cached',
@@ -185,13 +189,13 @@ def test_logfmt_is_read() -> None:
     "log", ["apache", "hadoop", "hdfs", "linux", "openssh", "spark", "zookeeper"]
 )
 def test_logs_of_prose_are_told_apart(log: str) -> None:
-    """A log of sentences with commas is not taken for a table."""
+    """A log of sentences with commas is not taken for CSV."""
     with (LOGS / f"{log}.log").open("rb") as file, pytest.raises(FormatUnknown, match="regular"):
         infer(read_lines(file), name=log)
 
 
 def test_a_real_table() -> None:
-    """A table of real log lines gives its names, numbers and texts."""
+    """CSV of real log lines gives the columns' names, and number and string types."""
     with (LOGS / "openssh.truth.csv").open("rb") as file:
         found = infer(read_lines(file), name="openssh")
     assert (found.format, found.unfit) == (Format.CSV, {})
@@ -201,13 +205,15 @@ def test_a_real_table() -> None:
 
 
 def test_names_that_are_data_make_a_map() -> None:
-    """An object with more names than a record may have becomes a map."""
+    """If a JSON object has more names than the limit for the fields of a record, it becomes a
+    map."""
     found = of({"users": {f"u{at}": at for at in range(MEMBERS_MAX + 1)}, "other": 1})
     assert types(found)["users"] == {"type": "map", "values": "long"}
 
 
 def test_memory_is_bounded_whatever_the_lines_hold() -> None:
-    """Fields beyond the limit are counted, and not kept."""
+    """Only a limited number of fields is stored, and further fields are only counted, so that
+    memory is bounded."""
     found = of(
         *({f"f{line}_{at}": 1 for at in range(100)} for line in range(SHAPES_MAX // 100 + 1))
     )
@@ -216,7 +222,8 @@ def test_memory_is_bounded_whatever_the_lines_hold() -> None:
 
 
 def test_a_file_is_read_line_by_line() -> None:
-    """Lines end with LF or CRLF; of an overlong line only the beginning is kept."""
+    """A file is read line by line. Lines end with LF or CRLF, and only the beginning of a line that
+    is too long is kept."""
     long = b"x" * (LINE_BYTES_MAX * 3)
     made = [*read_lines(io.BytesIO(b"a\r\nb\n\n" + long + b"\nc"))]
     assert [made[0], made[1], made[2], made[4]] == [b"a", b"b", b"", b"c"]
@@ -224,7 +231,7 @@ def test_a_file_is_read_line_by_line() -> None:
 
 
 def test_a_namespace_that_is_none_is_refused() -> None:
-    """A bad namespace is refused in the schema parser's words."""
+    """An invalid namespace is refused with the error of the schema parser."""
     assert of({"a": 1}, namespace="com.example").schema["namespace"] == "com.example"
     with pytest.raises(SchemaInvalid, match="no name"):
         of({"a": 1}, namespace="a-b")
@@ -244,8 +251,8 @@ VALUES = st.recursive(
 @settings(deadline=None)
 @given(st.lists(st.dictionaries(st.text(), VALUES, max_size=5), min_size=1, max_size=6))
 def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
-    """An inferred schema is valid for our parser and Apache's. Each line fits the schema or counts
-    as unfit."""
+    """An inferred schema is valid for Skidway's parser and for Apache's. Each line fits the schema
+    or is counted as a line that does not fit."""
     found = of(*objects)
     parse(found.schema)
     assert second_opinion(found.text) is None
@@ -255,5 +262,5 @@ def test_every_proposal_is_a_schema(objects: list[dict[str, Any]]) -> None:
 
 @given(st.lists(st.binary(max_size=60), max_size=20), st.sampled_from(Format))
 def test_no_lines_break_it(lines: list[bytes], kind: Format) -> None:
-    """Any lines give a schema that parses."""
+    """Whatever the lines contain, the inferred schema is valid."""
     parse(infer(lines, name="?", kind=kind).schema)

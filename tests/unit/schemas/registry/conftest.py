@@ -9,5 +9,5 @@ from support.registry_http import Registry
 
 @pytest.fixture
 def registry() -> Registry:
-    """An empty registry, on a log of its own."""
+    """An empty registry with its own log."""
     return Registry()

@@ -1,4 +1,4 @@
-"""Basic authentication: nobody gets past it by any route."""
+"""The registry's basic authentication cannot be bypassed on any route."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def header(text: str, method: str = "Basic") -> dict[str, str]:
 
 
 def test_a_user_with_the_password_gets_through(client: TestClient) -> None:
-    """A request with the right password gets through every time; the word Basic may have any
+    """A request with the right password is always accepted. The word Basic may be in upper or lower
     case."""
     for method in ("Basic", "Basic", "basic", "BASIC"):
         answer = client.get("/subjects", headers=header("ada:ge:heim ü", method))
@@ -50,8 +50,9 @@ def test_a_user_with_the_password_gets_through(client: TestClient) -> None:
     ],
 )
 def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str, str]) -> None:
-    """Any request without the name and the right password of a user gets 401 in the form of the
-    registry's errors, with the challenge that makes clients ask for a password."""
+    """Any request without the name and the right password of a user gets 401. The answer has the
+    form of the registry's errors, and the header WWW-Authenticate, which makes clients ask for a
+    password."""
     answer = client.get(path, headers=headers)
     assert answer.status_code == 401
     assert answer.json() == {"error_code": 401, "message": "HTTP 401 Unauthorized"}
@@ -62,8 +63,8 @@ def test_everybody_else_is_401(client: TestClient, path: str, headers: dict[str,
 def test_too_many_guesses_at_once_are_503(
     client: TestClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While too many passwords are being checked, a request gets 503. But a user whose password was
-    right before is let in without a check."""
+    """While too many passwords are being checked, a request gets 503. But a request with a password
+    that was right before is accepted without a new check."""
     assert client.get("/subjects", headers=header("ada:ge:heim ü")).status_code == 200
     monkeypatch.setattr(authentication, "CHECKS_MAX", 0)
     assert client.get("/subjects", headers=header("ada:falsch")).status_code == 503

@@ -1,4 +1,5 @@
-"""Media types are Confluent's, and pages of other sites change nothing."""
+"""Requests and answers have Confluent's media types, and web pages of other sites cannot change
+anything."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ OTHERS = ("application/vnd.schemaregistry+json", "application/json")
     [None, CONTENT_TYPE, *OTHERS, "Application/JSON; charset=utf-8", "application/octet-stream"],
 )
 def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) -> None:
-    """A body is read if it has one of the media types in the list of parameters. A body without a
-    type, which some clients send, is read as well."""
+    """A body is read if it has one of the media types that clients of a registry send. A body
+    without a media type, which some clients send, is read as well."""
     headers = {} if kind is None else {"Content-Type": kind}
     assert registry.http.post(PATH, content=BODY, headers=headers).status_code == 200
 
@@ -30,8 +31,8 @@ def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) ->
     "kind", ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*"]
 )
 def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
-    """A body of any other media type gets 415. This holds even for types that a web page may send
-    to any site without asking."""
+    """A body of any other media type gets 415. These include the media types that a browser lets a
+    web page send to any other site without a preflight request."""
     for method, path in (("POST", PATH), ("POST", "/subjects/s"), ("PUT", "/config")):
         answer = registry.http.request(method, path, content=BODY, headers={"Content-Type": kind})
         assert (answer.status_code, answer.json()["error_code"]) == (415, 415)
@@ -40,7 +41,8 @@ def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
 def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
-    """A page of another site gets 403 for any change, but may read what everybody may read."""
+    """If a web page of another site tries a change, it gets 403. It may read what everybody may
+    read."""
     registry.register("s", record(a=None))
     for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
         answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})
@@ -77,7 +79,7 @@ def test_an_answer_has_the_type_that_the_client_likes_best(
 def test_an_answer_about_our_own_failure_has_the_accepted_type(
     registry: Registry, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:
-    """An answer with status 500 has the media type that the client prefers, like every answer."""
+    """Even an answer with status 500 has the media type that the client prefers."""
 
     def fail(*_: object) -> None:
         raise error
@@ -89,7 +91,7 @@ def test_an_answer_about_our_own_failure_has_the_accepted_type(
 
 @pytest.mark.parametrize("accept", ["text/html", "application/xml;q=1", "application/json;q=0"])
 def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> None:
-    """A client that accepts no JSON gets 406 before anything is done."""
+    """A client that does not accept JSON gets 406, and its request is not carried out."""
     answer = registry.http.post(PATH, content=BODY, headers={"Accept": accept})
     assert (answer.status_code, answer.json()["error_code"]) == (406, 406)
     assert registry.good("GET", "/subjects") == []
@@ -97,7 +99,7 @@ def test_a_client_that_takes_no_json_is_406(registry: Registry, accept: str) -> 
 
 @pytest.mark.parametrize("body", [{}, {"schema": None}, {"schema": " "}])
 def test_a_lookup_without_a_schema_finds_none(registry: Registry, body: dict[str, str]) -> None:
-    """A lookup without a schema gets 40401 if there is no such subject, else 40403."""
+    """A lookup without a schema gets 40401 if the subject does not exist, and otherwise 40403."""
     assert registry.refused("POST", "/subjects/s", body) == (404, 40401)
     registry.register("s", record(a=None))
     assert registry.refused("POST", "/subjects/s", body) == (404, 40403)

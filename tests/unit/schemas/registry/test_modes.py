@@ -1,4 +1,5 @@
-"""Modes: which changes they permit, and registering with the ids of another registry."""
+"""The registry's modes, the changes that each mode permits, and the import of schemas with the ids
+of another registry."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ def set_mode(registry: Registry, mode: str, subject: str = "", query: str = "") 
 
 
 def test_modes_are_set_for_all_and_for_one(registry: Registry) -> None:
-    """A subject's mode overrides the global mode; DELETE removes a mode and returns it."""
+    """A subject's mode overrides the global mode. DELETE removes a mode and returns it."""
     assert registry.good("GET", "/mode") == {"mode": "READWRITE"}
     assert registry.refused("GET", "/mode/s") == (404, 40409)
     assert registry.good("GET", "/mode/s?defaultToGlobal=true") == {"mode": "READWRITE"}
@@ -39,8 +40,8 @@ def test_what_is_no_mode_is_42204(registry: Registry, mode: object) -> None:
 
 
 def test_read_only_means_everything(registry: Registry) -> None:
-    """In the mode READONLY new schemas, deletions and levels are refused; existing schemas can
-    still be read, even by a serializer that tries to register them."""
+    """In the mode READONLY new schemas, deletions and changes of levels are refused. Existing
+    schemas can still be read, even by a serializer that tries to register them."""
     registry.register("s", A)
     registry.register("gone", A)
     registry.good("DELETE", "/subjects/gone")
@@ -115,7 +116,8 @@ def test_an_import_is_repeated_without_harm(registry: Registry) -> None:
 
 
 def test_an_id_never_gets_a_second_schema(registry: Registry) -> None:
-    """An id never gets a second schema, not even by force or after its schema is deleted."""
+    """An id never gets a second schema, neither if the mode IMPORT is forced nor after its schema
+    was deleted."""
     registry.register("s", A)
     set_mode(registry, "IMPORT", query="?force=true")
     body = {"schema": AB, "id": 1, "version": 2}
@@ -127,7 +129,7 @@ def test_an_id_never_gets_a_second_schema(registry: Registry) -> None:
 
 
 def test_an_import_does_not_replace_a_live_version(registry: Registry) -> None:
-    """An import replaces no live version; a deleted version's number can be taken."""
+    """An import does not replace a live version. It may use the number of a deleted version."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=1, version=1)
     body = {"schema": AB, "id": 2, "version": 1}
@@ -137,7 +139,7 @@ def test_an_import_does_not_replace_a_live_version(registry: Registry) -> None:
 
 
 def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -> None:
-    """Importing a schema that its subject has under another id gets 42207."""
+    """If the subject already has a schema under another id, an import of this schema gets 42207."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=1)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, "id": 2})
@@ -145,8 +147,8 @@ def test_a_schema_of_the_subject_under_another_id_is_42207(registry: Registry) -
 
 
 def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
-    """A schema may be imported with two ids, as after a merge of registries; a new registration
-    gets the id that was imported last."""
+    """A schema may be imported with two ids, for example after two registries were merged. A
+    registration under a new subject gets the id that was imported last."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=4, version=1)
     registry.register("t", A, id=2, version=1)
@@ -159,8 +161,8 @@ def test_one_schema_may_come_with_two_ids(registry: Registry) -> None:
 
 
 def test_an_import_with_references(registry: Registry) -> None:
-    """An imported schema may reference versions that are deleted in this registry. These versions
-    then cannot be replaced."""
+    """An imported schema may reference versions that are deleted in this registry. An import can
+    then no longer replace these versions."""
     set_mode(registry, "IMPORT")
     registry.register("part", record("Part", a=None), id=3, version=2)
     registry.good("DELETE", "/subjects/part")
@@ -196,8 +198,8 @@ def test_while_importing_nobody_registers_without_an_id(registry: Registry, mode
 
 
 def test_ids_and_versions_of_the_clients_own(registry: Registry) -> None:
-    """A client may give an id only in the mode IMPORT. A version that a client gives must be the
-    subject's next version. An id or version of null, 0 or -1 counts as not given."""
+    """A client may choose an id only in the mode IMPORT. If a client gives a version, it must be
+    the subject's next version. An id or version of null, 0 or -1 counts as not given."""
     body = {"schema": A, "id": 77}
     assert registry.refused("POST", "/subjects/s/versions", body) == (422, 42205)
     assert registry.register("s", A, id=-1, version=0) == 1
@@ -236,7 +238,7 @@ def test_configuration_that_is_not_here_is_refused(registry: Registry) -> None:
 
 
 def test_modes_survive_a_restart(registry: Registry) -> None:
-    """Modes survive a restart, because the log has them."""
+    """Modes survive a restart, because they are stored in the log."""
     set_mode(registry, "IMPORT")
     registry.register("s", A, id=7, version=3)
     set_mode(registry, "READONLY", "s")

@@ -1,4 +1,5 @@
-"""Parsed schemas are remembered within a limit of their size, not of their number."""
+"""Parsed schemas are cached. The cache is limited by the size of the schemas, not by their
+number."""
 
 from __future__ import annotations
 
@@ -16,13 +17,13 @@ def kept(number: int, text: str, *needs: Kept) -> Kept:
 
 
 def test_what_was_parsed_is_remembered() -> None:
-    """A schema that is asked for twice is parsed once; both answers are the very same object."""
+    """A schema that is requested twice is parsed once. Both requests get the same object."""
     schemas, one = ParsedSchemas(), kept(1, record(a=None))
     assert schemas.of(one) is schemas.of(one)
 
 
 def test_the_least_used_is_forgotten_first() -> None:
-    """The least recently used schemas are forgotten first, to stay within the size limit."""
+    """If the cache reaches its size limit, the least recently used schemas are dropped first."""
     texts = [record(f"R{n}", **{"a" * 100: None}) for n in range(4)]
     size = len(texts[0])
     schemas = ParsedSchemas(characters_max=2 * size)
@@ -37,7 +38,7 @@ def test_the_least_used_is_forgotten_first() -> None:
 
 
 def test_one_that_is_larger_than_all_is_not_remembered() -> None:
-    """A schema larger than the limit is not remembered and pushes out no other."""
+    """A schema larger than the limit is not cached, and no other schema is dropped for it."""
     schemas = ParsedSchemas(characters_max=10)
     large = kept(1, record(a=None))
     assert schemas.of(large) is not schemas.of(large)
@@ -45,7 +46,8 @@ def test_one_that_is_larger_than_all_is_not_remembered() -> None:
 
 
 def test_what_is_needed_comes_first_and_once() -> None:
-    """In a diamond of references each schema comes once, after all schemas that it needs."""
+    """If a schema is referenced in several ways (a diamond of references), it comes only once. Each
+    schema comes after all schemas that it references."""
     bottom = kept(1, record("R1", a=None))
     left, right = kept(2, record("R2", a="R1"), bottom), kept(3, record("R3", a="R1"), bottom)
     top = kept(4, record("R4", a="R2", b="R3", c="R1"), left, right)

@@ -1,5 +1,5 @@
-"""Users and passwords: a password is slow to guess, and is checked quickly after it was right once.
-A file of users is taken as a whole or not at all."""
+"""Passwords are slow to guess. A password that was right once is checked quickly afterwards. A file
+of users is accepted as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def test_a_hash_fits_its_password_alone() -> None:
 
 
 def test_the_hash_is_rfc_7914s() -> None:
-    """The hash is scrypt of RFC 7914. The RFC's second test vector (N = 1024) gives the known
-    result."""
+    """The hash is scrypt as in RFC 7914. The RFC's second test vector (N = 1024) gives the result
+    that the RFC states."""
     derived = hashlib.scrypt(b"password", salt=b"NaCl", n=1024, r=8, p=16, dklen=64).hex()
     assert derived.startswith("fdbabe1c9d347200")
     made = Hash(10, 8, 4, b"NaCl", bytes(32))._derived("password")
@@ -45,8 +45,8 @@ def test_the_hash_is_rfc_7914s() -> None:
 
 
 def test_users_of_a_file(tmp_path: Path) -> None:
-    """Only a user of the file with the right password passes; names may hold anything but a
-    colon."""
+    """Only a user of the file with the right password is accepted. A user's name may contain any
+    character but a colon."""
     users = users_of(tmp_path / "users", ada="a:b c", grace="ü")
     assert users.check("ada", "a:b c")
     assert users.check("grace", "ü")
@@ -72,8 +72,8 @@ def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
 
 
 def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
-    """A right password is remembered, so that a hash has to be computed only for a user's first
-    request."""
+    """After a right password the slow hash is not computed again, so only a user's first request is
+    slow."""
     users = users_of(tmp_path / "users", ada="x")
     assert not users.remember("ada", "x")
     assert users.check("ada", "x")
@@ -85,7 +85,7 @@ def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
-    """A changed file is read again, so a removed user is refused at once."""
+    """A changed file of users is read again, so a removed user is refused at once."""
     path = tmp_path / "users"
     users = users_of(path, ada="x", grace="y")
     assert users.check("ada", "x")
@@ -97,7 +97,8 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("content", ["nonsense\n", None])
 def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | None) -> None:
-    """If the file becomes bad or is gone, the users and passwords stay as they were."""
+    """If the file of users becomes invalid or is gone, the users and passwords stay as they
+    were."""
     path = tmp_path / "users"
     users = users_of(path, ada="x")
     if content is None:
@@ -121,8 +122,8 @@ def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | N
     ],
 )
 def test_a_line_that_is_none_is_refused_by_its_number(tmp_path: Path, line: str) -> None:
-    """A file with a bad line is refused at the start. The error names the line's number and shows
-    no password."""
+    """A file of users with an invalid line is refused at the start. The error has the line's number
+    and shows no password."""
     path = tmp_path / "users"
     path.write_text(f"# users\n{line}\n")
     with pytest.raises(ConfigurationRefused, match=r"users:2: not USER:HASH") as caught:
@@ -132,7 +133,7 @@ def test_a_line_that_is_none_is_refused_by_its_number(tmp_path: Path, line: str)
 
 @pytest.mark.parametrize("content", [None, b"\xff", b"#" * (1 << 20) + b"#"])
 def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | None) -> None:
-    """A file that is missing, not UTF-8 or too large is refused."""
+    """A file of users that is missing, not UTF-8 or too large is refused."""
     path = tmp_path / "users"
     if content is not None:
         path.write_bytes(content)
@@ -141,7 +142,7 @@ def test_a_file_that_cannot_be_read_is_refused(tmp_path: Path, content: bytes | 
 
 
 def replace(path: Path, content: Any) -> None:
-    """Replaces a file as editors and Ansible do: by another file under the same name."""
+    """Replaces a file by another file under the same name, as editors and Ansible do."""
     made = path.with_suffix(".new")
     made.write_text(content)
     os.replace(made, path)

@@ -1,4 +1,4 @@
-"""What stock clients really send, request by request, and what they do with the answer.
+"""Requests that standard clients of a schema registry really send, and the answers that they need.
 
 The requests were recorded from confluent-kafka 2.16 (serializer, deserializer, client), or taken
 from the sources of libserdes (kcat), kafbat's kafka-ui and AKHQ.
@@ -56,7 +56,7 @@ def filled(registry: Registry) -> Registry:
     ],
 )
 def test_reads(filled: Registry, path: str, expected: Any) -> None:
-    """Stock clients' read requests are answered. The requests have all query parameters and headers
+    """The read requests of standard clients are answered, with all query parameters and headers
     that these clients send."""
     assert filled.good("GET", path, headers=CONFLUENT) == expected
 
@@ -87,13 +87,14 @@ def test_reads(filled: Registry, path: str, expected: Any) -> None:
 def test_requests_with_a_body(
     filled: Registry, method: str, path: str, body: Any, key: str, expected: Any
 ) -> None:
-    """Stock clients' requests with a body are answered; Python's False in a query means no."""
+    """The requests of standard clients that have a body are answered. Python's False in a query
+    counts as false."""
     assert filled.good(method, path, body, headers=WITH_BODY)[key] == expected
 
 
 def test_the_body_that_libserdes_sends(registry: Registry) -> None:
-    """libserdes can register, although its body has the schema alone, without type and references.
-    Its content type is the registry's own."""
+    """libserdes can register a schema, although its request's body has only the schema, without
+    type and references. The request has the registry's own content type."""
     headers = {"Content-Type": "application/vnd.schemaregistry.v1+json", "User-Agent": "libserdes"}
     path = "/subjects/t-value/versions"
     assert registry.good("POST", path, {"schema": SCHEMA}, headers=headers) == {"id": 1}
@@ -109,14 +110,14 @@ def test_the_body_that_libserdes_sends(registry: Registry) -> None:
 )
 def test_the_probe_for_associations_is_404(filled: Registry, path: str) -> None:
     """A request for the associations of topics with subjects gets 404, with error_code and message.
-    Serializers with default settings send such a request first, and go on only after this
-    answer."""
+    Serializers with default settings send this request first, and go on only after a 404."""
     status, document = filled.ask("GET", path, headers=CONFLUENT)
     assert (status, document) == (404, {"error_code": 404, "message": "HTTP 404 Not Found"})
 
 
 def test_a_subject_is_deleted_by_its_encoded_name(registry: Registry) -> None:
-    """A subject with `/` and a blank is deleted by its percent-encoded name."""
+    """A subject whose name contains `/` and a blank can be deleted under its percent-encoded
+    name."""
     registry.register("s%2Fx%20y", SCHEMA)
     assert registry.good("DELETE", "/subjects/s%2Fx%20y?permanent=False", headers=CONFLUENT) == [1]
     assert registry.good("DELETE", "/subjects/s%2Fx%20y?permanent=True", headers=CONFLUENT) == [1]

@@ -1,4 +1,4 @@
-"""References: a schema may use the types of other schemas. As long as it does so, these other
+"""A schema may use the types of other schemas by references. As long as it references them, these
 schemas cannot be deleted."""
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ TO_PART = reference("Part", "part")
 
 
 def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
-    """A schema may name types of another subject. Every answer that has the schema also has its
-    reference to that subject."""
+    """A schema may use types of another subject. Every answer that contains the schema also
+    contains its reference to that subject."""
     assert registry.register("part", PART) == 1
     assert registry.register("whole", WHOLE, TO_PART) == 2
     for path in ("/schemas/ids/2", "/subjects/whole/versions/latest"):
@@ -36,8 +36,8 @@ def test_a_schema_uses_the_types_of_another_subject(registry: Registry) -> None:
 
 
 def test_references_of_references_count(registry: Registry) -> None:
-    """A schema may also use the types that its references get from their own references. Each such
-    type is defined once, even if two references bring it."""
+    """A schema may also use types that its referenced schemas get from their own references. Each
+    of these types is defined only once, even if two references lead to it."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("large", LARGE, reference("Whole", "whole")) == 3
@@ -56,8 +56,8 @@ def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Reg
 
 
 def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Registry) -> None:
-    """Serializers send a schema with its parts inlined. This spelling gets the id of the registered
-    schema that references these parts, and creates no new version."""
+    """Serializers send a schema with the referenced types inlined. In this form the schema gets the
+    id of the registered schema that references these types, and no new version is created."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     assert registry.register("whole", INLINED) == 2
@@ -66,7 +66,8 @@ def test_an_inlined_schema_is_the_one_that_references_its_parts(registry: Regist
 
 
 def test_the_same_text_with_other_references_is_another_schema(registry: Registry) -> None:
-    """The same text with other references is another schema, because its names mean other types."""
+    """The same text with other references is another schema, because the names in the text then
+    mean other types."""
     registry.register("part", PART)
     registry.register("part", record("Part", a=None, b=0))
     assert registry.register("whole", WHOLE, TO_PART) == 3
@@ -76,7 +77,8 @@ def test_the_same_text_with_other_references_is_another_schema(registry: Registr
 
 
 def test_normalize_orders_references(registry: Registry) -> None:
-    """With normalize, references in another order or doubled make no new schema."""
+    """With normalize, a schema with the same references in another order, or with a reference
+    twice, is not a new schema."""
     registry.register("part", PART)
     registry.register("other", record("Other", a=None))
     both = [reference("Part", "part"), reference("Other", "other")]
@@ -122,7 +124,8 @@ def test_what_is_referenced_cannot_be_deleted(registry: Registry) -> None:
 
 
 def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
-    """If a referenced subject is deleted and made again, the reference means another schema."""
+    """If a referenced subject is deleted and created again, the same reference means another
+    schema."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     for path in ("/subjects/whole", "/subjects/part", "/subjects/part?permanent=true"):
@@ -151,8 +154,8 @@ def test_a_subject_made_again_is_another_reference(registry: Registry) -> None:
 def test_references_that_lead_nowhere_are_42201(
     registry: Registry, references: Any, words: str
 ) -> None:
-    """A bad reference gets 42201 and a sentence that says what is wrong; a new schema cannot
-    reference a deleted version."""
+    """A schema with an invalid reference gets 42201 and an error message that says what is wrong. A
+    reference from a new schema to a deleted version is invalid, too."""
     registry.register("part", PART)
     registry.register("other", record("Part", other=None))
     registry.register("gone", PART)
@@ -196,7 +199,7 @@ def test_a_reference_that_another_registry_made_a_moment_ago(registry: Registry)
 
 
 def test_references_survive_a_restart(registry: Registry) -> None:
-    """References survive a restart, because the log has them."""
+    """References survive a restart, because they are stored in the log."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, TO_PART)
     again = Registry(registry.log.shared)

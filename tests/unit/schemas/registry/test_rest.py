@@ -1,4 +1,5 @@
-"""The REST API: what stock clients send, and the exact answers that they need."""
+"""The REST API handles the requests of standard clients, and gives exactly the answers that they
+need."""
 
 from __future__ import annotations
 
@@ -23,8 +24,8 @@ A, AB, AC = record(a=None), record(a=None, b=0), record(a=None, c=None)
 
 
 def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
-    """A default serializer first probes for associations and needs a 404 object as the answer. Then
-    the serializer registers with query parameters."""
+    """A serializer with default settings first asks for associations of the topic, and needs a 404
+    with a JSON object as the answer. Then it registers its schema with query parameters."""
     probe = "/associations/resources/-/t?resourceType=topic&associationType=value"
     assert registry.refused("GET", probe) == (404, 404)
     body = {"schema": A, "schemaType": "AVRO", "references": []}
@@ -51,13 +52,14 @@ def test_the_first_message_of_a_default_serializer(registry: Registry) -> None:
 def test_unknown_routes_answer_like_known_ones(
     registry: Registry, method: str, path: str, status: int
 ) -> None:
-    """Unknown routes answer with error_code and message, as known routes do, because clients read
-    these two keys first."""
+    """The answer to a request for an unknown path has error_code and message, like other errors,
+    because clients read these two keys first."""
     assert registry.refused(method, path) == (status, status)
 
 
 def test_a_version_has_the_documented_keys_only(registry: Registry) -> None:
-    """A version has only the documented keys, because strict Java clients fail on other keys."""
+    """The answer for a version has only the documented keys, because strict Java clients fail on
+    other keys."""
     registry.register("s", A)
     for path in (
         "/subjects/s/versions/1",
@@ -81,15 +83,16 @@ def test_subjects_may_contain_slashes_and_spaces(registry: Registry) -> None:
 
 
 def test_white_space_and_order_make_no_new_schema(registry: Registry) -> None:
-    """White space makes no new schema; another default does."""
+    """A schema with other white space is the same schema. A schema with another default is a new
+    schema."""
     spaced = json.dumps(json.loads(AB), indent=8)
     assert registry.register("s", AB) == registry.register("t", spaced)
     assert registry.register("u", record(a=None, b=1)) == 2
 
 
 def test_an_incompatible_schema_is_409_with_the_reason(registry: Registry) -> None:
-    """An incompatible schema gets 409, with Confluent's message, which names the field and its
-    place."""
+    """A registration of an incompatible schema gets 409, with Confluent's message, which names the
+    field and its place."""
     registry.register("s", A)
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": AC})
     assert (status, document["error_code"]) == (409, 409)
@@ -117,8 +120,8 @@ def test_the_compatibility_check_says_why_when_asked(registry: Registry) -> None
 
 
 def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: Registry) -> None:
-    """Any schema is compatible with an empty subject; a check against a version that does not exist
-    gets 40402."""
+    """Any schema is compatible with a subject without versions. A check against a version that does
+    not exist gets 40402."""
     body = {"schema": A}
     for version in ("/latest", "/-1", ""):
         path = f"/compatibility/subjects/none/versions{version}"
@@ -188,8 +191,8 @@ def test_a_mode_that_is_missing_is_42204(registry: Registry, body: dict[str, Any
 
 
 def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
-    """With a transitive level a new schema is checked against every version, with another level
-    only against the latest version."""
+    """At a transitive level a new schema is checked against every version. At any other level it is
+    checked only against the latest version."""
     registry.good("PUT", "/config/s", {"compatibility": "BACKWARD"})
     for schema in (A, record(a=None, c=0)):
         registry.register("s", schema)
@@ -200,7 +203,8 @@ def test_transitive_levels_look_at_every_version(registry: Registry) -> None:
 
 
 def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Registry) -> None:
-    """A lookup finds version and id; an unknown subject gets 40401, an unknown schema 40403."""
+    """A lookup of a schema returns its version and id. An unknown subject gets 40401, and an
+    unknown schema 40403."""
     registry.register("s", A)
     path = "/subjects/s?normalize=False&deleted=False"
     found = registry.good("POST", path, {"schema": A})
@@ -210,8 +214,8 @@ def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Regist
 
 
 def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
-    """Deletion is first soft, then for ever, with Confluent's codes. A softly deleted schema can
-    still be read by its id."""
+    """A version is first deleted softly, and can then be deleted for ever, with Confluent's error
+    codes. A softly deleted schema can still be read by its id."""
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.refused("DELETE", "/subjects/s?permanent=true") == (404, 40405)
@@ -270,8 +274,8 @@ def test_who_uses_an_id(registry: Registry) -> None:
 
 
 def test_lists_come_in_pages(registry: Registry) -> None:
-    """Lists take offset and limit (a limit of -1 means no limit); unknown parameters change
-    nothing."""
+    """Requests for lists may have the parameters offset and limit, where a limit of -1 means no
+    limit. Unknown parameters are ignored."""
     for name in "abc":
         registry.register(name, A)
     query = "/subjects?deleted_only=False&deleted=false&offset=0&limit=-1&surprise=1"
@@ -283,7 +287,8 @@ def test_lists_come_in_pages(registry: Registry) -> None:
 
 
 def test_small_things_that_clients_ask(registry: Registry) -> None:
-    """Clients can ask for types, contexts, cluster, version and the root."""
+    """Clients can request the schema types, the contexts, the cluster's id, the registry's version,
+    and the root path."""
     assert registry.good("GET", "/schemas/types") == ["AVRO"]
     assert registry.good("GET", "/contexts") == ["."]
     assert set(registry.good("GET", "/v1/metadata/id")) == {"id", "scope"}
@@ -292,7 +297,8 @@ def test_small_things_that_clients_ask(registry: Registry) -> None:
 
 
 def test_guids_for_clients_that_take_them(registry: Registry) -> None:
-    """Only clients that accept unknown keys get a guid; anybody may look up by guid."""
+    """Answers contain a schema's guid only for clients that accept unknown keys. Every client may
+    look up a schema by guid."""
     accepts = {"Confluent-Accept-Unknown-Properties": "true"}
     path = "/subjects/s/versions"
     made = registry.good("POST", path, {"schema": A}, headers=accepts)
@@ -312,7 +318,8 @@ def test_guids_for_clients_that_take_them(registry: Registry) -> None:
 
 
 def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None:
-    """With normalize=true two spellings are one schema; False and false do not normalize."""
+    """With normalize=true, two spellings of a schema count as one schema. The values False and
+    false do not normalize."""
     one, two = (
         json.dumps({"type": "record", "name": "R", "fields": [], **extra})
         for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1})
@@ -325,7 +332,8 @@ def test_normalize_makes_one_schema_of_two_spellings(registry: Registry) -> None
 
 
 def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None:
-    """The registry returns a schema in the text that is stored, with its digits and escapes."""
+    """The registry returns a schema exactly in its stored text, with the same digits and
+    escapes."""
     text = '{"type":"record","name":"R","fields":[{"name":"a","type":"double","default":1E10}]}'
     registry.register("s", text)
     kept = registry.good("GET", "/schemas/ids/1")["schema"]
@@ -363,8 +371,8 @@ def test_the_text_of_a_schema_goes_out_as_it_is_kept(registry: Registry) -> None
 def test_what_is_no_schema_is_42201_with_a_sentence(
     registry: Registry, schema: Any, words: str
 ) -> None:
-    """An invalid schema gets 42201 with a sentence, because a schema that is accepted stays for
-    ever."""
+    """An invalid schema is refused with 42201 and an error message, because a schema that is
+    accepted stays for ever."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": schema})
     assert (status, document["error_code"]) == (422, 42201)
     assert words in document["message"]
@@ -380,7 +388,7 @@ def test_what_is_no_schema_is_42201_with_a_sentence(
     ],
 )
 def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any]) -> None:
-    """Rules, and schema types other than Avro, are refused as not supported."""
+    """A schema with rules, or of a type other than Avro, is refused as not supported."""
     status, document = registry.ask("POST", "/subjects/s/versions", {"schema": A, **body})
     assert (status, document["error_code"]) == (422, 42201)
     assert "not supported" in document["message"]
@@ -388,7 +396,7 @@ def test_what_is_not_supported_is_said(registry: Registry, body: dict[str, Any])
 
 @pytest.mark.parametrize("subject", ["__GLOBAL", "__EMPTY", "a%00b", "x" * 1001])
 def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> None:
-    """A name that no subject can have gets 42208."""
+    """A request with an invalid name of a subject gets 42208."""
     assert registry.refused("POST", f"/subjects/{subject}/versions", {"schema": A}) == (422, 42208)
     assert registry.refused("PUT", f"/config/{subject}", {"compatibility": "NONE"}) == (422, 42208)
 
@@ -407,27 +415,29 @@ def test_names_that_no_subject_can_have(registry: Registry, subject: str) -> Non
     ],
 )
 def test_what_is_no_version_is_42202(registry: Registry, version: str) -> None:
-    """A version must be 1 to 2^31-1, latest or -1; any other version gets 42202."""
+    """A version must be a number from 1 to 2^31-1, `latest` or -1. Any other version gets 42202."""
     registry.register("s", A)
     assert registry.refused("GET", f"/subjects/s/versions/{version}") == (422, 42202)
 
 
 @pytest.mark.parametrize("schema_id", ["0", "2", "x", "-1", "99999999999"])
 def test_an_id_that_is_not_there_is_40403(registry: Registry, schema_id: str) -> None:
-    """An id that does not exist gets 40403, even if it is no number."""
+    """A request for an id that does not exist gets 40403, even if the id is not a number."""
     registry.register("s", A)
     assert registry.refused("GET", f"/schemas/ids/{schema_id}") == (404, 40403)
 
 
 @pytest.mark.parametrize("content", ["", "{", "[]", "7", '"x"', "[" * 100_000])
 def test_a_body_that_is_no_object_is_400(registry: Registry, content: str) -> None:
-    """A body that is no JSON object gets 400, not a 5xx that clients would retry."""
+    """A request whose body is not a JSON object gets 400, and not a 5xx status, after which clients
+    would try again."""
     answer = registry.http.post("/subjects/s/versions", content=content)
     assert (answer.status_code, answer.json()["error_code"]) == (400, 400)
 
 
 def test_a_body_past_the_limit_is_413(registry: Registry) -> None:
-    """A body over the limit gets 413 and is not read to its end."""
+    """A request whose body is larger than the limit gets 413, and the body is not read to its
+    end."""
     answer = registry.http.post("/subjects/s/versions", content=b"x" * (BODY_BYTES_MAX + 1))
     assert (answer.status_code, answer.json()["error_code"]) == (413, 413)
 
@@ -461,8 +471,8 @@ def test_an_id_of_the_clients_own_is_not_permitted(registry: Registry) -> None:
 
 
 def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
-    """While the store (ZooKeeper, which has the log) is away, writes get 503; known schemas can
-    still be read, so a producer that starts gets the id of its known schema."""
+    """While ZooKeeper, where the registry stores its log, cannot be reached, writes get 503. Known
+    schemas can still be read, so a producer that starts gets the id of its known schema."""
     registry.register("s", A)
     registry.log.connected = False
     assert registry.refused("POST", "/subjects/s/versions", {"schema": AB}) == (503, 503)
@@ -475,8 +485,8 @@ def test_while_the_store_is_away_reads_go_on(registry: Registry) -> None:
 
 
 def test_a_store_that_hangs_holds_up_no_reader() -> None:
-    """Reads are answered at once, even while more registrations wait for ZooKeeper than there are
-    threads."""
+    """Reads are answered at once, even if the number of registrations that wait for ZooKeeper is
+    larger than the number of threads."""
     registry = Registry()
     registry.register("s", A)
     gate = threading.Event()
@@ -505,8 +515,8 @@ def test_a_store_that_hangs_holds_up_no_reader() -> None:
 
 
 def test_more_requests_at_once_than_allowed_are_503() -> None:
-    """If more requests come at once than are allowed, the requests beyond the limit get 503, which
-    clients retry."""
+    """If too many requests come at once, the requests beyond the limit get 503, after which clients
+    try again."""
     inside, go = asyncio.Event(), asyncio.Event()
 
     async def slow(_scope: Any, _receive: Any, send: Any) -> None:
@@ -544,8 +554,8 @@ async def status_of(app: Any, method: str, path: str, body: Any = None) -> int:
 
 
 def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
-    """A lone surrogate, which JSON can carry but nobody can store, gets an error that clients do
-    not retry."""
+    """JSON can contain half of a surrogate pair, which cannot be stored as UTF-8. A request with
+    such a character gets an error after which clients do not try again."""
     registry.register("s", A)
     for given in ({"name": "\ud800", "subject": "s"}, {"name": "R", "subject": "\ud800"}):
         body = {"schema": record("Q"), "references": [{**given, "version": 1}]}
@@ -554,8 +564,8 @@ def test_half_a_character_is_refused_for_good(registry: Registry) -> None:
 
 @pytest.mark.parametrize("query", ["", "?normalize=true"])
 def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> None:
-    """If a property or default is nested too deeply for the stack of the schema's readers, the
-    schema is refused with an error that clients do not retry."""
+    """If a property or default is nested so deeply that readers of the schema could exhaust their
+    stack, the schema is refused with an error after which clients do not try again."""
     for deep in ("[" * 800 + "]" * 800, '{"a":' * 800 + "1" + "}" * 800):
         mine = f'{{"type":"int","p":{deep}}}'
         field = f'{{"name":"a","type":"int","default":{deep}}}'
@@ -567,7 +577,8 @@ def test_deep_values_are_refused_for_good(registry: Registry, query: str) -> Non
 def test_a_long_comparison_holds_up_no_other_writer(
     registry: Registry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A long comparison is made once, before the log is asked, so other writers go on."""
+    """A long compatibility check is made only once, before the registry writes to the log. So other
+    writers can go on meanwhile."""
     registry.register("s", A)
     judged: list[int] = []
 
@@ -583,8 +594,8 @@ def test_a_long_comparison_holds_up_no_other_writer(
 
 
 def test_versions_that_are_deleted_alone(registry: Registry) -> None:
-    """A query can ask for deleted versions alone. The parameter has two names, which both work: the
-    server calls it deletedOnly, and the Python client calls it deleted_only."""
+    """A client can request only the deleted versions of a subject. The parameter may have two
+    names: Confluent's server calls it deletedOnly, and the Python client calls it deleted_only."""
     registry.register("s", A)
     registry.register("s", AB)
     registry.good("DELETE", "/subjects/s/versions/1")

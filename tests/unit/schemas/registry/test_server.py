@@ -1,4 +1,4 @@
-"""The limits of a connection, tested with a clock and a transport of the test's own."""
+"""The limits of a connection. The tests use a fake clock and a fake transport."""
 
 from __future__ import annotations
 
@@ -15,8 +15,7 @@ from skidway.schemas.registry.server import HEAD_WITHIN_S, KEEP_ALIVE_S, Protoco
 
 
 class Timers:
-    """Stands in for the event loop; keeps the calls that it is asked to make later, with their
-    delays."""
+    """A fake event loop, which keeps delayed calls with their delays until the test makes them."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[float, Callable[..., None], Any]] = []
@@ -27,7 +26,7 @@ class Timers:
         return _Handle(lambda: self.waiting.remove(timer) if timer in self.waiting else None)
 
     def fire(self) -> float:
-        """Calls the next timer; returns its delay."""
+        """Calls the next timer, and returns its delay."""
         delay, call, _ = self.waiting.pop(0)
         call()
         return delay
@@ -39,7 +38,7 @@ class _Handle:
 
 
 class Transport:
-    """A transport, as far as the protocol uses it."""
+    """A fake transport with the methods that the protocol uses."""
 
     def __init__(self) -> None:
         self.unsent = 0
@@ -59,7 +58,7 @@ class Transport:
 
 
 class Cycle:
-    """A request that is being answered, or has been answered."""
+    """A request whose answer is complete or not yet complete."""
 
     def __init__(self, response_complete: bool) -> None:
         self.response_complete = response_complete
@@ -83,8 +82,8 @@ def test_a_connection_that_says_nothing_ends() -> None:
 
 
 def test_a_request_that_is_being_answered_has_its_time() -> None:
-    """A connection is not ended while a request is being answered, because the log may take longer
-    than the time allowed for a request's head."""
+    """A connection is not closed while a request is being answered, because the answer may have to
+    wait for the log for longer than the time allowed for a request's head."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=False)  # type: ignore[assignment]
     timers.fire()
@@ -92,8 +91,8 @@ def test_a_request_that_is_being_answered_has_its_time() -> None:
 
 
 def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
-    """A client that reads a large answer slowly is waited for; a client that stops reading is
-    not."""
+    """If a client reads a large answer slowly, the connection stays open. If the client stops
+    reading, the connection is closed."""
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
     for unsent in (3_000_000, 2_000_000, 1_000_000):
@@ -105,8 +104,8 @@ def test_who_reads_slowly_is_waited_for_as_long_as_he_reads() -> None:
 
 
 def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After an answer one timer runs, for the keep-alive time plus the time for the next request's
-    head."""
+    """After an answer only one timer runs. It ends after the keep-alive time plus the time for the
+    next request's head."""
     monkeypatch.setattr(server.H11Protocol, "on_response_complete", lambda _self: None)
     protocol, transport, timers = connected()
     protocol.cycle = Cycle(response_complete=True)  # type: ignore[assignment]
@@ -117,7 +116,8 @@ def test_behind_an_answer_a_new_time_begins(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A connection over the limit is ended at once, and the other connections stay."""
+    """A connection beyond the limit of connections is closed at once, and the other connections
+    stay open."""
     monkeypatch.setattr(server, "CONNECTIONS_MAX", 1)
     state = ServerState()
     _, first, _ = connected(state)
@@ -126,8 +126,8 @@ def test_more_connections_than_allowed_end_at_once(monkeypatch: pytest.MonkeyPat
 
 
 def test_it_takes_the_descriptors_that_there_are() -> None:
-    """The server raises its limit of descriptors to the hard limit, because a shell's limit is
-    below the number of connections allowed."""
+    """The server raises its limit of file descriptors to the hard limit, because a shell's usual
+    limit is lower than the number of allowed connections."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     try:
         resource.setrlimit(resource.RLIMIT_NOFILE, (soft - 1, hard))

@@ -1,4 +1,4 @@
-"""Settings that the registry refuses to run with, in one sentence that names the setting."""
+"""Settings that make the registry refuse to start, with an error that names the setting."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from support.certificates import Authority
 
 
 def test_listeners_are_addresses_with_and_without_tls() -> None:
-    """Listeners may be http and https at once."""
+    """The registry may have http and https listeners at the same time."""
     settings = RegistrySettings(listeners=["http://127.0.0.1:1", "https://[::1]:2/"])
     assert settings.addresses == [Listener("127.0.0.1", 1, False), Listener("::1", 2, True)]
 
@@ -31,7 +31,8 @@ def test_what_is_no_listener(listener: str) -> None:
 
 
 def test_good_files_are_taken(tmp_path: Path) -> None:
-    """Good files for certificate, key, authorities and users are accepted."""
+    """Valid files for the certificate, its key, the certificate authorities and the users are
+    accepted."""
     authority = Authority(tmp_path)
     pair = authority.sign("registry")
     users = tmp_path / "users"

@@ -1,4 +1,5 @@
-"""The registry's store: one log, many writers, and an id that always means one schema."""
+"""The registry's store is a log that many registries write to. An id always means the same
+schema."""
 
 from __future__ import annotations
 
@@ -47,8 +48,9 @@ def test_ids_begin_at_one_and_have_no_gaps() -> None:
 
 
 def test_the_second_writer_reads_on_and_decides_again() -> None:
-    """If another registry writes the next log entry between our decision and our write, the other
-    registry's schema keeps the id, and our schema gets the id after it."""
+    """A registry chooses an id and then writes a log entry with it. If another registry writes the
+    next entry in between, that registry's schema keeps the id, and the first registry's schema gets
+    the id after it."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -70,8 +72,8 @@ def test_the_same_schema_from_two_writers_is_one_id() -> None:
 
 
 def test_a_lost_answer_is_found_again() -> None:
-    """A write whose answer was lost is recognised in the log by the random mark that it carries,
-    and is not repeated."""
+    """Each write has a random mark. If the answer to a write is lost, the registry finds the write
+    in the log by its mark, and does not repeat it."""
     entries, store = store_on(SharedLog())
     entries.lose.append("twice")
     assert register(store, "a", 1) == 1
@@ -79,8 +81,8 @@ def test_a_lost_answer_is_found_again() -> None:
 
 
 def test_a_deletion_whose_answer_was_lost_is_done() -> None:
-    """A deletion whose answer was lost succeeds. If it were simply decided again, it would be
-    refused, because the version is already deleted."""
+    """If the answer to a deletion's write is lost, the deletion still succeeds. If the registry
+    simply decided again, it would refuse the deletion, because the version is already deleted."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.lose.append("twice")
@@ -90,7 +92,8 @@ def test_a_deletion_whose_answer_was_lost_is_done() -> None:
 
 @pytest.mark.parametrize("fault", ["before", "after"])
 def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
-    """A write without an answer gets 503; the retry gets the same id, even if the write arrived."""
+    """If a write to the log is not answered, the client gets 503. Its retry gets the same id, even
+    if the first write has reached the log."""
     entries, store = store_on(SharedLog())
     entries.lose.append(fault)
     with pytest.raises(Refusal) as caught:
@@ -101,7 +104,8 @@ def test_a_write_without_answer_can_be_tried_again(fault: str) -> None:
 
 
 def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
-    """While the log is away, schemas are answered from memory and registrations get 503."""
+    """While the log cannot be reached, schemas are returned from memory, and registrations get
+    503."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.connected = False
@@ -112,8 +116,8 @@ def test_reads_go_on_while_the_log_is_away_and_writes_say_so() -> None:
 
 
 def test_what_another_registry_may_have_written_is_not_denied() -> None:
-    """While the log is away, an unknown id gets 503, because after a 404 the loader would reject
-    good records for ever."""
+    """While the log cannot be reached, a request for an unknown id gets 503, because another
+    registry may have registered it. After a 404 the loader would reject good records for ever."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -129,7 +133,8 @@ def test_what_another_registry_may_have_written_is_not_denied() -> None:
 
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
-    """A read that finds nothing asks the log for newer entries before it says so."""
+    """If a registry does not find a requested schema in its memory, it first reads newer entries of
+    the log before it answers "not found"."""
     shared = SharedLog()
     entries, store = store_on(shared)
     _, other = store_on(shared)
@@ -153,8 +158,8 @@ def test_a_refusal_is_made_on_all_that_is_known() -> None:
 
 
 def test_a_restarted_registry_knows_everything() -> None:
-    """A restarted registry knows the whole log, even if the log is longer than the registry's
-    read-ahead."""
+    """A restarted registry reads the whole log, even if the log has more entries than the registry
+    reads ahead."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(600):
@@ -166,8 +171,8 @@ def test_a_restarted_registry_knows_everything() -> None:
 
 
 def test_ids_of_deleted_schemas_are_not_used_again() -> None:
-    """The id of a schema deleted for ever stays taken. If the schema is registered again, it gets
-    this id back."""
+    """If a schema is deleted for ever, its id is not given to another schema. If the schema is
+    registered again, it gets the same id."""
     shared = SharedLog()
     _, store = store_on(shared)
     register(store, "a", 1)
@@ -194,7 +199,7 @@ def test_ids_of_deleted_schemas_are_not_used_again() -> None:
     ],
 )
 def test_a_log_that_makes_no_sense_stops_the_registry(content: bytes) -> None:
-    """A log with an unknown entry or a gap in the ids stops the registry at its start."""
+    """If the log has an unknown entry or a gap in the ids, the registry does not start."""
     with pytest.raises(StateRefused, match=r"Entry 1|does not follow|is used before"):
         store_on(SharedLog([content]))
 
@@ -214,8 +219,8 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """The follower (the thread that reads new entries of the log) ends at once if the request to
-    end comes just before the follower clears its wake event. It does not wait 30 s for the
+    """The follower is the thread that reads new entries of the log. It ends at once even if the
+    request to end comes just before it clears its wake event. It does not wait 30 s for the next
     event."""
     _, store = store_on(SharedLog())
 
@@ -233,8 +238,8 @@ def test_the_follower_ends_whenever_it_is_told() -> None:
 
 
 def test_a_log_that_was_set_back_takes_no_more() -> None:
-    """A log that was set back, as by a restore from a backup, takes no writes, because the next
-    write would give an id a second schema."""
+    """If the log was set back, for example by a restore from a backup, the registry refuses writes,
+    because the next write would give an id a second schema."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -248,8 +253,8 @@ def test_a_log_that_was_set_back_takes_no_more() -> None:
 
 
 def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
-    """If the log is restored from a backup, and another registry then writes other entries in place
-    of the lost entries, a registry that has read the lost entries notices the difference."""
+    """If the log is restored from a backup, entries are lost, and another registry may write other
+    entries in their place. A registry that has read the lost entries notices the difference."""
     shared = SharedLog()
     _, store = store_on(shared)
     for number in range(3):
@@ -263,8 +268,8 @@ def test_a_log_that_was_set_back_and_went_on_is_noticed() -> None:
 
 
 def test_a_log_with_a_gap_is_refused() -> None:
-    """A log with a gap is refused, because entries after the gap have ids that would be given out
-    again."""
+    """If an entry of the log is missing, the registry does not start, because it would assign the
+    ids of later entries again."""
     entries, store = store_on(SharedLog())
     register(store, "a", 1)
     entries.missing = 1
@@ -299,8 +304,8 @@ steps = st.lists(
 @settings(max_examples=share_of(200), deadline=None)
 @given(steps)
 def test_an_id_means_one_schema_under_any_schedule(schedule: list[Step]) -> None:
-    """With three registries, lost answers, deletions and restarts, ids have no gaps and mean one
-    schema each, and all registries reach the same state."""
+    """With three registries, lost answers, deletions and restarts, the ids have no gaps, each id
+    means one schema, and all registries reach the same state."""
     shared = SharedLog()
     stores = [store_on(shared) for _ in range(3)]
     meaning: dict[int, str] = {}

@@ -15,7 +15,7 @@ ASKED: list[argparse.Namespace] = []
 
 
 def register(subparsers: Any) -> None:
-    """Adds a noun (the first word of a command) `fake`, with the verbs of RUNS."""
+    """Adds the noun `fake` (the first word of a command) with the verbs (second words) of RUNS."""
     parser = subparsers.add_parser("fake", help="a fake")
     verbs = parser.add_subparsers(dest="verb")
     for verb, run in RUNS.items():
@@ -73,8 +73,8 @@ def test_what_the_caller_can_mend_is_no_mistake_of_ours(
     verb: str, status: int, sentence: str,
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    """If the output's disk is full, or an argument is not UTF-8, the command prints one sentence,
-    and does not end with status 70."""
+    """If the output's disk is full, or an argument is not UTF-8, the command prints one sentence.
+    It does not end with status 70, which means a fault of Skidway."""
     monkeypatch.setattr(commands, "_forget_output", lambda: None)
     assert main(["fake", verb]) == status
     assert capsys.readouterr().err == sentence
@@ -89,7 +89,7 @@ def test_an_output_that_is_closed_is_no_mistake_of_ours(monkeypatch: pytest.Monk
 
 
 def test_verb_gets_its_options_and_gives_its_status() -> None:
-    """The exit status of a command is what its function returns."""
+    """The exit status of a command is the value that its function returns."""
     ASKED.clear()
     assert main(["fake", "go", "--long-option", "x"]) == 1
     assert ASKED[0].long_option == "x"
@@ -99,7 +99,8 @@ def test_verb_gets_its_options_and_gives_its_status() -> None:
 def test_known_error_is_one_sentence(
     verb: str, status: int, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A known error is one line on standard error and gives the exit status of its kind."""
+    """A known error is printed as one line on standard error, and the command ends with the exit
+    status for this kind of error."""
     assert main(["fake", verb]) == status
     err = capsys.readouterr().err
     assert err.startswith("skidway fake: ")
@@ -107,15 +108,15 @@ def test_known_error_is_one_sentence(
 
 
 def test_a_mistake_of_our_own_is_status_70(capsys: pytest.CaptureFixture[str]) -> None:
-    """An unexpected exception gives a traceback and status 70, because status 1 would be taken for
-    a verdict."""
+    """After an unexpected exception the command prints a traceback and ends with status 70. Status
+    1 would be taken for a negative result of the command."""
     assert main(["fake", "mistake"]) == 70
     assert "KeyError: 'x'" in capsys.readouterr().err
 
 
 def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str]) -> None:
-    """On a host without Spark the command prints one sentence, whether the import of Spark fails
-    early or late."""
+    """On a host without Spark, a command that needs it prints one sentence, whether the import
+    fails when the command is looked up or while it runs."""
     assert main(["load", "run"]) == 1
     err = capsys.readouterr().err
     assert "a_module_that_is_not_there is not installed here" in err
@@ -127,20 +128,21 @@ def test_missing_extra_names_what_to_install(capsys: pytest.CaptureFixture[str])
 
 
 def test_missing_own_module_is_not_blamed_on_an_extra(capsys: pytest.CaptureFixture[str]) -> None:
-    """If one of Skidway's own modules is missing, the sentence says so, and names no extra to
+    """If one of Skidway's own modules is missing, the error says so, and does not name an extra to
     install."""
     assert main(["fake", "own"]) == 1
     assert "lacks its own module skidway.x" in capsys.readouterr().err
 
 
 def test_asking_for_one_noun_imports_no_other() -> None:
-    """A noun whose modules are missing does not disturb another noun."""
+    """A command whose noun is complete works even if the modules of another noun are missing."""
     assert main(["fake", "go"]) == 1
     assert "a_module_that_is_not_there" not in sys.modules
 
 
 def test_unknown_noun_is_a_usage_error_with_the_nearest(capsys: pytest.CaptureFixture[str]) -> None:
-    """A mistyped noun ends with status 2 and a sentence that names the nearest noun."""
+    """A command with a mistyped noun ends with status 2 and a sentence that names the most similar
+    noun."""
     assert main(["fkae"]) == 2
     assert "did you mean 'fake'?" in capsys.readouterr().err
 
@@ -159,7 +161,7 @@ def test_usage_error_is_status_2(argv: list[str], capsys: pytest.CaptureFixture[
 
 
 def test_overview_lists_nouns_without_importing_them(capsys: pytest.CaptureFixture[str]) -> None:
-    """`skidway --help` works on a host where nothing but Skidway's core is installed, without the
+    """`skidway --help` works on a host on which only Skidway's core is installed, without the
     programs' modules."""
     assert main(["--help"]) == 0
     out = capsys.readouterr().out

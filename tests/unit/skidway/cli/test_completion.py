@@ -17,7 +17,7 @@ def text() -> str:
 
 
 def completed(script: str, folder: Path, *words: str) -> list[str]:
-    """What bash offers as completions of the last word of `words`."""
+    """The completions that bash offers for the last word of `words`."""
     path = folder / "skidway.bash"
     quoted = " ".join(f"'{word}'" for word in ("skidway", *words))
     path.write_text(
@@ -30,8 +30,8 @@ def completed(script: str, folder: Path, *words: str) -> list[str]:
 
 
 def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> None:
-    """bash completes nouns, verbs and options according to the words before them; options in
-    between do not matter."""
+    """bash completes nouns, verbs and options, each according to the words before it. Options
+    between these words make no difference."""
     assert completed(text, tmp_path, "top") == ["topics"]
     assert set(completed(text, tmp_path, "agent", "state", "")) >= {"show", "adopt", "give-up"}
     assert completed(text, tmp_path, "agent", "--config", "x.yml", "validate", "--li") == [
@@ -43,8 +43,7 @@ def test_nouns_verbs_and_options_are_completed(text: str, tmp_path: Path) -> Non
 
 
 def test_zsh_takes_the_same_words() -> None:
-    """zsh runs the script that bash runs, after zsh has loaded its own support for bash's
-    completion."""
+    """zsh loads its own support for bash's completion, and then runs the same script as bash."""
     nouns = list(entry_points(group=commands.GROUP))
     first, _, rest = completion.script("zsh", nouns).partition("\n")
     assert first == "autoload -U +X bashcompinit && bashcompinit"

@@ -15,8 +15,8 @@ MISSING = Finding("disk", "missing", "0.1 GiB free", "make room")
 
 
 def test_findings_are_words_with_advice_below() -> None:
-    """Each finding is printed on a line, with its advice on the line below. The last line names
-    what is missing."""
+    """`skidway doctor` prints each finding on a line, with its advice on the line below. If
+    something needed is missing, the last line names it."""
     text = render([GOOD, ADVICE, MISSING])
     assert text.splitlines() == [
         "  ok java       Java 17",
@@ -30,7 +30,8 @@ def test_findings_are_words_with_advice_below() -> None:
 
 
 def test_a_bare_installation_is_not_called_whole() -> None:
-    """The last line names the programs that can run here, and those that are not installed."""
+    """The last line names the programs that can run on this host, and the programs that are not
+    installed."""
     parts = [
         Finding("part broker", "good", "installed"),
         Finding("part agent", "advice", "not installed here (lacks numpy>=2.0)", "install it"),
@@ -47,7 +48,8 @@ def test_status_is_1_only_if_something_needed_is_missing(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """Advice leaves the exit status at 0; anything missing makes it 1, even with --json."""
+    """If `skidway doctor` finds something needed that is missing, its exit status is 1, even with
+    --json. If it only gives advice, the status is 0."""
     monkeypatch.setattr(machine, "examine", lambda _: iter(findings))
     assert main(["doctor"]) == status
     capsys.readouterr()

@@ -13,7 +13,7 @@ from skidway.kafka.types import TopicPartition
 
 
 class Positions:
-    """Stands in for Groups: the offset of a time is the time itself."""
+    """A fake Groups, in which the offset for a time is the time itself."""
 
     def positions(
         self, _group: str, topic: str, time_ms: int, _partitions: Sequence[int]
@@ -22,7 +22,7 @@ class Positions:
 
 
 def time_ms(text: str) -> int:
-    """The time for which `--to-datetime` asks the brokers."""
+    """The time in milliseconds that `--to-datetime` with this text sends to the brokers."""
     args = argparse.Namespace(
         group="g", topic="t", partition=[], to_offset=None, to_datetime=text, to_earliest=False
     )
@@ -38,7 +38,8 @@ def test_a_time_before_1970_does_not_mean_an_end_of_the_log(text: str) -> None:
 
 
 def test_a_group_is_reset_to_the_exact_time() -> None:
-    """A reset to a time uses that time to the millisecond; a time without a zone is UTC."""
+    """A group can be reset to a time with a precision of milliseconds. A time without a time zone
+    is UTC."""
     assert time_ms("1970-01-01T00:00:00") == 0
     assert time_ms("2026-01-31T13:00:00.001+01:00") == 1_769_860_800_001
     assert [time_ms(f"2026-01-31T12:00:00.{ms:03}Z") % 1000 for ms in range(1000)] == [*range(1000)]

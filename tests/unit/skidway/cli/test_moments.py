@@ -17,8 +17,8 @@ from skidway.errors import UsageError
     ],
 )
 def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
-    """A moment is either a time, which is in UTC unless it names a zone, or a duration back from
-    now."""
+    """A moment is given either as a time, which is in UTC if it has no time zone, or as a duration
+    back from now."""
     assert parse_since(text, 1_000_000) == expected
 
 
@@ -26,15 +26,15 @@ def test_since_is_a_moment_or_how_long_ago(text: str, expected: int) -> None:
     "text", ["", "h", "yesterday", "12", "5y", "\u00b2h", "9" * 12 + "d", "9" * 5000 + "s"]
 )
 def test_another_since_is_refused_with_a_sentence(text: str) -> None:
-    """A text that is neither a time nor a duration ends in a usage error, not in a traceback."""
+    """A text that is neither a time nor a duration gives a usage error, and not a traceback."""
     with pytest.raises(UsageError, match="neither a time"):
         parse_since(text, 0)
 
 
 @pytest.mark.parametrize("text", ["99999d", "1969-12-31T23:59:59Z"])
 def test_a_moment_before_1970_is_refused(text: str) -> None:
-    """A moment before 1970 is refused, because a broker takes a negative time for something
-    else."""
+    """A moment before 1970 is refused, because in a request to a broker negative times have special
+    meanings."""
     with pytest.raises(UsageError, match="is before 1970"):
         parse_since(text, 1_000_000)
 
@@ -47,13 +47,14 @@ def test_a_moment_before_1970_is_negative_where_lines_may_have_such_times() -> N
 
 
 def test_a_moment_is_shown_in_utc() -> None:
-    """A moment is shown in UTC with milliseconds, and as a bare number if no calendar holds it."""
+    """A moment is shown in UTC with milliseconds. If it is outside the years of the calendar, it is
+    shown as a plain number."""
     assert shown(1_700_000_000_123) == "2023-11-14T22:13:20.123Z"
     assert shown(1 << 62) == str(1 << 62)
 
 
 def test_durations() -> None:
-    """A duration is a number with its unit; anything else ends in a usage error that names the
+    """A duration is a number with a unit. Any other text gives a usage error that names the
     option."""
     assert [parse_duration(text, "--every") for text in ("30s", "5m", "2h")] == [30, 300, 7200]
     for text in ("", "60", "2026-01-31", "-5s", "9" * 5000 + "s"):

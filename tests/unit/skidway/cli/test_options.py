@@ -22,7 +22,8 @@ def parse(*argv: str) -> argparse.Namespace:
 
 
 def test_config_and_set_reach_the_settings(tmp_path: Path) -> None:
-    """--config names the file; each --set overrides the file, and the last --set of a key wins."""
+    """The option --config gives the settings file. Each option --set overrides the file, and the
+    last --set of a key is used."""
     path = tmp_path / "x.yml"
     path.write_text("size: 2")
     assert load_settings(Settings, parse("--config", str(path)), "x").size == 2
@@ -32,7 +33,8 @@ def test_config_and_set_reach_the_settings(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("text", ["nan", "soon"])
 def test_a_timeout_is_a_number(text: str, capsys: pytest.CaptureFixture[str]) -> None:
-    """A timeout must be a number. nan is refused, because a wait of nan would never be over."""
+    """A timeout must be a number. The value nan is refused, because a wait of nan seconds would
+    never end."""
     parser = argparse.ArgumentParser()
     add_timeout_option(parser, "How long.")
     assert parser.parse_args(["--timeout", "1.5"]).timeout_s == 1.5

@@ -8,8 +8,8 @@ from skidway.cli import output
 
 
 def test_table_aligns_columns() -> None:
-    """Numbers are aligned right and have commas between thousands. Texts are aligned left. Null is
-    shown as a dash."""
+    """In a table, numbers are aligned right and have commas between thousands. Strings are aligned
+    left. Null is shown as a dash."""
     rows = [
         {"topic": "hdfs-logs", "records": 1234567, "complete": True, "why": None},
         {"topic": "x", "records": 5, "complete": False, "why": ["a", "b"]},
@@ -22,12 +22,13 @@ def test_table_aligns_columns() -> None:
 
 
 def test_table_without_rows_is_its_head() -> None:
-    """A table without rows still shows its head; an underscore in a name becomes a space."""
+    """A table without rows still shows its head. An underscore in a column's name is shown as a
+    space."""
     assert output.render_table([], ["base_offset", "size"]) == "BASE OFFSET  SIZE\n"
 
 
 def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) -> None:
-    """--json gives programs exactly the columns that the table gives people."""
+    """With --json the output has exactly the columns of the table."""
     output.print_rows([{"a": 1, "hidden": 2}], ["a", "b"], as_json=True)
     assert json.loads(capsys.readouterr().out) == [{"a": 1, "b": None}]
     output.print_rows([{"a": 1}], ["a"], as_json=False)
@@ -35,8 +36,8 @@ def test_rows_as_json_hold_the_same_columns(capsys: pytest.CaptureFixture[str]) 
 
 
 def test_progress_line_tells_how_far_it_is() -> None:
-    """A progress line has a bar, if there is room for one, percent (at most 100) and counts. If the
-    total is unknown, the line has only the count."""
+    """A progress line has a bar (if there is room for it), a percentage of at most 100, the count
+    and the total. If the total is unknown, the line has only the count."""
     half = output.progress_line("loading", 500, 1000, "x")
     assert half == "loading  [##########..........]  50%  500 of 1,000  x"
     bare = output.progress_line("loading", 500, 1000, "x", has_bar=False)
@@ -48,8 +49,8 @@ def test_progress_line_tells_how_far_it_is() -> None:
 def test_progress_without_terminal_is_a_line_now_and_then(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A log file gets few progress lines, but always the last progress line, and no control
-    characters."""
+    """If the output is not a terminal, only a few progress lines are printed, but always the last
+    one. They have no control characters."""
     with output.Progress("loading", 1000, plain_every_s=3600) as progress:
         for done in range(0, 1001, 10):
             progress.show(done)

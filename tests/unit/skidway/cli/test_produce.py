@@ -17,8 +17,8 @@ def pipe() -> Iterator[tuple[int, int]]:
 
 
 def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
-    """A line is returned as soon as it is whole, however many reads it takes. The last line is
-    returned even without an LF."""
+    """A line of the input is returned as soon as it is complete, however many reads it needs. The
+    last line is returned even without an LF."""
     reader, writer = pipe
     source = Input(reader)
     assert source.wake == (reader,)
@@ -33,7 +33,8 @@ def test_lines_are_joined_across_reads(pipe: tuple[int, int]) -> None:
 
 
 def test_a_device_is_not_waited_for() -> None:
-    """/dev/null, which cron and systemd give as input, has no lines and is never waited for."""
+    """cron and systemd give /dev/null as the input. It has no lines, and the command never waits
+    for it."""
     descriptor = os.open(os.devnull, os.O_RDONLY)
     source = Input(descriptor)
     assert source.wake == ()
@@ -43,7 +44,8 @@ def test_a_device_is_not_waited_for() -> None:
 
 
 def test_input_that_ends_with_its_line_has_no_line_more(tmp_path: Path) -> None:
-    """A file's last LF ends a line and begins none; a file is never waited for."""
+    """An LF at the end of an input file does not begin another, empty line. The command never waits
+    for a file."""
     path = tmp_path / "lines"
     path.write_bytes(b"a\nb\n")
     descriptor = os.open(path, os.O_RDONLY)

@@ -45,8 +45,9 @@ def test_the_environment_is_over_the_profile(home: Path) -> None:
 
 
 def test_another_file_is_named_and_must_exist(home: Path, tmp_path: Path) -> None:
-    """SKIDWAY_PROFILE names another file, which must exist. If the variable is empty, no profile is
-    read. An unknown key is refused, and the error names the nearest known key."""
+    """The variable SKIDWAY_PROFILE gives another file for the profile, which must exist. If the
+    variable is empty, no profile is read. An unknown key in a profile is refused, and the error
+    names the most similar known key."""
     other = tmp_path / "other.yml"
     other.write_text("bootstrap.servers: other:1\n")
     assert profile.read({"SKIDWAY_PROFILE": str(other)}).bootstrap_servers == "other:1"

@@ -11,7 +11,8 @@ from skidway.cli import topics
 def test_a_topic_without_known_partitions_is_described(
     capsys: pytest.CaptureFixture[str], as_json: bool
 ) -> None:
-    """A topic whose partitions are not known yet is described without a table of partitions."""
+    """If the partitions of a topic are not known yet, `skidway topics describe` shows the topic
+    without a table of partitions."""
     document = {
         "topic": "logs", "topic_id": None, "configs": {}, "config_sources": {}, "partitions": [],
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""`skidway unit list|show`."""
+"""The commands `skidway unit list` and `skidway unit show`."""
 
 from __future__ import annotations
 
@@ -20,13 +20,14 @@ def run(*arguments: str) -> int:
 
 
 def test_show_prints_the_file_as_it_is(capsys: pytest.CaptureFixture[str]) -> None:
-    """`unit show` prints the unit file byte for byte, fit for /etc/systemd/system."""
+    """`skidway unit show` prints the unit file byte for byte, so that the output can be written to
+    /etc/systemd/system."""
     assert run("show", "broker") == 0
     assert capsys.readouterr().out == units.text("skidway-broker.service")
 
 
 def test_list_names_every_unit(capsys: pytest.CaptureFixture[str]) -> None:
-    """`unit list` names every unit, in a table for people and as JSON for programs."""
+    """`skidway unit list` lists every unit, in a table or as JSON."""
     assert run("list") == 0
     table = capsys.readouterr().out
     assert run("list", "--json") == 0

@@ -15,15 +15,17 @@ def shares(readers: dict[str, frozenset[str]], partitions: dict[str, int]) -> di
 
 
 def test_ranges_are_those_of_the_paper() -> None:
-    """Readers get contiguous ranges of partitions in the order of the readers' names; if the
-    partitions cannot be divided evenly, the first ranges are longer by one."""
+    """Readers (the streams of a group's consumers) get contiguous ranges of partitions in the order
+    of the readers' names. If the partitions cannot be divided evenly, the first ranges are longer
+    by one."""
     readers = {name: frozenset({"t"}) for name in ("c", "a", "b")}
     assert shares(readers, {"t": 8}) == {"a": [0, 1, 2], "b": [3, 4, 5], "c": [6, 7]}
     assert shares(readers, {"t": 2}) == {"a": [0], "b": [1], "c": []}
 
 
 def test_topics_are_shared_among_their_readers() -> None:
-    """Readers get partitions only of their own topics; a topic without readers is left out."""
+    """Readers get only partitions of the topics to which they have subscribed. A topic without
+    readers is left out."""
     readers = {"a": frozenset({"t"}), "b": frozenset({"t", "u"})}
     assert range_assignment(readers, {"t": 2, "u": 1, "v": 3}) == {
         TopicPartition("t", 0): "a",
@@ -39,8 +41,8 @@ def test_topics_are_shared_among_their_readers() -> None:
 def test_every_partition_has_one_reader_and_shares_are_even(
     readers: dict[str, frozenset[str]], partitions: dict[str, int]
 ) -> None:
-    """Each partition of a subscribed topic has one reader; the numbers of partitions that the
-    topic's readers get differ by at most one."""
+    """Each partition of a subscribed topic has exactly one reader. The readers of a topic get equal
+    numbers of its partitions, or numbers that differ by one."""
     found = range_assignment(readers, partitions)
     for topic, count in partitions.items():
         names = [name for name, topics in readers.items() if topic in topics]

@@ -1,5 +1,5 @@
-"""Every write of a consumer to ZooKeeper leaves a token in the consumer's registration node, and
-the token shows later whether an unanswered write was done."""
+"""Each write of a consumer to ZooKeeper also writes a token to the consumer's registration node. If
+a write is not answered, its token shows later whether the write was done."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from skidway.consumer.guard import Guard
 
 
 def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
-    """If the token of an unanswered write is in the node, the write was done, and `was_done` says
-    so once. Any other unanswered write on top of the same version of the node was not done, and
-    never will be."""
+    """If the token of an unanswered write is in the node, the write was done, and `was_done`
+    returns True for it once. Any other unanswered write that expected the same version of the node
+    was not done, and never will be."""
     guard = Guard("me", {"t": 1}, 0)
     first, second = guard.next_token(), guard.next_token()
     guard.unanswered(first, "release")
@@ -22,8 +22,8 @@ def test_an_unanswered_write_was_done_where_its_token_stands() -> None:
 
 
 def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
-    """A write that succeeds was made on top of the version of the node that the guard knew. So no
-    earlier, unanswered write on top of that version was done."""
+    """ZooKeeper does a write only if the node has the version that the write expects. So if a write
+    succeeds, no earlier unanswered write that expected the same version was done."""
     guard = Guard("me", {"t": 1}, 0)
     guard.unanswered(guard.next_token(), "release")
     guard.succeeded()
@@ -33,8 +33,8 @@ def test_a_write_that_succeeds_ends_what_was_not_answered() -> None:
 
 
 def test_nothing_may_be_done_twice_without_a_name() -> None:
-    """An unanswered write without a name is never reported as done. Such a write may simply be
-    repeated."""
+    """An unanswered write may have no name. Then it is never reported as done, because it can be
+    repeated without harm."""
     guard = Guard("me", {"t": 1}, 0)
     token = guard.next_token()
     guard.unanswered(token, None)

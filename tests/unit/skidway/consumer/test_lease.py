@@ -1,4 +1,5 @@
-"""How long a consumer may trust its session with ZooKeeper without a new answer."""
+"""The lease of a consumer: the time for which it may rely on its ZooKeeper session without a new
+answer."""
 
 from __future__ import annotations
 
@@ -6,7 +7,7 @@ from skidway.consumer.lease import Lease
 
 
 def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
-    """A lease begins at the moment at which ZooKeeper was asked, not when the answer came, and ends
+    """A lease begins when the request was sent to ZooKeeper, not when the answer came. It ends
     before the session can end."""
     lease = Lease(10.0)
     assert not lease.holds(0.0)
@@ -17,7 +18,7 @@ def test_a_lease_runs_from_the_question_and_ends_before_the_session() -> None:
 
 
 def test_answers_out_of_order_do_not_shorten_it() -> None:
-    """The late answer to an older question does not shorten a lease."""
+    """A late answer to an older request does not shorten a lease."""
     lease = Lease(10.0)
     lease.proven(100.0)
     lease.proven(95.0)

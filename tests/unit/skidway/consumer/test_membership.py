@@ -23,7 +23,7 @@ def member() -> Membership:
 
 
 def owning(now: float = 1.0) -> Membership:
-    """A member that is alone and owns both partitions."""
+    """A group's only member, which owns both partitions."""
     found = member()
     assert found.next_step(now) == Look()
     assert found.looked(ALONE, {"t": 2}, now)
@@ -36,8 +36,8 @@ def owning(now: float = 1.0) -> Membership:
 
 
 def test_looks_once_it_has_been_quiet() -> None:
-    """After many changes a member looks at the group once, when the changes have stopped. Endless
-    changes do not delay the look for ever."""
+    """After many changes in the group a member reads the group's state once, when the changes have
+    stopped. Even if the changes never stop, the member reads the state after a limited time."""
     found = member()
     assert found.next_step(QUIET_S) is None
     for tenth in range(1, 40):
@@ -47,8 +47,8 @@ def test_looks_once_it_has_been_quiet() -> None:
 
 
 def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
-    """A new member gets its share of the partitions; the old owner goes on reading the other
-    partitions."""
+    """A new member gets its share of the partitions. The former owner releases only this share, and
+    goes on reading its other partitions."""
     found = owning()
     assert found.looked(TWO, {"t": 2}, 2.0)
     assert found.next_step(2.0) == Release(P1)
@@ -59,8 +59,9 @@ def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
 
 
 def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
-    """If another member still owns a partition, the partition is claimed again when a watch tells
-    that its owner has gone, or after a while if no watch tells."""
+    """If a partition that is assigned to a member still has another owner, the member claims the
+    partition again when a watch reports that the owner has gone. Without such a report it claims
+    the partition again after a while."""
     found = member()
     assert found.looked(ALONE, {"t": 1}, 1.0)
     found.held(P0, 1.0)
@@ -74,8 +75,8 @@ def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
 
 
 def test_a_release_that_was_begun_is_ended() -> None:
-    """An unanswered release is repeated, even if the partition was assigned to us again
-    meanwhile."""
+    """If a member's release of a partition is not answered, the member repeats it, even if the
+    partition was assigned to the member again meanwhile."""
     found = owning()
     assert found.looked(TWO, {"t": 2}, 2.0)
     assert found.next_step(2.0) == Release(P1)
@@ -89,8 +90,9 @@ def test_a_release_that_was_begun_is_ended() -> None:
 
 
 def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
-    """If a member's claim was not answered, and the partition is then assigned to another member,
-    the first member removes the owner node that its claim may have created."""
+    """If ZooKeeper does not answer a member's claim of a partition, and the partition is then
+    assigned to another member, the first member removes the owner node that its claim may have
+    created."""
     found = member()
     assert found.looked(ALONE, {"t": 2}, 1.0)
     found.unanswered(Claim(P1), 1.0)
@@ -99,8 +101,8 @@ def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> No
 
 
 def test_after_a_lost_registration_nothing_is_done() -> None:
-    """A member that lost its registration learns what it must stop reading, and takes no step until
-    it is registered again."""
+    """A member that lost its registration gets the partitions that it must stop reading, and does
+    nothing more until it is registered again."""
     found = owning()
     assert found.lost() == {P0, P1}
     assert found.next_step(1e6) is None
@@ -112,8 +114,8 @@ def test_after_a_lost_registration_nothing_is_done() -> None:
 
 
 def test_looks_again_without_a_watch() -> None:
-    """Even if no watch fires, a member looks at the group from time to time. Different members look
-    at different times."""
+    """Even if no watch fires, a member reads the group's state from time to time. Different members
+    do this at different times."""
     found = owning()
     assert found.next_step(1.0 + 0.9 * 60 - 1) is None
     assert found.next_step(1.0 + 1.1 * 60) == Look()

@@ -28,12 +28,13 @@ TP = TopicPartition("clicks", 12)
     ],
 )
 def test_offsets_are_read_leniently(data: bytes, offset: int | None) -> None:
-    """An offset is a decimal number, perhaps before a JSON object; anything else is no offset."""
+    """An offset node contains a decimal number, which a JSON object may follow. Any other content
+    counts as no offset."""
     assert nodes.read_offset(data) == offset
 
 
 def test_what_is_written_is_kafkas_layout() -> None:
-    """The ZooKeeper nodes that we write have the paths and contents of Kafka 0.8."""
+    """The ZooKeeper nodes that the consumer writes have the paths and contents of Kafka 0.8."""
     assert nodes.owner_path("g", TP) == "/consumers/g/owners/clicks/12"
     assert group_nodes.offset_path("g", TP) == "/consumers/g/offsets/clicks/12"
     assert group_nodes.offset_path("a/b", TP) == "/consumers/a%2Fb/offsets/clicks/12"
@@ -54,7 +55,7 @@ def test_owner_paths_are_read_back() -> None:
 
 
 def test_registrations_name_readers() -> None:
-    """Each stream of a registered consumer is a reader; a registration that makes no sense has no
+    """Each stream of a registered consumer is a reader. A registration that cannot be parsed has no
     readers."""
     data = nodes.registration_document({"a": 2, "b": 1}, 0)
     assert nodes.read_registration("c", data) == {
@@ -67,7 +68,7 @@ def test_registrations_name_readers() -> None:
 
 
 def test_names_of_groups() -> None:
-    """A group name that cannot be the name of a node is refused with a sentence."""
+    """A group name that cannot be the name of a ZooKeeper node is refused with an error message."""
     assert nodes.check_group("a.b-c_1") == "a.b-c_1"
     for name in ("", ".", "..", "a/b", "a b", "ä", "x" * 250):
         with pytest.raises(UsageError):
@@ -75,7 +76,8 @@ def test_names_of_groups() -> None:
 
 
 def test_members_of_brokers_are_counted() -> None:
-    """The members in a broker's record of a group are counted; an unreadable record has none."""
+    """The number of members is read from a broker's record of a group. If the record cannot be
+    read, the number is 0."""
     assert nodes.coordinated_members(b'{"members":[{},{}]}') == 2
     assert nodes.coordinated_members(b'{"members":[],"omitted":300}') == 300
     assert nodes.coordinated_members(b'{"members":[{}],"omitted":"x"}') == 1
@@ -83,7 +85,7 @@ def test_members_of_brokers_are_counted() -> None:
 
 
 def test_beginnings() -> None:
-    """A node tells how many partitions a topic had when the group began. If the node is empty, that
-    number is unknown."""
+    """A node stores the number of partitions that a topic had when the group began to read it. If
+    the node is empty, this number is unknown."""
     assert nodes.read_beginning(nodes.beginning_document(4)) == 4
     assert nodes.read_beginning(b"") is None

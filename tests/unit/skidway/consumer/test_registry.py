@@ -23,7 +23,7 @@ def unseen(_: object) -> None:
 
 
 class Member:
-    """A registered consumer, and what happens to its next requests to ZooKeeper."""
+    """A registered consumer. The test decides what happens to its next requests to ZooKeeper."""
 
     def __init__(self, server: MemoryZooKeeper, name: str) -> None:
         self.fates: list[Fate] = []
@@ -56,8 +56,8 @@ def two(server: MemoryZooKeeper) -> tuple[Member, Member]:
 
 
 def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]) -> None:
-    """The second claim of a partition is refused until the first owner has released the partition.
-    The committed offset stays."""
+    """If a partition has an owner, another member's claim of it is refused until the owner has
+    released the partition. The committed offset stays."""
     a, b = two
     assert a.claim()
     assert not b.claim()
@@ -70,7 +70,8 @@ def test_one_owner_at_a_time(server: MemoryZooKeeper, two: tuple[Member, Member]
 
 
 def test_a_claim_whose_answer_was_lost_is_ours(two: tuple[Member, Member]) -> None:
-    """A claim whose answer was lost is repeated, and found to be done."""
+    """If the answer to a member's claim is lost, the member repeats the claim, and finds that the
+    first claim was successful."""
     a, _ = two
     a.claim()
     a.registry.release(a.guard, TP, None)
@@ -81,8 +82,8 @@ def test_a_claim_whose_answer_was_lost_is_ours(two: tuple[Member, Member]) -> No
 def test_a_release_whose_answer_was_lost_is_not_done_again(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """However often the former owner repeats a release that was already done, the next owner keeps
-    its owner node and its offset."""
+    """If the answer to a release is lost, the former owner may repeat the release. However often it
+    does, the next owner keeps its owner node and its offset."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 3})
@@ -97,7 +98,8 @@ def test_a_release_whose_answer_was_lost_is_not_done_again(
 def test_a_release_that_was_lost_is_done_later(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """A release that never arrived is done when it is repeated, even after another write."""
+    """If a release never reached ZooKeeper, it is done when the member repeats it, even if the
+    member made another write in between."""
     a, b = two
     assert a.claim()
     a.unanswered(Fate.LOST, lambda: a.registry.release(a.guard, TP, 5))
@@ -111,8 +113,8 @@ def test_a_release_that_was_lost_is_done_later(
 def test_nothing_is_written_without_a_registration(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """After a member's session has ended, all writes of its old registration are fenced, even in
-    its next session."""
+    """After a member's session has ended, all writes with its old registration are refused
+    (Fenced), even in the member's next session."""
     a, b = two
     assert a.claim()
     a.registry.commit(a.guard, {TP: 1})
@@ -130,7 +132,8 @@ def test_nothing_is_written_without_a_registration(
 
 
 def test_a_partition_that_is_not_ours_is_not_committed(two: tuple[Member, Member]) -> None:
-    """A commit is fenced after somebody removed the owner node by hand."""
+    """If somebody removes the owner node of a partition by hand, the former owner's commits are
+    refused (Fenced)."""
     a, _ = two
     assert a.claim()
     a.coordinator.delete(OWNER)
@@ -154,8 +157,8 @@ def test_disclaims_only_what_is_its_own(
 def test_offsets_that_others_wrote_are_understood(
     server: MemoryZooKeeper, two: tuple[Member, Member]
 ) -> None:
-    """Offsets that others wrote with metadata are read. A commit succeeds even if others made or
-    deleted the offset node meanwhile."""
+    """Offsets that other programs wrote with metadata can be read. A commit succeeds even if
+    another program created or deleted the offset node meanwhile."""
     a, b = two
     assert a.registry.offset(TP) is None
     assert a.registry.began_with("t", 4) == 4
@@ -171,8 +174,8 @@ def test_offsets_that_others_wrote_are_understood(
 
 
 def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
-    """Each stream of each registered member is a reader; the streams of unregistered members are no
-    readers."""
+    """Each stream of each registered member is a reader. The streams of unregistered members are
+    not."""
     a, b = two
     assert set(a.registry.readers()) == {"a-0", "b-0"}
     b.registry.unregister("b")
@@ -181,7 +184,8 @@ def test_readers_are_those_registered(two: tuple[Member, Member]) -> None:
 
 
 def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
-    """A group with members on a broker is refused, because these members do not use owner nodes."""
+    """A consumer that coordinates through ZooKeeper cannot join a group whose members coordinate
+    through a broker, because these members do not use owner nodes."""
     first = MemoryCoordinator(server)
     first.create_if_absent(group_nodes.record_path("g"), b'{"members":[{"id":"x"}]}')
     with pytest.raises(SkidwayError, match="coordinate through a broker"):
@@ -192,8 +196,9 @@ def test_a_group_of_a_broker_is_not_joined(server: MemoryZooKeeper) -> None:
 def test_a_broker_that_stores_members_meanwhile_is_before_us(
     server: MemoryZooKeeper, has_record: bool
 ) -> None:
-    """If a broker stores members of the group after we have looked and before we register, the
-    registration fails and says that the group coordinates through a broker."""
+    """A consumer checks whether a broker has stored members of the group, and then registers. If a
+    broker stores members in between, the registration fails with the error that the group
+    coordinates through a broker."""
     record, ids = group_nodes.record_path("g"), group_nodes.ids_path("g")
     member, broker = MemoryCoordinator(server), MemoryCoordinator(server)
     broker.create_if_absent(ids)
@@ -216,8 +221,9 @@ def test_a_broker_that_stores_members_meanwhile_is_before_us(
 
 
 def test_a_registration_is_seen_by_a_broker_that_stores_members(server: MemoryZooKeeper) -> None:
-    """A registration changes the version of the registrations' parent node. A broker that stores
-    members of the group checks that version in its transaction."""
+    """A registration changes the version of its parent node in ZooKeeper. So a broker that stores
+    members of the group notices the registration, because it checks this version in its
+    transaction."""
     Member(server, "a").registry.unregister("a")
     before = server.nodes[group_nodes.ids_path("g")].version
     Member(server, "b")

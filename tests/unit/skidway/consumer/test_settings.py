@@ -11,7 +11,7 @@ from skidway.errors import ConfigurationRefused, UsageError
 
 
 def test_options_are_the_settings() -> None:
-    """Every setting can be given as an option, and nothing else can."""
+    """Every setting of a consumer can be given as an option, and there are no other options."""
     assert {each.name for each in fields(ConsumerSettings)} == set(ConsumerOptions.__annotations__)
 
 
@@ -19,13 +19,14 @@ def test_options_are_the_settings() -> None:
     "wrong", [{"auto_offset_reset": "begin"}, {"session_timeout_ms": 5}, {"max_poll": 3}]
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
-    """Settings that make no sense are refused as a usage error before anything is connected."""
+    """Settings that make no sense are refused with a usage error before the consumer opens a
+    connection."""
     with pytest.raises(UsageError):
         Consumer("127.0.0.1:1", "g", "t", **wrong)
 
 
 def test_addresses_and_groups_are_looked_at_first() -> None:
-    """A bad address or group name is refused before any server is waited for."""
+    """An invalid address or group name is refused before the consumer waits for any server."""
     with pytest.raises(ConfigurationRefused):
         Consumer("127.0.0.1:1", "g", "t", zookeeper_connect="nowhere")
     with pytest.raises(UsageError, match="cannot name a group"):

@@ -27,7 +27,7 @@ SESSION_S = 10.0
 
 
 class World:
-    """One topic with one partition, and members of the group "g"."""
+    """A test environment with one topic of one partition, and members of the group "g"."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -67,7 +67,8 @@ class World:
             registration.close()
 
     def poll(self, stream: Stream, *, times: int = 5, most: int = 100) -> list[bytes | None]:
-        """The values that come within a second or so; in that time no member's session ends."""
+        """Polls a few times, within about a second, and returns the values. No member's session
+        ends in this time."""
         found = []
         for _ in range(times):
             found += [record.value for record in stream.poll(0, max_records=most - len(found))]
@@ -94,8 +95,9 @@ def world() -> Iterator[World]:
 
 
 def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
-    """Returned records are committed when the caller asks for the next records, or when the caller
-    closes the stream and says that the returned records are done."""
+    """Records that a stream has returned are committed when the caller asks for the next records.
+    They are also committed when the caller closes the stream and declares that the records are
+    done."""
     stream = world.member()
     assert world.poll(stream, most=3) == [b"0", b"1", b"2"]
     world.leave(stream)
@@ -107,8 +109,8 @@ def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
 
 
 def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
-    """An expired offset is reset to the first record in the log or to the end of the log, or it
-    raises an error."""
+    """If a consumer's offset has expired, it is reset to the first record in the log or to the
+    log's end, or an error is raised, as the consumer's settings say."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.leave(stream, done=True)
@@ -137,8 +139,8 @@ def test_without_an_offset_none_is_an_error(world: World) -> None:
 
 
 def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None:
-    """Without auto commit, the next owner begins at the offset that a listener commits on
-    revocation."""
+    """Without auto commit, a listener may commit an offset when a partition is revoked. The next
+    owner of the partition begins at this offset."""
     told: list[tuple[str, Sequence[TopicPartition]]] = []
 
     def revoked(tps: Sequence[TopicPartition]) -> None:
@@ -158,8 +160,8 @@ def test_listeners_may_commit_before_a_partition_passes_on(world: World) -> None
 
 
 def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
-    """A member that is cut off from ZooKeeper hands out records until its lease ends, then waits.
-    When the member is connected again, it goes on in order."""
+    """A member that has lost its connection to ZooKeeper returns records until its lease ends, and
+    then waits. When it is connected again, it goes on with the next record."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.coordinators[0].break_off()
@@ -172,8 +174,8 @@ def test_nothing_is_handed_out_after_a_lease(world: World) -> None:
 
 
 def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) -> None:
-    """After a session has ended, commit raises NotOwned, and the records that were not committed
-    are returned again."""
+    """After a member's ZooKeeper session has ended, its commits raise NotOwned, and the records
+    that were not committed are returned again."""
     stream = world.member(enable_auto_commit=False)
     assert world.poll(stream, most=2) == [b"0", b"1"]
     stream.commit()
@@ -185,8 +187,8 @@ def test_a_session_that_ended_begins_anew_at_the_committed_offset(world: World) 
 
 
 def test_seek_goes_where_it_says(world: World) -> None:
-    """Seek goes forward and back, even within records that are already fetched, but only in our own
-    partitions."""
+    """A seek can go forward and back, even within records that are already fetched, but only in
+    partitions that the member owns."""
     stream = world.member()
     assert world.poll(stream, most=2) == [b"0", b"1"]
     stream.seek(TP, 4)
@@ -202,8 +204,8 @@ def test_seek_goes_where_it_says(world: World) -> None:
 
 
 def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
-    """Every poll of a damaged batch raises an error. Without a seek no later record is returned or
-    committed."""
+    """If the next batch is damaged, every poll raises an error. Until a seek, no later record is
+    returned or committed."""
     world.produce(b"5")
     world.cluster.log(TP).batches[1][-1] ^= 1
     stream = world.member()
@@ -224,7 +226,8 @@ def test_a_damaged_batch_is_not_passed_over(world: World) -> None:
 def test_another_thread_closes_it_between_two_records(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If another thread closes a stream while the next record is looked for, the iteration ends."""
+    """If another thread closes a stream while an iteration over it waits for the next record, the
+    iteration ends."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
 
@@ -240,7 +243,8 @@ def test_another_thread_closes_it_between_two_records(
 
 
 def test_a_listener_that_raises_keeps_no_consumer_open(world: World) -> None:
-    """If a listener raises on close, all streams and the session still end."""
+    """If a listener raises an exception while a consumer is closed, all streams and the session
+    still end."""
 
     def refuse(_: Sequence[TopicPartition]) -> None:
         raise RuntimeError("no")

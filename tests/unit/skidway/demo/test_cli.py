@@ -12,7 +12,7 @@ from skidway.errors import UsageError
 
 def test_a_folder_holds_one_kind_of_demo(tmp_path: Path) -> None:
     """A quick demo refuses to run in the folder of a full demo, because the quick demo's agent
-    would not tail the full demo's files."""
+    would not read the full demo's files."""
     keep_kind(tmp_path, "full")
     keep_kind(tmp_path, "full")
     with pytest.raises(UsageError, match=r"holds a full demo.*--dir skidway-demo-quick"):

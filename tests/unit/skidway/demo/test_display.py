@@ -35,7 +35,8 @@ def test_a_file_gets_plain_lines() -> None:
 
 
 def test_a_file_gets_few_states() -> None:
-    """Ten minutes of a slow machine give a file at most a dozen lines, and no state twice."""
+    """If the output is a file, a demo of ten minutes on a slow machine prints at most a dozen
+    lines, and no state twice."""
     out, time = io.StringIO(), Time()
     display = Display(out, time)
     for second in range(600):
@@ -59,7 +60,7 @@ def test_a_terminal_sees_one_table_in_its_place() -> None:
 
 
 def test_the_last_table_stays() -> None:
-    """After end_state the table stays, and later events are written below it."""
+    """After `end_state` the table stays on the terminal, and later events are written below it."""
     out = Terminal()
     display = Display(out, Time())
     display.state(["head", "row"])
@@ -80,7 +81,7 @@ def test_an_empty_state_leaves_nothing_behind() -> None:
 
 
 def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A table's lines are cut to the terminal's width, because one half of a wrapped line would
+    """A table's lines are cut to the terminal's width. Otherwise a part of a wrapped line would
     stay when the table is erased."""
     monkeypatch.setenv("COLUMNS", "20")
     out = Terminal()
@@ -91,7 +92,7 @@ def test_a_narrow_terminal_wraps_no_line_of_the_table(monkeypatch: pytest.Monkey
 
 
 def screen(written: str) -> list[str]:
-    """What is visible on a terminal that understands \x1b[nF and \x1b[J."""
+    """The text on a terminal that supports the escape sequences \x1b[nF and \x1b[J."""
     lines: list[str] = [""]
     for at, part in enumerate(written.split("\x1b[")):
         if at and part.startswith("J"):

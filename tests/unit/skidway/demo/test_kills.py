@@ -15,9 +15,10 @@ KILLED = AgentState(
 
 
 def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
-    """A killed agent lost nothing if its positions have passed all its intents (notes of the bytes
-    that it was about to send, as a promise). The sentence gives the number of promised bytes that
-    were not acknowledged."""
+    """Before an agent sends bytes of a file, it writes an intent: a promise of the bytes that it
+    will send. Its position in the file moves on when the bytes are acknowledged. A killed agent
+    lost nothing if its positions have passed all its intents. The sentence about the kill has the
+    number of promised bytes that were not acknowledged."""
     now = AgentState(positions={1: 500, 2: 230})
     kill = kills.of_agent(KILLED, now, 2.0)
     assert kill.lost == 0
@@ -26,8 +27,8 @@ def test_agent_that_has_passed_its_promises_has_lost_nothing() -> None:
 
 
 def test_agent_that_lost_or_left_something_says_so() -> None:
-    """Bytes that are declared lost or uncertain, and promised bytes that no position has passed,
-    count as a kill's losses. Losses from before the kill are left out."""
+    """The losses of an agent's kill are the bytes that the agent declares lost or uncertain, and
+    the promised bytes that no position has passed. Losses from before the kill are not counted."""
     before = AgentState(lost=7, promised={1: 150}, positions={1: 100})
     kill = kills.of_agent(before, AgentState(lost=10, uncertain=2, positions={1: 140}), 1.0)
     assert kill.lost == 3 + 2 + 10
@@ -35,23 +36,24 @@ def test_agent_that_lost_or_left_something_says_so() -> None:
 
 
 def test_broker_that_kept_what_it_acknowledged_has_lost_nothing() -> None:
-    """A broker lost nothing if each partition's last acknowledged offset is lower than the log
-    end."""
+    """A killed broker lost nothing if, in each partition, the last acknowledged offset is lower
+    than the log end."""
     kill = kills.of_broker(KILLED, {A0: 10, A1: 90}, KILLED, 1.0)
     assert kill.lost == 0
     assert "held all 15 acknowledged records" in kill.sentence
 
 
 def test_broker_whose_log_is_shorter_has_lost_records() -> None:
-    """Each acknowledged offset that the log does not have is one lost record."""
+    """After a broker's kill, each acknowledged offset that the log does not have counts as one lost
+    record."""
     kill = kills.of_broker(KILLED, {A0: 7}, KILLED, 1.0)
     assert kill.lost == 3 + 5
     assert "lacks 8 acknowledged records" in kill.sentence
 
 
 def test_counter_counts_on_from_its_offsets() -> None:
-    """A counter that goes on in the same epoch, and counts again what came after its last
-    transaction, has lost nothing."""
+    """A counter is the audit's program that counts records. A killed counter lost nothing if it
+    goes on in the same epoch, and counts the records after its last transaction again."""
     killed = CounterState(3, {A0: 10, A1: 20})
     kill = kills.of_counter(killed, {A0: 15, A1: 20}, CounterState(3, {A0: 99, A1: 20}), 1.0)
     assert kill.lost == 0
@@ -59,16 +61,17 @@ def test_counter_counts_on_from_its_offsets() -> None:
 
 
 def test_counter_that_starts_over_or_stops_short_is_a_loss() -> None:
-    """A counter in a new epoch would count twice, and a counter that stops before the log end would
-    omit records. Both are shown as losses."""
+    """If a killed counter (the audit's program that counts records) begins a new epoch, it counts
+    records twice. If it stops before the log end, it omits records. Both faults are shown as
+    losses."""
     killed = CounterState(3, {A0: 10})
     assert kills.of_counter(killed, {A0: 15}, CounterState(4, {A0: 15}), 1.0).lost
     assert kills.of_counter(killed, {A0: 15}, CounterState(3, {A0: 14}), 1.0).lost
 
 
 def test_loader_begins_where_the_last_manifest_ends() -> None:
-    """A load lost nothing if it begins where the last manifest ends. If it began elsewhere, rows
-    would be doubled or missing."""
+    """A killed load lost nothing if the next load begins where the last manifest ends. At any other
+    offset, rows would be doubled or missing, which counts as a loss."""
     good = kills.of_loader({"a": 5}, {A0: 10}, {A0: 10, A1: 0}, 5, 1.0)
     assert good.lost == 0
     assert "loading 5 records of 1 topics" in good.sentence

@@ -34,7 +34,8 @@ def outcome(**changed: Any) -> DemoOutcome:
 
 
 def test_all_has_to_agree() -> None:
-    """A demo is complete if audit, recount, bytes and lines agree and no kill lost anything."""
+    """A demo is complete if the audit, the recount, the bytes and the lines agree, and no kill lost
+    anything."""
     assert outcome().is_complete
     assert outcome(written={}, kills=[]).is_complete
 
@@ -59,9 +60,9 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
-    """A file that grew after its closure has a new id. Bytes before the beginning of the new id
-    were accounted for under the old id, which the ledger (the agent's list of its files) may have
-    forgotten."""
+    """If a file grows after the agent has closed it, it gets a new id. The bytes before the
+    beginning of the new id count as accounted for under the old id, even if the ledger (the agent's
+    list of its files) no longer has the old id."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[grown]).is_complete
     assert outcome(sizes={Path("/w/a.log"): 140}, ledger=[FILE, grown]).is_complete
@@ -69,7 +70,8 @@ def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
 
 
 def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
-    """A link and its target, and two names of one inode, are tailed once and accounted for once."""
+    """A symbolic link and its target, and two names of the same inode, are read as one file and
+    accounted for once."""
     real, link, other = tmp_path / "b.log", tmp_path / "a.log", tmp_path / "c.log"
     real.write_bytes(b"x" * 100)
     link.symlink_to(real)
@@ -79,8 +81,9 @@ def test_a_file_is_one_by_whatever_name(tmp_path: Path) -> None:
 
 
 def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> None:
-    r"""A file whose name is not UTF-8 is found by the ledger's escaped text; a name that contains
-    the four characters `\xff` is not taken for escaped."""
+    r"""The ledger contains an escaped form of a file name that is not UTF-8, and the file is found
+    by this form. A name that really contains the four characters `\xff` is not taken for an escaped
+    name."""
     for name, text in ((b"a\xff.log", r"a\xff.log"), (rb"b\xff.log", r"b\xff.log")):
         path = tmp_path / os.fsdecode(name)
         path.write_bytes(b"x" * 100)
@@ -93,8 +96,8 @@ def test_a_name_that_is_no_utf8_is_found_by_the_ledgers_text(tmp_path: Path) -> 
 
 
 def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
-    """Delivered bytes are added up only for files that are tailed now, and lost bytes for all
-    files."""
+    """The sum of delivered bytes includes only files that the demo reads now. The sum of lost bytes
+    includes all files, even those of earlier runs."""
     earlier = FILE | {"path": "/w/z.log", "acknowledged": 5, "lost": 7}
     assert outcome(ledger=[FILE, earlier]).tally == {
         "acknowledged": 90, "rejected": 10, "filtered": 0, "lost": 7, "uncertain": 0,
@@ -102,16 +105,17 @@ def test_files_of_earlier_runs_are_not_added_up(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_may_be_a_row_or_a_reject() -> None:
-    """A torn line (which a killed writer left) may have become a row or a reject, so one surplus
-    row is no fault. If there are two surplus rows, the demo is incomplete."""
+    """A killed writer may leave a torn line (a line that is only partly written), which becomes a
+    row or a reject. So one surplus row is no fault. With two surplus rows the demo is
+    incomplete."""
     assert outcome(written={"a": Tally(lines=6, torn=1)}).is_complete
     assert outcome(written={"a": Tally(lines=7, torn=1)}).is_complete
     assert not outcome(written={"a": Tally(lines=5, torn=1)}).is_complete
 
 
 def test_lines_are_compared_by_topic() -> None:
-    """The sentence about lines names each topic whose rows are not as many as its lines, and the
-    number of missing or surplus rows."""
+    """The sentence about lines names each topic in which the number of rows differs from the number
+    of lines, and the number of missing or surplus rows."""
     assert "as many rows as lines were written" in summary.lines_sentence(outcome())
     said = summary.lines_sentence(outcome(written={"a": Tally(lines=9)}))
     assert said.endswith("NOT as many as the lines: a -2.")

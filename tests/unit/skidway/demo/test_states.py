@@ -11,8 +11,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def test_no_state_reads_as_empty(tmp_path: Path) -> None:
-    """If an agent or counter has not run yet, or has not made its tables yet, its state reads as
-    empty."""
+    """If an agent or counter has not run yet, or has not created its tables yet, its state is read
+    as empty."""
     assert states.agent(tmp_path, ["t"]) == states.AgentState()
     assert states.counter(tmp_path) == states.CounterState()
     with closing(sqlite3.connect(tmp_path / DATABASE)):
@@ -20,7 +20,8 @@ def test_no_state_reads_as_empty(tmp_path: Path) -> None:
 
 
 def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
-    """Acknowledged offsets and intents are read from a database that the agent's own code made."""
+    """The demo reads the acknowledged offsets and the intents (promises of the bytes that the agent
+    will send) from a database that the agent's own code created."""
     open_state(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
         state.execute("INSERT INTO offsets VALUES ('t', 1, 41)")
@@ -35,8 +36,8 @@ def test_the_agents_tables_are_read_as_they_are(tmp_path: Path) -> None:
 
 
 def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> None:
-    """Acknowledged bytes are summed only over the topics that are asked for, not over all topics
-    that the agent has."""
+    """The sum of acknowledged bytes includes only the requested topics, not all topics of the
+    agent."""
     open_state(tmp_path).close()
     with closing(sqlite3.connect(tmp_path / DATABASE)) as state, state:
         columns = [row[1] for row in state.execute("PRAGMA table_info(files)")]
@@ -55,7 +56,8 @@ def test_bytes_are_those_of_the_topics_that_are_asked_for(tmp_path: Path) -> Non
 
 
 def test_the_counters_tables_are_read_as_they_are(tmp_path: Path) -> None:
-    """Epoch and offsets are read from a database that the counter's own code made."""
+    """The demo reads the epoch and the offsets from a database that the counter's own code
+    created."""
     CounterState(tmp_path / "counter.db").close()
     with closing(sqlite3.connect(tmp_path / "counter.db")) as state, state:
         state.execute("INSERT INTO sources VALUES (1, 'dc1', 'id', 't', 'id')")

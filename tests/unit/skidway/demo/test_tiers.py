@@ -8,8 +8,8 @@ RECORDS = {tiers.BROKER: 800, tiers.MIRROR: 700, tiers.COUNTED: 600, tiers.ROWS:
 
 def test_tiers_are_shown_in_lines_and_bytes() -> None:
     """Each tier is shown with its lines, its bytes, and the number of lines by which it is behind
-    the written lines. If only lines or only bytes are known, the other number follows from a line's
-    mean length."""
+    the written lines. If only the lines or only the bytes of a tier are known, the other number is
+    calculated from a line's mean length."""
     written, agent, broker, *_, rows = Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS)
     assert (written.lines, written.bytes, written.behind) == (1_000, 100_000.0, 0)
     assert (agent.lines, agent.bytes, agent.behind) == (900, 90_000.0, 100)
@@ -18,7 +18,8 @@ def test_tiers_are_shown_in_lines_and_bytes() -> None:
 
 
 def test_lines_sent_twice_leave_nobody_behind() -> None:
-    """A broker that holds more lines than were written, as after a kill, has a lag of 0."""
+    """A broker may have more lines than were written, for example after a kill. Its lag is then
+    0."""
     filled = Tiers().take(0.0, 1_000, 100_000, 100_000, RECORDS | {tiers.BROKER: 1_020})
     assert (filled[2].lines, filled[2].behind) == (1_020, 0)
 
@@ -29,7 +30,8 @@ def test_nothing_written_is_no_division() -> None:
 
 
 def test_rates_are_means_of_the_last_seconds() -> None:
-    """A rate is the mean of the last seconds, without older samples; the fastest rate is kept."""
+    """The rate of a tier is the mean of the last seconds, without older samples. The fastest rate
+    so far is stored."""
     found = Tiers()
     for at, size in enumerate((0, 1, 2, 12, 22, 22, 22, 22)):
         filled = found.take(float(at), 1, size * MB, 0, {})
@@ -49,7 +51,7 @@ def test_the_table_says_who_is_away() -> None:
 
 
 def test_a_file_has_the_table_in_one_line() -> None:
-    """A file gets all tiers in one line, in the order of the flow."""
+    """In a file, one line shows all tiers in the order in which lines pass through them."""
     line = tiers.line(Tiers().take(0.0, 1_000, 100_000, 90_000, RECORDS))
     assert line == (
         "written 1,000, agent 900, broker 800, mirror 700, counted 600, hdfs 0; 0.0 MB/s"

@@ -26,16 +26,16 @@ def test_lines_fit_their_parsers() -> None:
 
 @pytest.mark.parametrize("lines", [1_000, 100_000])
 def test_lines_are_written_evenly_and_then_at_a_fixed_rate(lines: int) -> None:
-    """All lines are due within the given seconds, evenly. Afterwards 200 lines are due in each
-    second, whatever the rate was before."""
+    """The demo's writer writes all lines evenly within the given seconds. Afterwards it writes 200
+    lines in each second, whatever the rate was before."""
     due = [writer.due(at, lines, 10.0) for at in (0.0, 5.0, 10.0, 12.0)]
     assert due == [0, lines // 2, lines, lines + 400]
 
 
 @pytest.mark.parametrize("counts", [[7, 1, 1, 30], [1] * 10, [0, 3, 2]])
 def test_streams_share_every_line(counts: list[int]) -> None:
-    """However lines are divided into writes, each line goes to one stream, and the streams differ
-    by at most one line."""
+    """However the lines are divided into writes, each line goes to exactly one stream, and the
+    numbers of lines in the streams differ by at most one."""
     made, shares = 0, [0] * len(FORMATS)
     for count in counts:
         mine = [writer.share(made, count, at) for at in range(len(FORMATS))]
@@ -46,8 +46,8 @@ def test_streams_share_every_line(counts: list[int]) -> None:
 
 
 def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
-    """The writer reports the lines and bytes that the files hold, even after rotations and if a
-    second writer follows the first. No line is in the files twice."""
+    """The writer reports exactly the lines and bytes that are in the files, even after rotations,
+    and even if a second writer follows the first. No line is in the files twice."""
     for until in (9_000, 6_000):
         each = Writer(tmp_path, lines=1, seconds=1.0)
         for at in range(1_000, until + 1, 1_000):
@@ -62,8 +62,8 @@ def test_what_is_said_is_what_lies_in_the_files(tmp_path: Path) -> None:
 
 
 def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
-    """If a killed writer left a torn line, the next writer ends the line, and counts it
-    separately."""
+    """If a killed writer left a torn line (a line that is only partly written), the next writer
+    ends this line, and counts it as a torn line."""
     made = Writer(tmp_path, lines=1, seconds=1.0)
     made.write(300)
     torn = tmp_path / writer.JSON / f"{writer.JSON}.log"
@@ -78,8 +78,9 @@ def test_a_torn_line_is_ended_and_told_apart(tmp_path: Path) -> None:
 
 
 def test_a_rotation_cut_short_loses_no_generation(tmp_path: Path) -> None:
-    """If a killed writer left a gap in the numbers of the generations (the rotated files), a
-    rotation renumbers only the generations whose numbers are lower than the gap."""
+    """A writer that was killed while it renumbered the rotated files may leave a gap in their
+    numbers. The next rotation renumbers only the files whose numbers are lower than the gap, so no
+    file is overwritten."""
     folder = tmp_path / writer.RAW
     folder.mkdir()
     for number, text in ((2, "b"), (3, "c")):

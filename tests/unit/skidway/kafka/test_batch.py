@@ -18,7 +18,8 @@ def encoded(body: bytes = b"not looked into", count: int = 3) -> EncodedBatch:
 
 
 def test_sealed_bytes_are_the_documented_layout() -> None:
-    """Every field of a sealed batch (one that has its header) lies where Kafka's format puts it."""
+    """In a sealed batch (a batch with its header) every field is at the position that Kafka's
+    format defines."""
     sealed = batch.seal(encoded(b"xyz"), 0x0102030405060708, 9, 10)
     assert sealed[0:8] == bytes(8)  # base offset
     assert sealed[8:12] == (49 + 3).to_bytes(4, "big")  # length
@@ -38,8 +39,8 @@ def test_sealed_bytes_are_the_documented_layout() -> None:
 
 @given(st.binary(max_size=100), st.integers(1, 2**31 - 1), INT64, st.integers(0, 2**31 - 1))
 def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence: int) -> None:
-    """A sealed batch passes `check`, and its header is read as it was written; sealing again gives
-    the same bytes."""
+    """A sealed batch (a batch with its header) passes `check`, and its header is read as it was
+    written. Sealing the batch again gives the same bytes."""
     sealed = batch.seal(encoded(body, count), producer_id, 7, sequence)
     header = batch.read_header(sealed)
     batch.check(sealed, 0, header)
@@ -56,8 +57,8 @@ def test_sealed_is_read_back(body: bytes, count: int, producer_id: int, sequence
 
 
 def test_stamping_keeps_the_crc() -> None:
-    """Base offset and leader epoch change in place. The CRC stays the same, because it does not
-    cover these two fields."""
+    """A batch's base offset and leader epoch are changed in place. The CRC stays the same, because
+    it does not cover these two fields."""
     buffer = bytearray(b"before") + batch.seal(encoded(), 1, 2, 3)
     batch.stamp(buffer, 6, 1 << 40, 77)
     header = batch.read_header(buffer, 6)
@@ -72,8 +73,8 @@ def test_stamping_keeps_the_crc() -> None:
 
 @pytest.mark.parametrize("position", range(12, 66))
 def test_every_covered_bit_is_guarded(position: int) -> None:
-    """A flipped bit in any byte from the magic on is found. A flipped bit of the leader epoch is
-    not found, because the CRC does not cover the epoch."""
+    """If a bit in any byte from the magic byte on is flipped, the check of the CRC fails. A flipped
+    bit of the leader epoch is not found, because the CRC does not cover the epoch."""
     sealed = bytearray(batch.seal(encoded(), 1, 2, 3))
     sealed[position] ^= 0x10
     if position in range(12, 16):
@@ -84,7 +85,8 @@ def test_every_covered_bit_is_guarded(position: int) -> None:
 
 
 def test_headers_leaves_out_a_cut_batch() -> None:
-    """Whole batches are returned with their positions; a last batch that is cut is left out."""
+    """All complete batches are returned with their positions. If the last batch is truncated, it is
+    left out."""
     one, two = batch.seal(encoded(b"1")), batch.seal(encoded(b"22"))
     whole = one + two
     for cut in range(len(whole) + 1):
@@ -94,7 +96,7 @@ def test_headers_leaves_out_a_cut_batch() -> None:
 
 @pytest.mark.parametrize("magic", [0, 1, 3])
 def test_other_formats_are_refused(magic: int) -> None:
-    """Message formats other than v2 are refused with their number."""
+    """A message format other than v2 is refused with an error that has the number of the format."""
     sealed = bytearray(batch.seal(encoded()))
     sealed[16] = magic
     with pytest.raises(CorruptBatch, match=f"message format {magic}"):
@@ -103,7 +105,8 @@ def test_other_formats_are_refused(magic: int) -> None:
 
 @pytest.mark.parametrize("length", [-(2**31), -1, 0, 48])
 def test_impossible_lengths_do_not_loop(length: int) -> None:
-    """A length too small for a header raises CorruptBatch instead of looping for ever."""
+    """If a batch's length is too small for a header, CorruptBatch is raised, and the reader does
+    not loop for ever."""
     sealed = bytearray(batch.seal(encoded()))
     sealed[8:12] = length.to_bytes(4, "big", signed=True)
     with pytest.raises(CorruptBatch, match="length"):
@@ -112,7 +115,7 @@ def test_impossible_lengths_do_not_loop(length: int) -> None:
 
 @given(st.binary(max_size=300))
 def test_any_bytes_are_batches_or_corrupt(noise: bytes) -> None:
-    """Arbitrary bytes give headers or CorruptBatch."""
+    """Arbitrary bytes either give batch headers or raise CorruptBatch."""
     try:
         for position, header in batch.headers(noise):
             batch.check(noise, position, header)
@@ -143,7 +146,7 @@ def test_counts_must_fit_the_offsets() -> None:
 
 
 def test_attributes_have_names() -> None:
-    """The flags are at Kafka's bits of the attributes."""
+    """The batch's flags are the bits of the attributes that Kafka defines."""
     plain = batch.read_header(batch.seal(encoded()))
 
     def flags(header: BatchHeader) -> tuple[bool, bool, bool]:
@@ -156,7 +159,7 @@ def test_attributes_have_names() -> None:
 
 
 def test_sequences_wrap() -> None:
-    """The sequence after 2^31-1 is 0."""
+    """The sequence number after 2^31-1 is 0."""
     assert batch.next_sequence(2**31 - 1, 1) == 0
     assert batch.next_sequence(2**31 - 2, 5) == 3
     header = batch.read_header(batch.seal(encoded(), 1, 0, 2**31 - 2))

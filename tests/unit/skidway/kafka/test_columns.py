@@ -1,4 +1,5 @@
-"""Columns to record batches and back; kafka-python's parser and builder are the second opinion."""
+"""Columns are encoded to record batches and decoded again. The tests compare the results with those
+of kafka-python's parser and builder."""
 
 from __future__ import annotations
 
@@ -55,7 +56,7 @@ HEADERS = st.lists(st.tuples(HEADER_KEYS, st.one_of(st.none(), st.binary(max_siz
 
 @dataclass(frozen=True)
 class Row:
-    """One record as values."""
+    """The values of one record."""
 
     offset: int
     timestamp: int
@@ -79,8 +80,8 @@ def origins_of(rows: list[tuple[int, int, int, int]]) -> Origins:
 
 
 def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -> bytes:
-    """A batch that kafka-python builds. If `codec` compresses, we compress the batch, because
-    kafka-python's codecs are optional."""
+    """A batch that kafka-python builds. If `codec` compresses, the batch is compressed with
+    Skidway's own codecs, because kafka-python's codecs are optional packages."""
     builder = DefaultRecordBatchBuilder(2, 0, False, -1, -1, -1, 1 << 30)
     for row in rows:
         assert builder.append(
@@ -98,7 +99,7 @@ def batch_of(rows: list[Row], base_offset: int = 0, codec: Codec = Codec.NONE) -
 
 
 def with_crc(buffer: bytes | bytearray) -> bytes:
-    """The batch with the CRC of its changed bytes."""
+    """The batch with a CRC that fits its changed bytes."""
     changed = bytearray(buffer)
     changed[17:21] = google_crc32c.value(bytes(changed[21:])).to_bytes(4, "big")
     return bytes(changed)
@@ -118,7 +119,7 @@ def columns_of(origins: Origins) -> list[columns.Int64s]:
 def decoded_rows(
     raw: bytes,
 ) -> list[tuple[int, int, bytes | None, bytes | None, origin.Origin | None]]:
-    """The rows as we read them. The function also asserts that our two readers agree."""
+    """The rows as Skidway reads them. Asserts that Skidway's two readers give the same rows."""
     found = decode(memoryview(raw))
     offsets, timestamps, origins, has_origin = decode_headers([unpack(raw)])
     assert offsets.tolist() == found.offsets.tolist()
@@ -153,8 +154,8 @@ def decoded_rows(
 @given(data=st.data(), codec=st.sampled_from(list(Codec)), count=st.integers(1, 40))
 @settings(max_examples=share_of(150))
 def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> None:
-    """Encoded rows are decoded to the same rows, with null keys and values, any timestamps,
-    origins, and all codecs."""
+    """Rows that are encoded and decoded again are the same. This holds for null keys and values,
+    any timestamps, origins, and all codecs."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
     times = data.draw(
         st.lists(data.draw(st.sampled_from([TIMES, INT64])), min_size=count, max_size=count)
@@ -183,7 +184,7 @@ def test_encoded_is_decoded(data: st.DataObject, codec: Codec, count: int) -> No
 @given(data=st.data(), count=st.integers(1, 30))
 @settings(max_examples=share_of(100))
 def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> None:
-    """kafka-python reads the same records from our batches."""
+    """kafka-python reads the same records from batches that Skidway encodes."""
     values = data.draw(st.lists(NULLABLE, min_size=count, max_size=count))
     times = data.draw(st.lists(TIMES, min_size=count, max_size=count))
     keys = data.draw(st.one_of(st.none(), st.lists(NULLABLE, min_size=count, max_size=count)))
@@ -205,7 +206,8 @@ def test_kafka_python_reads_what_we_write(data: st.DataObject, count: int) -> No
 
 @st.composite
 def foreign_rows(draw: st.DrawFn) -> list[Row]:
-    """Rows as other producers write them: few or many headers, gaps as after compaction."""
+    """Rows as other producers may write them, with few or many headers, and with offset gaps as
+    compaction leaves them."""
     offset, rows = draw(st.integers(0, 10**6)), []
     for _ in range(draw(st.integers(1, 25))):
         headers = draw(HEADERS)
@@ -219,7 +221,8 @@ def foreign_rows(draw: st.DrawFn) -> list[Row]:
 @given(rows=foreign_rows(), codec=st.sampled_from(list(Codec)), before=st.integers(0, 3))
 @settings(max_examples=share_of(150))
 def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before: int) -> None:
-    """We read any batch that kafka-python builds: keys, nulls, any headers, offset gaps."""
+    """Skidway can read any batch that kafka-python builds, with keys, nulls, any headers and offset
+    gaps."""
     raw = batch_of(rows, max(rows[0].offset - before, 0), codec)
     found = decoded_rows(raw)
     assert found == [(row.offset, row.timestamp, row.key, row.value, row.origin) for row in rows]
@@ -236,7 +239,8 @@ def test_we_read_what_kafka_python_writes(rows: list[Row], codec: Codec, before:
     "size", [0, 1, 63, 64, 8_100, 8_191, 8_192, 1_048_576, 1_048_600, 3_000_000]
 )
 def test_any_width_of_lengths(size: int) -> None:
-    """Lengths on both sides of every varint width, up to four bytes, are written and read."""
+    """Values are written and read correctly whatever width the varint of their length has, from one
+    byte to four bytes."""
     values = pa.array([b"a", b"b" * size, b"c", b"d" * size], pa.binary())
     raw = seal(encode(values, np.zeros(4, np.int64), codec=Codec.NONE))
     assert decode(memoryview(raw)).values.equals(values)
@@ -268,14 +272,15 @@ def test_sliced_arrays_are_encoded() -> None:
 
 
 def test_encoding_is_a_pure_function() -> None:
-    """The same rows give the same bytes, so a re-send after a crash is the same batch."""
+    """The same rows give the same bytes, so a batch that is sent again after a crash is the same
+    batch."""
     values = pa.array([b"line %d" % i for i in range(500)], pa.binary())
     times = np.arange(500, dtype=np.int64)
     assert encode(values, times) == encode(pa.array(values.to_pylist(), pa.binary()), times.copy())
 
 
 def test_incompressible_records_stay_as_they_are() -> None:
-    """Records that compression would enlarge are sent uncompressed."""
+    """If compression would make the records larger, they are sent uncompressed."""
     values = pa.array([np.random.default_rng(1).bytes(5_000)], pa.binary())
     for codec in Codec:
         encoded = encode(values, np.zeros(1, np.int64), codec=codec)
@@ -285,7 +290,7 @@ def test_incompressible_records_stay_as_they_are() -> None:
 
 
 def test_log_append_time_stands_for_all() -> None:
-    """With LogAppendTime every record has the batch's max timestamp."""
+    """In a batch with LogAppendTime every record has the batch's max timestamp."""
     raw = bytearray(
         seal(encode(pa.array([b"a", b"b"], pa.binary()), np.array([5, 9]), codec=Codec.NONE))
     )
@@ -309,7 +314,8 @@ def test_control_batches_have_no_rows() -> None:
 
 
 def test_compacted_to_nothing() -> None:
-    """A batch without records, which compaction may leave, is legal: it has offsets and no rows."""
+    """A batch without records, which compaction may leave, is legal. It has offsets but gives no
+    rows."""
     raw = bytearray(seal(EncodedBatch(b"", Codec.NONE, 5, 0, 0, 0)))
     raw[57:61] = bytes(4)
     found = decode(memoryview(with_crc(raw)))
@@ -320,7 +326,7 @@ def test_compacted_to_nothing() -> None:
 
 
 def test_bad_columns_are_refused() -> None:
-    """Rows that cannot be a batch raise ValueError."""
+    """Columns from which no batch can be made raise ValueError."""
     one = pa.array([b"a"], pa.binary())
     time = np.zeros(1, np.int64)
     with pytest.raises(ValueError, match="at least one"):
@@ -340,8 +346,8 @@ def test_bad_columns_are_refused() -> None:
     spread=st.sampled_from([0, 1, 2**62]),
 )
 def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) -> None:
-    """Each batch between two cuts stays within the limit, except a batch of a single row that is
-    itself over the limit."""
+    """`cuts` divides rows into batches that are not larger than the limit. Only a batch of a single
+    row, which is itself too large, may be larger."""
     ends = cuts(np.array(sizes, np.int64), limit)
     assert ends == sorted(set(ends))
     assert (ends[-1] if ends else 0) == len(sizes)
@@ -491,7 +497,7 @@ def sample() -> bytes:
 @given(st.integers(HEADER_BYTES, len(sample()) - 1), st.integers(0, 255))
 @settings(max_examples=share_of(500))
 def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
-    """If any byte of the records is changed and the CRC is made to fit, decoding gives rows or
+    """If any byte of the records is changed, and the CRC is adapted, decoding gives rows or raises
     CorruptBatch."""
     raw = bytearray(sample())
     raw[position] = byte
@@ -504,7 +510,8 @@ def test_lying_fields_give_corrupt_or_rows(position: int, byte: int) -> None:
 @given(st.binary(max_size=200), st.integers(0, 2**31 - 1), st.sampled_from([0, 1, 2, 3, 4, 7]))
 @settings(max_examples=share_of(150))
 def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, codec: int) -> None:
-    """Arbitrary bytes as records, with any count and codec, give rows or CorruptBatch."""
+    """Arbitrary bytes in place of the records, with any count and codec, give rows or raise
+    CorruptBatch."""
     header = struct.pack(">hiqqqhii", codec, max(count - 1, 0), 0, 0, -1, -1, -1, count) + section
     raw = struct.pack(">qiibI", 0, 0, 0, 2, 0) + header
     raw = raw[:8] + struct.pack(">i", len(raw) - 12) + raw[12:]
@@ -515,7 +522,7 @@ def test_any_records_section_is_rows_or_corrupt(section: bytes, count: int, code
 
 
 def test_huge_counts_allocate_nothing() -> None:
-    """A count of 2^31 - 1 in a small batch is refused before memory is allocated."""
+    """If a small batch claims 2^31 - 1 records, it is refused before memory is allocated."""
     raw = bytearray(sample())
     raw[23:27] = (2**31 - 2).to_bytes(4, "big")
     raw[57:61] = (2**31 - 1).to_bytes(4, "big")
@@ -525,7 +532,8 @@ def test_huge_counts_allocate_nothing() -> None:
 
 @pytest.mark.parametrize("cut", [1, 5, 36, 100])
 def test_records_must_fill_the_batch(cut: int) -> None:
-    """Records that are cut or followed by bytes are corrupt, even if length and CRC are right."""
+    """A batch is corrupt if its records are truncated or followed by other bytes, even if its
+    length and CRC are right."""
     for body in (sample()[HEADER_BYTES:-cut], sample()[HEADER_BYTES:] + bytes(cut)):
         raw = bytearray(sample()[:HEADER_BYTES] + body)
         raw[8:12] = (len(raw) - 12).to_bytes(4, "big")
@@ -534,7 +542,7 @@ def test_records_must_fill_the_batch(cut: int) -> None:
 
 
 def test_a_count_too_small_is_corrupt() -> None:
-    """A batch that has more records than its count says is corrupt."""
+    """A batch is corrupt if it has more records than the count in its header."""
     raw = bytearray(sample())
     raw[57:61] = (2).to_bytes(4, "big")
     with pytest.raises(CorruptBatch):
@@ -542,8 +550,8 @@ def test_a_count_too_small_is_corrupt() -> None:
 
 
 def test_offsets_must_rise() -> None:
-    """Records with equal or falling offsets, or with an offset after the batch's last offset, are
-    corrupt."""
+    """A batch is corrupt if the offsets of its records do not increase, or if one of them is higher
+    than the batch's last offset."""
     for offsets in ([0, 1, 1], [0, 2, 1]):
         rows = [Row(offset, 0, None, b"x", []) for offset in offsets]
         raw = bytearray(batch_of(rows))
@@ -565,14 +573,14 @@ def test_a_wrong_crc_is_corrupt() -> None:
 
 
 def test_bytes_behind_the_batch_are_corrupt() -> None:
-    """If a second batch follows the batch that is to be decoded, that is an error. The second batch
-    is not dropped silently."""
+    """If the bytes to be decoded contain a second batch after the first, this is an error. The
+    second batch is not dropped silently."""
     with pytest.raises(CorruptBatch, match="behind"):
         decode(memoryview(sample() + sample()))
 
 
 def test_unpacking_is_limited() -> None:
-    """A small batch that unpacks to more than the limit is corrupt."""
+    """A small batch is corrupt if its uncompressed size is larger than the limit."""
     raw = seal(encode(pa.array([bytes(1 << 20)], pa.binary()), np.zeros(1, np.int64)))
     assert len(decode(memoryview(raw)).values[0].as_py()) == 1 << 20
     with pytest.raises(CorruptBatch):
@@ -580,7 +588,8 @@ def test_unpacking_is_limited() -> None:
 
 
 def test_origins_past_int64_are_none() -> None:
-    """A header with ids of 2^63 or more is no origin, because our ids are lower."""
+    """A header with ids of 2^63 or more does not count as an origin, because agents use only lower
+    ids."""
     value = b"\xff" * 28
     found = decoded_rows(
         batch_of(

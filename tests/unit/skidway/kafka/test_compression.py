@@ -1,4 +1,5 @@
-"""Codecs are compatible with other clients, lose nothing, and limit what they unpack."""
+"""The compression codecs are compatible with other clients, lose no data, and limit the size of the
+uncompressed data."""
 
 from __future__ import annotations
 
@@ -22,13 +23,15 @@ TEXT = b"".join(
 @pytest.mark.parametrize("codec", list(Codec))
 @given(data=st.binary(max_size=3000), times=st.integers(1, 60))
 def test_compressed_comes_back(codec: Codec, data: bytes, times: int) -> None:
-    """Every codec gives back exactly what it compressed, even data of several blocks."""
+    """Data that a codec compresses and uncompresses again is the same, even if it has several
+    blocks."""
     assert bytes(decompress(codec, compress(codec, data * times))) == data * times
 
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_the_limit_is_exact(codec: Codec) -> None:
-    """Data that unpacks to the limit is accepted; one byte more is corrupt."""
+    """Data whose uncompressed size is exactly the limit is accepted. Data with one byte more is
+    corrupt."""
     packed = compress(codec, TEXT)
     assert bytes(decompress(codec, packed, len(TEXT))) == TEXT
     with pytest.raises(CorruptBatch):
@@ -36,7 +39,7 @@ def test_the_limit_is_exact(codec: Codec) -> None:
 
 
 def test_uncompressed_has_the_limit_too() -> None:
-    """Data without compression is passed through, up to the limit."""
+    """Uncompressed data is returned unchanged, up to the size limit."""
     assert decompress(Codec.NONE, TEXT, len(TEXT)) is TEXT
     with pytest.raises(CorruptBatch):
         decompress(Codec.NONE, TEXT, len(TEXT) - 1)
@@ -44,7 +47,8 @@ def test_uncompressed_has_the_limit_too() -> None:
 
 @pytest.mark.parametrize("codec", CODECS)
 def test_cut_data_is_corrupt(codec: Codec) -> None:
-    """Data that is cut off anywhere is refused as corrupt. It never gives a shorter result."""
+    """Compressed data that is truncated at any place is refused as corrupt. It never gives a
+    shorter result."""
     packed = compress(codec, TEXT)
     whole_blocks = set()
     if codec is Codec.SNAPPY:  # xerial has no end mark, so a cut between blocks is not noticed
@@ -61,7 +65,7 @@ def test_cut_data_is_corrupt(codec: Codec) -> None:
 @pytest.mark.parametrize("codec", CODECS)
 @given(noise=st.binary(max_size=200), at=st.integers(0, 10_000), keep=st.booleans())
 def test_damage_is_corrupt_or_harmless(codec: Codec, noise: bytes, at: int, keep: bool) -> None:
-    """Arbitrary and damaged data give bytes within the limit, or CorruptBatch."""
+    """Arbitrary and damaged data either give bytes within the limit or raise CorruptBatch."""
     packed = compress(codec, TEXT[:5000])
     at %= len(packed)
     data = packed[:at] + noise + packed[at + len(noise) :] if keep else noise
@@ -81,13 +85,13 @@ def test_damage_is_corrupt_or_harmless(codec: Codec, noise: bytes, at: int, keep
     ],
 )
 def test_bombs_are_refused(codec: Codec, bomb: bytes) -> None:
-    """Little data that unpacks to far more than the limit is refused."""
+    """Data that is small, but whose uncompressed size is far larger than the limit, is refused."""
     with pytest.raises(CorruptBatch):
         decompress(codec, bomb, 1 << 20)
 
 
 def test_claims_of_size_are_not_believed() -> None:
-    """Snappy and zstd headers that claim gigabytes are refused."""
+    """Snappy and zstd data is refused if its header claims an uncompressed size of gigabytes."""
     claim = b"\xff\xff\xff\xff\x0f"  # 4 GiB - 1 as a varint
     with pytest.raises(CorruptBatch, match="claims"):
         decompress(Codec.SNAPPY, claim + b"\x00")
@@ -100,18 +104,19 @@ def test_claims_of_size_are_not_believed() -> None:
 
 
 def test_raw_snappy_of_other_clients_is_read() -> None:
-    """Snappy without xerial framing is one raw block."""
+    """Snappy data without xerial's framing is read as one raw block, as some other clients write
+    it."""
     assert decompress(Codec.SNAPPY, bytes(cramjam.snappy.compress_raw(TEXT))) == TEXT
 
 
 def test_several_zstd_frames_are_one() -> None:
-    """Several zstd frames are one stream, even if the first frame tells its own size."""
+    """Several zstd frames are read as one stream, even if the first frame contains its own size."""
     packed = compress(Codec.ZSTD, TEXT)
     assert bytes(decompress(Codec.ZSTD, packed + packed)) == TEXT + TEXT
 
 
 def test_zstd_without_a_size_is_read() -> None:
-    """zstd streams without a size, as Java writes them, are read."""
+    """A zstd stream without a size, as Java's client writes it, can be read."""
     stream = cramjam.zstd.Compressor(1)
     stream.compress(TEXT[:1000])
     packed = bytes(stream.flush())
@@ -135,7 +140,7 @@ def test_snappy_is_framed_as_java_expects() -> None:
 
 @pytest.mark.parametrize("size", [0, -1, -(2**31), 2**31 - 1])
 def test_lying_xerial_blocks_are_corrupt(size: int) -> None:
-    """A xerial block with an impossible length is corrupt."""
+    """Snappy data in xerial's framing is corrupt if a block has an impossible length."""
     data = b"\x82SNAPPY\x00" + struct.pack(">iii", 1, 1, size) + b"abc"
     with pytest.raises(CorruptBatch):
         decompress(Codec.SNAPPY, data)

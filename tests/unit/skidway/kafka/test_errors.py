@@ -1,4 +1,4 @@
-"""Error codes and the sentences made of them."""
+"""Kafka's error codes, and the exceptions and messages that are made from them."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from skidway.kafka.types import TopicPartition
 
 @pytest.mark.parametrize("code", ErrorCode, ids=lambda code: code.name)
 def test_every_code_has_a_sentence(code: ErrorCode) -> None:
-    """Every error code becomes an exception that names the code and its number."""
+    """Every error code becomes an exception whose message contains the code's name and number."""
     error = error_for(code.value)
     assert error.code is code
     assert code.name in str(error)
@@ -30,13 +30,14 @@ def test_every_code_has_a_sentence(code: ErrorCode) -> None:
 
 
 def test_the_peers_words_are_kept() -> None:
-    """The broker's message about an error is part of the sentence."""
+    """If the broker sends a message with an error, the exception's message contains it."""
     error = error_for(37, "4 partitions are fewer than 5")
     assert str(error) == "INVALID_PARTITIONS (37): 4 partitions are fewer than 5"
 
 
 def test_unknown_code() -> None:
-    """An unknown code becomes UNKNOWN_SERVER_ERROR and keeps its number in the sentence."""
+    """An unknown error code becomes UNKNOWN_SERVER_ERROR. The exception's message contains its
+    number."""
     error = error_for(12345, "what")
     assert error.code is ErrorCode.UNKNOWN_SERVER_ERROR
     assert "12345" in str(error)
@@ -45,7 +46,8 @@ def test_unknown_code() -> None:
 
 
 def test_offset_out_of_range_keeps_its_fields() -> None:
-    """OffsetOutOfRange tells which offset was asked for and which offsets the log holds."""
+    """The exception OffsetOutOfRange contains the requested offset and the range of offsets in the
+    log."""
     error = OffsetOutOfRange(TopicPartition("logs", 3), 5, 10, 20)
     assert (error.tp, error.requested) == (TopicPartition("logs", 3), 5)
     assert (error.log_start_offset, error.high_watermark) == (10, 20)
@@ -53,8 +55,9 @@ def test_offset_out_of_range_keeps_its_fields() -> None:
 
 
 def test_families() -> None:
-    """An error that a broker reports, bytes that are no protocol, and a broker that does not answer
-    raise exceptions of different classes, all with an exit status."""
+    """There are different classes of exceptions for an error that a broker reports, for bytes that
+    do not follow the protocol, and for a broker that does not answer. Each class has an exit
+    status."""
     assert issubclass(OffsetOutOfRange, KafkaError)
     assert issubclass(UnsupportedVersion, KafkaError)
     assert issubclass(Truncated, ProtocolError)

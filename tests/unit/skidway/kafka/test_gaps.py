@@ -1,5 +1,5 @@
-"""Gaps (offsets that a mirror could not copy): which topics may name gaps, and which offsets the
-gaps cover."""
+"""Gaps are offsets that a mirror could not copy. Only mirror topics may list gaps in their config,
+and a gap covers a range of offsets."""
 
 from __future__ import annotations
 
@@ -29,13 +29,14 @@ NAMED = [Gap(0, 10, 20, "expired"), Gap(0, 20, 25, "too old"), Gap(1, 0, 99, "ex
 def test_a_reason_is_given_where_every_offset_is_named(
     first: int, end: int, reason: str | None
 ) -> None:
-    """A range of offsets has a reason only if named gaps cover all of it. Several adjacent gaps may
-    cover the range together."""
+    """For a range of missing offsets a reason is given only if gaps in the topic's config cover the
+    whole range. Several adjacent gaps may cover the range together."""
     assert gaps.reason(NAMED, 0, first, end) == reason
 
 
 def test_only_mirrors_name_gaps() -> None:
-    """Gaps are read only from configs of mirror topics; an unreadable config names no gaps."""
+    """Gaps are read only from the configs of mirror topics. A config that cannot be read gives no
+    gaps."""
     cluster = MemoryCluster()
     text = gaps.encode(NAMED)
     cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: text})

@@ -1,4 +1,4 @@
-"""Where groups lie in ZooKeeper."""
+"""The nodes of consumer groups in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from skidway.kafka.types import TopicPartition
 
 @given(st.text(min_size=1, max_size=40))
 def test_every_group_has_a_node_of_its_own(group: str) -> None:
-    """Every group has a node directly below /consumers. The group's name can be computed from the
-    node's name."""
+    """Every group has its own ZooKeeper node directly below /consumers. The group's name can be
+    computed from the node's name."""
     path = group_nodes.group_path(group)
     above, _, name = path.rpartition("/")
     assert above == group_nodes.CONSUMERS
@@ -23,7 +23,7 @@ def test_every_group_has_a_node_of_its_own(group: str) -> None:
 
 
 def test_plain_names_are_kafkas() -> None:
-    """A group with a plain name has the same paths as in Kafka 0.8."""
+    """The nodes of a group with a plain name have the same paths as in Kafka 0.8."""
     path = group_nodes.offset_path("my-group.1", TopicPartition("logs", 3))
     assert path == "/consumers/my-group.1/offsets/logs/3"
 
@@ -42,6 +42,6 @@ def test_plain_names_are_kafkas() -> None:
     ],
 )
 def test_an_offset_stands_in_front(data: bytes, found: tuple[int, bytes] | None) -> None:
-    """The data of an offset node is a number, which a JSON object may follow. Any other data holds
-    no offset."""
+    """The data of an offset node is a number, which a JSON object may follow. Any other data counts
+    as no offset."""
     assert group_nodes.split_offset(data) == found

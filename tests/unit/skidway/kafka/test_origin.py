@@ -38,15 +38,15 @@ def test_layout_is_big_endian() -> None:
     ],
 )
 def test_numbers_that_do_not_fit_are_refused(numbers: tuple[int, int, int, int]) -> None:
-    """A number outside of its field is refused, not cut."""
+    """A number that does not fit into its field is refused, and not truncated."""
     with pytest.raises(ValueError, match="must lie in"):
         origin.pack(*numbers)
 
 
 @given(st.binary(max_size=60))
 def test_foreign_values_are_no_origin(value: bytes) -> None:
-    """A value that is not 28 bytes long, or that holds an id or a position from 2^63 on, unpacks to
-    None without an error."""
+    """A value that is not 28 bytes long, or that contains an id or position of 2^63 or more,
+    unpacks to None without an error."""
     found = origin.unpack(value)
     if len(value) != 28 or value[0] > 127 or value[8] > 127 or value[16] > 127:
         assert found is None

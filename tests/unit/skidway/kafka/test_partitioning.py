@@ -13,11 +13,11 @@ KAFKA = {
     b"lkjh234lh9fiuh90y23oiuhsafujhadof229phr9h19h89h8": -58897971,
     b"abc": 479470107,
 }
-"""The hashes that Kafka's own client computes, as signed numbers."""
+"""For each key, the hash that Kafka's own client computes, as a signed number."""
 
 
 def test_keys_are_hashed_as_kafka_does() -> None:
-    """A key gets the same partition from us and from a stock client."""
+    """Skidway's producer chooses the same partition for a key as Kafka's own client."""
     column = pa.array([b"first", *KAFKA], pa.binary())[1:]
     assert partitioning.murmur2(column).view(np.int32).tolist() == list(KAFKA.values())
     expected = [(number & 0x7FFFFFFF) % 7 for number in KAFKA.values()]

@@ -16,8 +16,8 @@ TOPIC_ID = uuid.UUID(int=10)
 
 
 class OneCluster:
-    """A cluster with a mirror topic, which is a copy of another cluster's topic, and two other
-    topics. The topic `none` does not exist there."""
+    """A client of a cluster with a mirror topic (a copy of another cluster's topic) and two other
+    topics. The cluster has no topic `none`."""
 
     def metadata(self, topics: Sequence[str]) -> Cluster:
         partition = Partition(0, 1, 0, (1,), (1,))
@@ -58,16 +58,17 @@ def test_a_topic_is_its_own_source_or_its_mirrors() -> None:
 def test_a_cluster_has_the_name_that_its_brokers_tell(
     own: str | None, configured: str | None, name: str
 ) -> None:
-    """A cluster has the name that its brokers give as cluster.name. The name in the settings is
-    used only if the brokers give no name, as is the case with Apache Kafka."""
+    """The name of a cluster is the brokers' setting cluster.name. The name in the program's own
+    settings is used only if the brokers do not have this setting, as is the case with Apache
+    Kafka."""
     configs = {"retention.ms": "-1"} if own is None else {"cluster.name": own}
     assert cluster_name_of(configs, configured) == name
 
 
 def test_a_cluster_under_two_names_is_refused() -> None:
-    """If the settings and the brokers give a cluster two names, the name in the settings is
-    refused. Otherwise what agents announce under one name would never be compared with what is
-    counted under the other name."""
+    """If the program's settings and the brokers give a cluster different names, the name in the
+    settings is refused. Otherwise the announcements of agents under one name would never be
+    compared with the counts under the other name."""
     with pytest.raises(ConfigurationRefused, match=r"'offline' here, but the brokers .* 'main'"):
         cluster_name_of({"cluster.name": "main"}, "offline")
 

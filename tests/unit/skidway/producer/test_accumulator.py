@@ -1,4 +1,5 @@
-"""Messages are gathered into batches. A set is the messages of one send; it has one future."""
+"""The accumulator collects messages in batches. The messages of one send are called a set, and a
+set has one future."""
 
 from __future__ import annotations
 
@@ -37,8 +38,8 @@ def values(batches: list[PendingBatch]) -> list[list[bytes | None]]:
 
 
 def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
-    """A full batch is ready at once, and any other batch after the linger time. A flush takes all
-    batches."""
+    """A full batch is ready to be sent at once, and any other batch after the linger time. A flush
+    takes all batches."""
     accumulator = Accumulator(0.5)
     put(accumulator, P0, b"a" * 500, 10.0)
     put(accumulator, P1, b"b", 10.2)
@@ -60,8 +61,9 @@ def test_batches_of_a_partition_come_in_their_order() -> None:
 
 
 def test_futures_tell_each_offset() -> None:
-    """A set's future is done when the last of the set's batches is done. The future has each
-    message's offset or, if a batch failed, that batch's error."""
+    """The future of a set (the messages of one send) is done when the last batch with messages of
+    the set is done. The future's result has the offset of each message. If one of the batches
+    failed, the future has its error."""
     sending = Sending(0, 4, single=False)
     messages = Messages([b"k"] * 4, [b"0", b"1", b"2", b"3"], 7)
     first, second = PendingBatch(P0, 0.0), PendingBatch(P1, 0.0)
@@ -86,7 +88,7 @@ def test_futures_tell_each_offset() -> None:
 
 
 def test_a_cancelled_future_disturbs_nobody() -> None:
-    """A cancelled future gets no result, but its message is still delivered."""
+    """If a send's future is cancelled, it gets no result, but the message is still delivered."""
     sending = Sending(0, 1, single=True)
     assert sending.future.cancel()
     batch = PendingBatch(P0, 0.0)
@@ -96,8 +98,8 @@ def test_a_cancelled_future_disturbs_nobody() -> None:
 
 @given(st.lists(st.integers(1, 5), min_size=1, max_size=6))
 def test_halves_hold_the_same_messages(lengths: list[int]) -> None:
-    """After a batch is halved down to single messages, each future has its own messages'
-    offsets."""
+    """Even if a batch is halved again and again, down to single messages, each future gets the
+    offsets of its own messages."""
     whole, sendings, number = PendingBatch(P0, 0.0), [], 0
     for length in lengths:
         names = [b"%d" % (number + index) for index in range(length)]
@@ -116,7 +118,7 @@ def test_halves_hold_the_same_messages(lengths: list[int]) -> None:
 
 
 def test_a_batch_is_encoded_as_it_was_filled() -> None:
-    """Keys, values, nulls and times of a batch come back from its encoding."""
+    """If a batch is encoded and decoded again, it has the same keys, values, nulls and times."""
     batch = PendingBatch(P0, 0.0)
     batch.extend(Messages([b"k", None], [b"v", None], 5), 0, 2, 0, Sending(0, 2, single=False))
     decoded = decode(memoryview(seal(batch.encode(Codec.GZIP))))
@@ -132,8 +134,8 @@ def test_a_batch_is_encoded_as_it_was_filled() -> None:
     st.integers(1, 45),
 )
 def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead: int) -> None:
-    """A batch takes as many messages as fit, and at least one, however many messages are looked at
-    together."""
+    """A batch takes as many messages of a set as fit, and at least one. The result does not depend
+    on how many messages' sizes are added up at a time."""
     start = min(start, len(sizes) - 1)
     with pytest.MonkeyPatch.context() as patched:
         patched.setattr("skidway.producer.accumulator.AHEAD", ahead)
@@ -144,8 +146,8 @@ def test_as_many_messages_as_fit(sizes: list[int], start: int, room: int, ahead:
 
 
 def test_a_large_set_is_gone_through_once() -> None:
-    """The size of each message in a large set is read only once or a few times, even if the set
-    fills many small batches."""
+    """A set (the messages of one send) may fill many small batches. Even then the size of each
+    message is read only once or a few times."""
 
     class Counting(list[int]):
         seen = 0

@@ -14,7 +14,7 @@ AGE_MAX_S = 300.0
 
 
 class Cluster:
-    """A client of brokers that know every topic; while `is_away` is set, no broker answers."""
+    """A fake client. Its brokers have every topic. While `is_away` is set, no broker answers."""
 
     def __init__(self, clock: ManualClock) -> None:
         self.clock = clock
@@ -44,8 +44,9 @@ def directory(cluster: Cluster) -> Directory:
 
 
 def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
-    """In an outage the brokers are asked once about a topic that is already known. When they do not
-    answer, the known answer is used, so that senders can fill the buffer."""
+    """If the brokers do not answer, they are asked only once about a topic that is already known.
+    After that the known partitions of the topic are used, so that senders can go on filling the
+    buffer."""
     clock = ManualClock()
     cluster = Cluster(clock)
     known = directory(cluster)
@@ -62,8 +63,8 @@ def test_brokers_that_are_away_hold_nobody_back_who_knows_the_topic() -> None:
 
 
 def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
-    """While one thread asks the brokers about a known topic, other threads use the known answer and
-    do not wait."""
+    """While one thread asks the brokers again about a known topic, other threads use its known
+    partitions and do not wait."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     known.topic("t", 60.0)
@@ -76,8 +77,8 @@ def test_who_knows_the_topic_does_not_wait_for_who_asks() -> None:
 
 
 def test_a_partition_that_was_added_is_asked_for() -> None:
-    """If a partition is unknown, the brokers are asked at once, even if they were asked about its
-    topic recently."""
+    """If a sender chooses an unknown partition, the brokers are asked at once, even if they were
+    asked about the topic recently."""
     cluster = Cluster(ManualClock())
     known = directory(cluster)
     assert known.topic("t", 60.0).partitions == 1

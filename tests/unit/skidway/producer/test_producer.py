@@ -30,7 +30,8 @@ NOBODY = "127.0.0.1:1"
     ],
 )
 def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
-    """Settings that make no sense are refused as a usage error before anything is connected."""
+    """Settings that make no sense are refused with a usage error before the producer opens a
+    connection."""
     with pytest.raises(UsageError):
         Producer(NOBODY, **wrong)
     with pytest.raises(UsageError):
@@ -38,7 +39,7 @@ def test_settings_that_make_no_sense_are_refused(wrong: Any) -> None:
 
 
 def test_options_are_the_settings() -> None:
-    """Every setting can be given as an option, and nothing else can."""
+    """Every setting of a producer can be given as an option, and there are no other options."""
     assert {each.name for each in fields(ProducerSettings)} == set(ProducerOptions.__annotations__)
     assert ProducerSettings(acks=0, enable_idempotence=False).acks_number == 0
     assert ProducerSettings(acks=-1).acks_number == -1
@@ -46,15 +47,16 @@ def test_options_are_the_settings() -> None:
 
 @pytest.fixture
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every topic is known, and no broker answers."""
+    """Makes every topic known to the producer. No broker answers."""
     topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
     monkeypatch.setattr("skidway.producer.directory.Directory.topic", lambda *_, **__: topic)
 
 
 @pytest.mark.usefixtures("known")
 def test_a_full_buffer_holds_senders_back() -> None:
-    """If the buffer is full, a sender gets BufferFull after max_block_ms. If messages are still
-    buffered at the end of close, they fail, and close raises an error that says so."""
+    """If the buffer is full, a send raises BufferFull after max_block_ms. If messages are still in
+    the buffer when close has waited long enough, they fail, and close raises an error that says
+    so."""
     producer = Producer(NOBODY, buffer_memory=1_000, max_block_ms=50)
     try:
         first = producer.send("t", bytes(800))
@@ -73,8 +75,8 @@ def test_a_full_buffer_holds_senders_back() -> None:
 
 @pytest.mark.usefixtures("known")
 def test_keys_belong_to_messages() -> None:
-    """A set, which is the messages of one send, has one key for all messages or one for each; other
-    numbers of keys are refused. A set without messages is done at once."""
+    """A send of several messages may have one key for all messages or a key for each message. Any
+    other number of keys is refused. A send of no messages is done at once."""
     with Producer(NOBODY) as producer:
         with pytest.raises(UsageError, match="2 keys for 3 messages"):
             producer.send("t", [b"a", b"b", b"c"], key=[b"1", b"2"])
@@ -94,7 +96,8 @@ def test_keys_belong_to_messages() -> None:
     ],
 )
 def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
-    """A send with bad arguments raises at its caller and does not disturb the sends of others."""
+    """A send with invalid arguments raises an exception in its caller, and does not disturb other
+    sends."""
     producer = Producer(NOBODY)
     try:
         with pytest.raises(UsageError):
@@ -111,8 +114,8 @@ def test_a_send_that_makes_no_sense_is_refused_alone(wrong: Any) -> None:
 def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Only the producer's own thread looks through the producer's partitions. This holds even when
-    a flush or close was not finished in time and the reason is looked for."""
+    """Only the producer's own thread reads the state of the producer's partitions. If a flush or
+    close has not finished in time, this thread also finds the reason for the error."""
     asked_on: set[str] = set()
 
     def troubles(_: Outgoing) -> dict[Any, Any]:
@@ -131,8 +134,8 @@ def test_what_a_flush_waited_for_is_looked_up_where_it_changes(
 
 @pytest.mark.usefixtures("known")
 def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the producer's thread ends, futures fail, sends are refused, and close tells how many
-    sends were lost."""
+    """If the producer's thread ends with an error, all futures fail, sends are refused, and close
+    raises an error with the number of lost sends."""
     go = threading.Event()
 
     def broken(*_: object) -> None:
@@ -153,8 +156,8 @@ def test_when_its_thread_ends_nobody_waits_for_ever(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.usefixtures("known")
 def test_a_flush_behind_the_end_touches_no_descriptor() -> None:
-    """A flush after close writes to no descriptor, because the closed descriptor's number may by
-    then belong to another file."""
+    """A flush after close does not write to the producer's closed file descriptor, because its
+    number may belong to another file by then."""
     producer = Producer(NOBODY)
     wake = producer._sender._wake
     producer.close()
@@ -186,8 +189,8 @@ class DeliversAtOnce:
 
 @pytest.mark.usefixtures("known")
 def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If lingering batches fill the buffer, a send that needs room makes the producer send them at
-    once."""
+    """If the buffer is full of batches that wait for their linger time, and another send needs
+    room, the producer sends these batches at once."""
     monkeypatch.setattr("skidway.producer.producer.Sender", DeliversAtOnce)
     hour_ms = 3_600_000
     with Producer(NOBODY, linger_ms=hour_ms, buffer_memory=1_000, max_block_ms=0) as producer:
@@ -202,7 +205,8 @@ def test_who_waits_for_room_does_not_wait_for_linger(monkeypatch: pytest.MonkeyP
 def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """After Ctrl-C in a send that waits for room, a flush waits only for the other sends."""
+    """If Ctrl-C interrupts a send that waits for room in the buffer, a later flush waits only for
+    the other sends."""
     monkeypatch.setattr("skidway.producer.producer.Sender", DeliversAtOnce)
 
     def interrupted(*_: object) -> bool:
@@ -219,7 +223,8 @@ def test_a_send_that_is_interrupted_is_waited_for_by_nobody(
 
 @pytest.mark.usefixtures("known")
 def test_memory_is_bounded_whatever_is_sent() -> None:
-    """Undelivered bytes never exceed buffer_memory, even if a single set is larger than that."""
+    """The bytes of messages that are not delivered yet never exceed buffer_memory, even if the
+    messages of a single send are larger."""
     producer = Producer(NOBODY, buffer_memory=20_000, max_block_ms=20, batch_size=1_000)
     held: list[int] = []
     refused = 0
@@ -238,8 +243,8 @@ def test_memory_is_bounded_whatever_is_sent() -> None:
 
 
 def test_who_abandons_and_who_fails_a_part_end_it_once() -> None:
-    """A set's future ends just once, even if two threads fail parts of the set while a third
-    thread abandons the set."""
+    """The future of a set (the messages of one send) is done exactly once, even if two threads
+    report failures of parts of the set while a third thread abandons the set."""
     interval = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:

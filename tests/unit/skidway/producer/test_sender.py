@@ -15,7 +15,8 @@ TP = TopicPartition("t", 0)
 
 
 class Waiting:
-    """Batches that wait to be sent, and the Sending object of each set of messages."""
+    """A fake buffer with batches that wait to be sent, and with the Sending object of each set (the
+    messages of one send)."""
 
     def __init__(self, *sizes: int) -> None:
         self.batches: list[PendingBatch] = []
@@ -48,7 +49,8 @@ class Waiting:
 
 
 def sent(waiting: Waiting, *refusals: ErrorCode | None) -> list[bytes]:
-    """The values in the log after the broker has answered with these refusals."""
+    """Sends the waiting batches to a broker that answers with the given refusals, and returns the
+    values in its log."""
     cluster = MemoryCluster()
     cluster.create("t")
     cluster.refusals.extend(None if code is None else KafkaError(code) for code in refusals)
@@ -64,7 +66,8 @@ def offsets(sending: Sending) -> list[int]:
 
 
 def test_batches_that_came_back_are_sent_again_in_order() -> None:
-    """A refused batch fails; later batches arrive in order, and their futures have the offsets."""
+    """If a batch is refused permanently, it fails. The later batches arrive in order, and their
+    futures have the offsets."""
     waiting = Waiting(2, 3, 1)
     assert sent(waiting, ErrorCode.INVALID_RECORD) == [b"2", b"3", b"4", b"5"]
     assert isinstance(waiting.sendings[0].future.exception(0), KafkaError)
@@ -72,7 +75,8 @@ def test_batches_that_came_back_are_sent_again_in_order() -> None:
 
 
 def test_a_batch_that_is_too_large_is_halved() -> None:
-    """All messages of a halved batch arrive in their order, and before later batches."""
+    """If a batch is too large for the broker, it is halved. All its messages arrive in the same
+    order, and before later batches."""
     waiting = Waiting(4, 1)
     found = sent(waiting, ErrorCode.MESSAGE_TOO_LARGE, ErrorCode.MESSAGE_TOO_LARGE)
     assert found == [b"0", b"1", b"2", b"3", b"4"]
@@ -80,7 +84,8 @@ def test_a_batch_that_is_too_large_is_halved() -> None:
 
 
 def test_one_message_that_is_too_large_fails_alone() -> None:
-    """If a message is too large, its set's future fails; the other messages of its batch arrive."""
+    """If a single message is too large for the broker, the future of its send fails. The other
+    messages of its batch arrive."""
     waiting = Waiting(2, 1)
     too_large = ErrorCode.MESSAGE_TOO_LARGE
     assert sent(waiting, too_large, too_large) == [b"1", b"2"]

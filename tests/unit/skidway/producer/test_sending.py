@@ -1,5 +1,5 @@
-"""A set is the messages of one send. Its metadata is a sequence like any other, in the order of the
-messages."""
+"""The messages of one send are called a set. The metadata of a set is a sequence in the order of
+its messages."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ def sending_of_five() -> Sending:
 
 
 def test_a_set_is_in_the_order_of_its_messages_whatever_was_delivered_first() -> None:
-    """Metadata at an index belongs to the message at that index, whatever was delivered first."""
+    """The metadata at an index belongs to the message at the same index, whichever message was
+    delivered first."""
     found = sending_of_five().future.result(0)
     assert found == [
         RecordMetadata("t", 0, 100, 10),
@@ -35,7 +36,8 @@ def test_a_set_is_in_the_order_of_its_messages_whatever_was_delivered_first() ->
 
 
 def test_indexes_count_from_both_ends_and_slices_are_lists() -> None:
-    """A set's metadata takes indexes and slices as a list does."""
+    """The metadata of a set (the messages of one send) supports indexes and slices as a list
+    does."""
     found = sending_of_five().future.result(0)
     whole = list(found)
     assert len(found) == 5
@@ -49,5 +51,5 @@ def test_indexes_count_from_both_ends_and_slices_are_lists() -> None:
 
 
 def test_an_empty_set_has_no_metadata() -> None:
-    """A send of no messages is done at once, with an empty sequence."""
+    """A send of no messages is done at once, and its metadata is an empty sequence."""
     assert list(Sending(0, 0, single=False).future.result(0)) == []

@@ -68,7 +68,8 @@ def refusal(config: Path | None, *overrides: str) -> str:
 
 
 def test_defaults_hold_where_nothing_is_written() -> None:
-    """A setting that is not given has its default; no two instances share a list."""
+    """A setting that is not given has its default. Two instances of settings never share a default
+    list."""
     one, two = load(Agent, None, ["state.dir=/s"]), load(Agent, None, ["state.dir=/s"])
     assert one.batch_bytes == 900_000
     assert one.bootstrap == ["127.0.0.1:9092"]
@@ -77,7 +78,7 @@ def test_defaults_hold_where_nothing_is_written() -> None:
 
 
 def test_flat_and_nested_keys_are_alike_at_any_depth(tmp_path: Path) -> None:
-    """Flat and nested spellings of one configuration load to equal settings."""
+    """A configuration gives the same settings whether its keys are written flat or nested."""
     flat = given_file(
         tmp_path,
         """
@@ -120,7 +121,8 @@ def test_flag_beats_file_beats_default(tmp_path: Path) -> None:
 
 
 def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
-    """A flag for one key of a section leaves the other keys as in the file."""
+    """If a flag (--set KEY=VALUE) sets one key of a section, the section's other keys have their
+    values from the file."""
     path = given_file(tmp_path, "state.dir: /s\ntopic: {a: 1, b: 2}")
     assert load(Agent, path, ["topic.b=3"]).configs == {"a": "1", "b": "3"}
 
@@ -145,8 +147,8 @@ def test_flag_changes_one_key_of_a_section(tmp_path: Path) -> None:
     ],
 )
 def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, value: Any) -> None:
-    """A setting's type decides what a flag's value means: for a text setting `no` is text, and for
-    a boolean setting `no` is false. Numbers and lists are read by the setting's type too."""
+    """A flag's value is read according to the setting's type. For a string setting `no` is a
+    string, and for a boolean setting `no` is false. The same holds for numbers and lists."""
     assert getattr(load(Agent, None, ["state.dir=/s", override]), name) == value
 
 
@@ -181,8 +183,8 @@ def test_type_of_the_setting_decides_what_is_meant(override: str, name: str, val
     ],
 )
 def test_bad_override_is_one_sentence(override: str, words: str) -> None:
-    """A bad flag is refused with one sentence that names the flag, the key, and what would be
-    right."""
+    """An invalid flag is refused with one sentence that contains the flag, the key, and the values
+    that would be valid."""
     said = refusal(None, override)
     assert words in said
     assert said.startswith(f"--set {override}:")
@@ -205,14 +207,15 @@ def test_bad_override_is_one_sentence(override: str, words: str) -> None:
     ],
 )
 def test_bad_file_is_one_sentence_with_its_line(tmp_path: Path, text: str, words: str) -> None:
-    """A bad file is refused with one sentence that names the file and, where known, the line."""
+    """An invalid file is refused with one sentence that contains the file's name and, if it is
+    known, the line number."""
     said = refusal(given_file(tmp_path, text))
     assert words in said
     assert "agent.yml" in said
 
 
 def test_file_that_holds_itself_is_refused(tmp_path: Path) -> None:
-    """A YAML list that contains itself by an anchor is refused with a sentence."""
+    """A YAML list that contains itself through an anchor is refused with an error message."""
     assert "too deeply" in refusal(given_file(tmp_path, "sources: &a [*a]"))
 
 
@@ -223,7 +226,8 @@ def test_empty_file_and_empty_section_say_nothing(tmp_path: Path, text: str) -> 
 
 
 def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
-    """A required setting that is missing is named, with its meaning and the file."""
+    """If a required setting is missing, the error contains its key, its meaning and the file's
+    name."""
     path = given_file(tmp_path, "batch.size: 1")
     with pytest.raises(ConfigurationRefused) as refused:
         load(Agent, path)
@@ -231,8 +235,8 @@ def test_missing_key_names_file_and_meaning(tmp_path: Path) -> None:
 
 
 def test_named_file_must_be_readable(tmp_path: Path) -> None:
-    """If the file of --config is missing, is a directory or is not UTF-8, the error names the
-    file."""
+    """If the file that --config gives is missing, is a directory or is not UTF-8, the error names
+    the file."""
     assert "no such file" in refusal(tmp_path / "none.yml")
     assert "directory" in refusal(tmp_path)
     binary = tmp_path / "binary.yml"
@@ -271,13 +275,14 @@ def test_default_file_is_read_only_if_it_exists(tmp_path: Path) -> None:
 def test_one_key_is_read_whatever_the_others_are_worth(
     tmp_path: Path, text: str, overrides: list[str], found: str | None
 ) -> None:
-    """One key can be read even from a configuration that is refused, because that key may say where
-    to report the refusal."""
+    """The value of one key can be read even from a configuration that is refused, because a program
+    may need it to report the refusal."""
     assert settings.peek("a.b.c", given_file(tmp_path, text), overrides) == found
 
 
 def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
-    """One key of a missing file is None. If no file is named, the program's own file is read."""
+    """If the configuration file does not exist, the value of a key is None. If no file is given,
+    the program's default file is read."""
     assert settings.peek("a", tmp_path / "nowhere.yml") is None
     assert settings.peek("a", None, program="x", directory=tmp_path) is None
     (tmp_path / "x.yml").write_text("a: 1\n")
@@ -285,8 +290,8 @@ def test_one_key_of_a_file_that_is_not_there(tmp_path: Path) -> None:
 
 
 def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
-    """A refused combination of settings is reported with the file's name. If the settings are in an
-    item of a list, the item's line is reported too."""
+    """If a combination of settings is refused, the error contains the file's name. If the settings
+    are in an item of a list, the error also contains the item's line."""
     text = "state.dir: /s\nsources:\n  - topic: t\n    paths: a\n    parser.type: regex"
     assert refusal(given_file(tmp_path, text)).endswith(
         "agent.yml, line 3: parser of type regex needs a pattern"
@@ -294,7 +299,7 @@ def test_check_of_a_class_is_told_with_its_place(tmp_path: Path) -> None:
 
 
 def test_documented_lists_every_key_with_nested_ones() -> None:
-    """The documentation has each key once, spelt as in a file. Nested keys are included."""
+    """`documented` returns each key once, written as in a file. Nested keys are included."""
     docs = {doc.key: doc for doc in documented(Agent)}
     assert docs["state.dir"].default is REQUIRED
     assert docs["state.dir"].required
@@ -305,8 +310,8 @@ def test_documented_lists_every_key_with_nested_ones() -> None:
 
 
 def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
-    """The example configuration loads to the defaults even if all its default lines are active, not
-    commented out."""
+    """The example configuration gives the defaults even if all its commented-out lines are made
+    active."""
     loaded = load(Agent, given_file(tmp_path, example(Agent, active=True)))
     plain = load(Agent, None, ["state.dir=/var/lib/x"])
     assert loaded == plain
@@ -314,7 +319,7 @@ def test_example_with_defaults_loads_to_the_defaults(tmp_path: Path) -> None:
 
 def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Path) -> None:
     """The example configuration shows each key once with its help. Only required keys are active,
-    and all others are commented out, so the example loads to the defaults."""
+    and all other keys are commented out, so the example gives the defaults."""
     text = example(Agent, title="Settings of the agent.")
     for doc in documented(Agent):
         assert doc.key.rpartition("[].")[2].rpartition(".")[2] in text
@@ -325,7 +330,8 @@ def test_example_shows_every_key_once_and_only_required_ones_active(tmp_path: Pa
 
 
 def test_example_of_a_required_list_of_sections_loads(tmp_path: Path) -> None:
-    """Nested required settings stand in the example configuration with their sample values."""
+    """In the example configuration, required settings inside a list of sections have their sample
+    values."""
 
     text = example(Sourced)
     loaded = load(Sourced, given_file(tmp_path, text))
@@ -344,7 +350,8 @@ class Overlapping:
 
 
 def test_key_that_is_also_a_prefix_means_both(tmp_path: Path) -> None:
-    """`schema: x` sets the key; `schema: {registry: ...}` is the section of the same name."""
+    """If a key has the same name as a section, `schema: x` sets the key, and `schema: {registry:
+    ...}` is the section."""
     assert load(Overlapping, given_file(tmp_path, "schema: a.avsc")).schema == "a.avsc"
     nested = load(Overlapping, given_file(tmp_path, "schema: {registry: {url: u}}"))
     assert (nested.schema, nested.registry) == (None, "u")
@@ -393,7 +400,7 @@ def test_a_class_that_no_file_can_fill_is_a_programmers_error(cls: type[Any]) ->
 
 @given(st.text(max_size=60))
 def test_any_text_as_override_loads_or_is_refused(text: str) -> None:
-    """Any text as an override is either loaded or refused; no text makes the program crash."""
+    """Any text as an override (--set) is either loaded or refused with an error message."""
     with contextlib.suppress(ConfigurationRefused):
         assert load(Agent, None, ["state.dir=/s", text]).state
 
@@ -406,5 +413,5 @@ def test_settings_are_immutable() -> None:
 
 
 def test_public_names_are_those_of_the_package() -> None:
-    """The package exports all that programs need."""
+    """The package `settings` exports all names that programs need."""
     assert {"load", "peek", "setting", "documented", "example"} <= set(settings.__all__)

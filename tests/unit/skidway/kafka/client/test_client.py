@@ -1,4 +1,4 @@
-"""What a client does with a cluster of which some brokers are dead."""
+"""A client of a cluster in which some or all brokers are dead."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from support.clock import ManualClock
 
 
 class PartlyThere(Client):
-    """Lists three brokers; some of them are dead."""
+    """A client whose cluster metadata lists three brokers, of which some are dead."""
 
     dead: frozenset[int] = frozenset()
 
@@ -51,7 +51,8 @@ def client() -> Iterator[PartlyThere]:
 def test_a_dead_broker_that_is_still_listed_hides_no_settings(
     client: PartlyThere, dead: set[int], who: int
 ) -> None:
-    """If a listed broker is dead, the client asks another broker for the settings."""
+    """If a broker in the cluster's metadata is dead, the client asks another broker for the
+    brokers' settings."""
     client.dead = frozenset(dead)
     assert client.broker_configs() == {"cluster.name": f"told by {who}"}
 
@@ -69,8 +70,8 @@ def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) ->
 def test_people_do_not_wait_for_an_address_that_refuses(
     monkeypatch: pytest.MonkeyPatch, patience_ms: int | None, said: str
 ) -> None:
-    """With refused_timeout_ms a client gives up soon if its connections are refused before any
-    broker has answered."""
+    """If refused_timeout_ms is set, and the client's connections are refused before any broker has
+    answered, the client gives up after this shorter time."""
     clock = ManualClock()
     with Client("host:1", refused_timeout_ms=patience_ms, clock=clock) as client:
         monkeypatch.setattr(client.session, "usable", lambda *_: False)

@@ -1,4 +1,4 @@
-"""Addresses and metadata as values."""
+"""Values for the addresses of brokers and for a cluster's metadata."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ from skidway.kafka.types import TopicPartition
     ],
 )
 def test_bootstrap_servers(text: str, addresses: list[tuple[str, int]]) -> None:
-    """Addresses are HOST:PORT, separated by commas. IPv6 addresses are in brackets, and the default
-    port is 9092."""
+    """The addresses of bootstrap servers are HOST:PORT, separated by commas. IPv6 addresses are in
+    brackets, and the default port is 9092."""
     assert list(parse_bootstrap(text)) == addresses
 
 
@@ -39,7 +39,7 @@ def test_bootstrap_servers(text: str, addresses: list[tuple[str, int]]) -> None:
     "text", ["", " , ", ":9092", "a:b", "a:0", "a:65536", "::1", "a:-1", "[::1"]
 )
 def test_what_is_no_address_is_refused(text: str) -> None:
-    """A bad bootstrap address is refused with a sentence."""
+    """An invalid bootstrap address is refused with an error message."""
     with pytest.raises(UsageError, match="bootstrap"):
         parse_bootstrap(text)
 
@@ -83,5 +83,5 @@ def test_partitions_with_holes_are_not_believed() -> None:
 
 
 def test_unknown_error_codes() -> None:
-    """An unknown error code is an UNKNOWN_SERVER_ERROR."""
+    """An unknown error code counts as UNKNOWN_SERVER_ERROR."""
     assert cluster_of(response(error=4_000)).topics["t"].error is ErrorCode.UNKNOWN_SERVER_ERROR

@@ -1,4 +1,5 @@
-"""A conversation with a broker, byte by byte, without a socket."""
+"""A client's connection to a broker. The tests pass the bytes of requests and responses without a
+socket."""
 
 from __future__ import annotations
 
@@ -33,14 +34,15 @@ LIMIT = 1 << 20
 
 
 class Peer:
-    """The broker's side of one conversation."""
+    """The broker's side of the connection."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self._reader = FrameReader()
 
     def requests(self, at_most: int = 1 << 30) -> Iterator[RequestHeader]:
-        """Takes what the connection wants to send, at most `at_most` bytes at a time."""
+        """Takes the bytes that the connection wants to send, at most `at_most` at a time, and
+        returns the headers of their requests."""
         while self.connection.wants_write:
             data = b"".join(self.connection.outgoing())[:at_most]
             self.connection.sent(len(data))
@@ -86,8 +88,8 @@ def cluster_ids(answers: list[Answer]) -> list[tuple[int, str]]:
 
 
 def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
-    """ApiVersions is sent first and alone. Calls submitted meanwhile wait for the answer to
-    ApiVersions."""
+    """A connection first sends only the ApiVersions request. Calls that are submitted meanwhile
+    wait for its answer."""
     connection.submit(1, metadata_call(None), 40.0)
     assert not connection.is_ready
     peer.agree()
@@ -102,8 +104,8 @@ def test_calls_wait_for_versions(connection: Connection, peer: Peer) -> None:
 
 @pytest.mark.parametrize("portion", [1, 3, 1 << 30])
 def test_portions_do_not_matter(connection: Connection, peer: Peer, portion: int) -> None:
-    """Requests and responses are the same, in whatever portions their bytes are sent and
-    received."""
+    """Requests and responses are the same, whatever number of bytes is sent or received at a
+    time."""
     for ticket in (1, 2, 3):
         connection.submit(ticket, metadata_call(["a", "b"]), 40.0)
     peer.agree()
@@ -115,7 +117,7 @@ def test_portions_do_not_matter(connection: Connection, peer: Peer, portion: int
 
 
 def test_a_response_out_of_order_ends_it(connection: Connection, peer: Peer) -> None:
-    """A response to any request but the oldest is a ProtocolError."""
+    """A response that does not belong to the oldest open request is a ProtocolError."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()
@@ -126,7 +128,7 @@ def test_a_response_out_of_order_ends_it(connection: Connection, peer: Peer) -> 
 
 
 def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer) -> None:
-    """A response without a request is a ProtocolError."""
+    """A response that comes while no request is open is a ProtocolError."""
     peer.agree()
     with pytest.raises(ProtocolError, match="nobody"):
         peer.give(b"\0\0\0\4\0\0\0\7")
@@ -135,7 +137,8 @@ def test_a_response_nobody_asked_for_ends_it(connection: Connection, peer: Peer)
 def test_a_response_that_cannot_be_read_keeps_its_ticket(
     connection: Connection, peer: Peer
 ) -> None:
-    """If a response cannot be read, the call that it answers and all later calls are abandoned."""
+    """If a response cannot be parsed, the connection ends. The call of this response and all later
+    calls count as abandoned."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, metadata_call(None), 40.0)
     peer.agree()
@@ -152,7 +155,8 @@ def test_too_long_a_response_ends_it(connection: Connection, peer: Peer) -> None
 
 
 def test_a_broker_without_the_api(connection: Connection, peer: Peer) -> None:
-    """A call for which the broker has no version fails alone; other calls go on."""
+    """If the broker does not support any version of a call's API, only this call fails, and other
+    calls go on."""
     connection.submit(1, metadata_call(None), 40.0)
     connection.submit(2, ProduceCall(1, 100, []), 40.0)
     peer.agree({ApiKey.API_VERSIONS: VersionRange(0, 3), ApiKey.PRODUCE: VersionRange(0, 9)})
@@ -163,7 +167,8 @@ def test_a_broker_without_the_api(connection: Connection, peer: Peer) -> None:
 
 
 def test_an_old_broker_is_asked_again_in_version_0(connection: Connection, peer: Peer) -> None:
-    """A broker that answers ApiVersions with error 35 is asked again in version 0 (KIP-511)."""
+    """If a broker answers ApiVersions with the error 35 (UNSUPPORTED_VERSION), the client sends the
+    request again in version 0, as KIP-511 says."""
     ranges = {ApiKey.API_VERSIONS: VersionRange(0, 2), ApiKey.METADATA: VersionRange(0, 5)}
     [header] = peer.requests()
     assert header.api_version == 3
@@ -177,7 +182,8 @@ def test_an_old_broker_is_asked_again_in_version_0(connection: Connection, peer:
 
 
 def test_a_refused_negotiation_ends_it(connection: Connection, peer: Peer) -> None:
-    """Any error but 35 in the answer to ApiVersions ends the connection."""
+    """Any error in the answer to ApiVersions except 35 (UNSUPPORTED_VERSION) ends the
+    connection."""
     [header] = peer.requests()
     body = api_versions.answer(3, RANGES, ErrorCode.INVALID_REQUEST)
     with pytest.raises(KafkaError, match="INVALID_REQUEST"):
@@ -185,7 +191,7 @@ def test_a_refused_negotiation_ends_it(connection: Connection, peer: Peer) -> No
 
 
 def test_no_answer_is_waited_for_with_acks_0(connection: Connection, peer: Peer) -> None:
-    """A Produce request with acks 0 is done when its last byte has left."""
+    """A Produce request with acks=0 is complete when its last byte has been sent."""
     peer.agree()
     connection.submit(5, ProduceCall(0, 100, [TopicBuffers("t", 0, (b"head", b"body"))]), 40.0)
     connection.submit(6, metadata_call(None), 40.0)
@@ -200,7 +206,7 @@ def test_no_answer_is_waited_for_with_acks_0(connection: Connection, peer: Peer)
 
 
 def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
-    """The buffers given to sendmsg are the caller's own memory."""
+    """The client passes a batch to sendmsg in the caller's own buffer, without copying it."""
     peer.agree()
     body = bytes(100_000)
     connection.submit(5, ProduceCall(1, 100, [TopicBuffers("t", 0, (b"head", body))]), 40.0)
@@ -208,8 +214,8 @@ def test_batches_are_not_copied(connection: Connection, peer: Peer) -> None:
 
 
 def test_deadlines(connection: Connection, peer: Peer) -> None:
-    """The next deadline is the earliest among those of the open calls and of the request for
-    ApiVersions."""
+    """The connection's next deadline is the earliest of the deadlines of the open calls and of the
+    ApiVersions request."""
     assert connection.next_deadline == 30.0
     connection.submit(1, metadata_call(None), 20.0)
     assert connection.next_deadline == 20.0
@@ -221,7 +227,7 @@ def test_deadlines(connection: Connection, peer: Peer) -> None:
 
 
 def test_a_call_that_cannot_be_written_is_the_callers(connection: Connection, peer: Peer) -> None:
-    """A call that cannot be expressed in the version that the broker supports fails alone."""
+    """If a call cannot be written in the version that the broker supports, only this call fails."""
 
     def build(_: int) -> MetadataResponse:
         raise UnsupportedVersion("not in this version")

@@ -1,4 +1,4 @@
-"""How batches of many partitions are put together into requests."""
+"""The dispatch combines batches of many partitions into Produce requests."""
 
 from __future__ import annotations
 
@@ -44,7 +44,8 @@ def acknowledge(dispatch: Dispatch, planned: Planned, offset: int = 0) -> None:
 
 
 def test_one_request_for_all_partitions_of_a_leader() -> None:
-    """A request to a leader has one batch of each of the leader's partitions, grouped by topic."""
+    """A request to a leader contains one batch for each of the leader's partitions that have a
+    batch to send. The batches are grouped by topic."""
     dispatch = make()
     for topic in ("b", "a", "b", "a"):
         dispatch.add(tp(len(plan(dispatch, None)) + dispatch.pending_count, topic), batch(), topic)
@@ -54,7 +55,7 @@ def test_one_request_for_all_partitions_of_a_leader() -> None:
 
 
 def test_leaders_get_their_own_requests() -> None:
-    """Each partition's batch goes to the partition's leader."""
+    """Each partition's batch is sent to the partition's leader."""
     dispatch = make()
     for number in range(4):
         dispatch.add(tp(number), batch(), number)
@@ -79,8 +80,8 @@ def test_nothing_for_a_leader_that_cannot_be_reached() -> None:
 
 
 def test_requests_are_bounded_in_bytes_and_number() -> None:
-    """A request exceeds its size limit only if it has a single batch that is larger than the limit.
-    A leader has at most five open requests."""
+    """A request is larger than its size limit only if it consists of one batch that is itself
+    larger. Each leader has at most five open requests at a time."""
     dispatch = make(max_buffered_bytes=1 << 30)
     for number in range(12):
         dispatch.add(tp(number), batch(REQUEST_BYTES_MAX // 3), number)
@@ -97,8 +98,8 @@ def test_requests_are_bounded_in_bytes_and_number() -> None:
 
 
 def test_five_in_flight_after_the_first() -> None:
-    """After the broker has acknowledged a partition's first batch, the partition's next batches go
-    in up to five open requests."""
+    """After the broker has acknowledged a partition's first batch, up to five batches of this
+    partition may be sent in open requests at the same time."""
     dispatch = make()
     for number in range(8):
         dispatch.add(tp(0), batch(), number)
@@ -122,7 +123,8 @@ def test_partitions_take_turns() -> None:
 
 
 def test_has_room_and_buffer_full_agree() -> None:
-    """If the buffer is full, adding a batch raises BufferFull; a delivered batch makes room."""
+    """If the buffer is full, adding a batch raises BufferFull. When a batch is delivered, there is
+    room again."""
     dispatch = make(max_buffered_bytes=100)
     dispatch.add(tp(0), batch(500), 0)
     assert not dispatch.has_room
@@ -150,7 +152,7 @@ def test_a_batch_left_out_of_the_answer_is_sent_again() -> None:
 
 
 def test_a_lost_request_looks_for_leaders() -> None:
-    """After a lost connection the leaders are looked up and the same bytes are sent again."""
+    """After a lost connection the leaders are looked up, and the same bytes are sent again."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)
@@ -162,8 +164,8 @@ def test_a_lost_request_looks_for_leaders() -> None:
 
 
 def test_a_new_identity_is_for_who_needs_it() -> None:
-    """If one partition loses its producer id, only this partition goes on under a new producer
-    id."""
+    """If one partition needs a new producer id, for example after OUT_OF_ORDER_SEQUENCE_NUMBER, the
+    other partitions keep their producer id."""
     dispatch = make()
     for number in range(2):
         dispatch.add(tp(number), batch(), number)
@@ -184,7 +186,7 @@ def test_a_new_identity_is_for_who_needs_it() -> None:
 
 
 def test_acks_0_is_delivered_when_written() -> None:
-    """With acks 0 a batch is delivered when it is written, without an offset."""
+    """With acks=0 a batch counts as delivered, without an offset, when it has been sent."""
     dispatch = make(idempotent=False)
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)
@@ -193,7 +195,8 @@ def test_acks_0_is_delivered_when_written() -> None:
 
 
 def test_troubles_are_shown() -> None:
-    """A refusal that will be retried is shown until the retry succeeds."""
+    """If the broker refuses a batch for a time, the refusal is shown in the dispatch's `troubles`
+    until a retry succeeds."""
     dispatch = make()
     dispatch.add(tp(0), batch(), 0)
     [planned] = plan(dispatch)

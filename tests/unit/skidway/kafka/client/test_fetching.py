@@ -1,4 +1,5 @@
-"""Fetch positions: no batch is skipped and none is returned twice, whatever the responses hold."""
+"""Fetch positions: whatever the responses contain, no batch is skipped and none is returned
+twice."""
 
 from __future__ import annotations
 
@@ -46,8 +47,8 @@ def answer(fetching: Fetching, planned: PlannedFetch, *parts: FetchedPartition) 
 
 
 def test_a_fetch_asks_for_what_is_next() -> None:
-    """One request to a leader asks for all of the leader's partitions, each from the partition's
-    position."""
+    """One request to a leader fetches all of the leader's partitions, each from its own position
+    on."""
     fetching = make()
     fetching.seek(TP, 7)
     fetching.seek(TopicPartition("u", 1), 0)
@@ -79,8 +80,8 @@ def test_positions_move_when_batches_are_taken() -> None:
 
 
 def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
-    """If a batch is larger than a fetch's limit, the next fetch asks for as many bytes as the
-    batch's header tells."""
+    """If a batch is larger than a fetch's limit of bytes, the next fetch requests the whole length
+    of the batch, which is in the batch's header."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 0)
     large = batch_at(0, 1, size=5_000)
@@ -94,7 +95,8 @@ def test_a_longer_answer_is_asked_for_where_no_batch_is_whole() -> None:
 
 
 def test_batches_below_the_position_do_not_stand_still() -> None:
-    """If all batches of an answer lie before the position, the next fetch asks for more bytes."""
+    """If all batches of an answer lie before the fetch position, the next fetch requests more
+    bytes, so that the position can move on."""
     fetching = make(max_bytes=100)
     fetching.seek(TP, 10)
     [planned] = plan(fetching)
@@ -105,7 +107,8 @@ def test_batches_below_the_position_do_not_stand_still() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 9, 56, 74, 75, 78])
 def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
-    """If a leader is not ready, the position stays, leaders are looked up, and the fetch waits."""
+    """If a leader is not ready, the position stays the same, the leaders are looked up, and the
+    next fetch waits for a moment."""
     fetching = make()
     fetching.seek(TP, 4)
     [planned] = plan(fetching)
@@ -119,8 +122,8 @@ def test_leaders_that_are_not_ready_are_asked_later(code: int) -> None:
 
 
 def test_an_offset_out_of_range_stops_the_partition() -> None:
-    """An offset out of range is reported once, with the first and last offset of the broker's log.
-    The partition stops until a seek."""
+    """If a fetch's offset is out of range, this is reported once, with the first and last offset of
+    the broker's log. The partition is not fetched again until a seek."""
     fetching = make()
     fetching.seek(TP, 99)
     [planned] = plan(fetching)
@@ -136,7 +139,8 @@ def test_an_offset_out_of_range_stops_the_partition() -> None:
 
 
 def test_a_missing_right_stops_the_partition() -> None:
-    """An error that waiting cannot change, such as a missing right, stops the partition."""
+    """After an error that would not go away by waiting, such as a missing permission, the partition
+    is not fetched any more."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)
@@ -148,7 +152,8 @@ def test_a_missing_right_stops_the_partition() -> None:
 
 
 def test_what_was_sought_meanwhile_is_dropped() -> None:
-    """Answers, batches and errors from before a seek or removal are dropped."""
+    """Answers, batches and errors that belong to a time before a seek, or before the partition was
+    removed, are dropped."""
     fetching = make()
     fetching.seek(TP, 0)
     [planned] = plan(fetching)
@@ -182,7 +187,8 @@ def test_partitions_take_turns_at_the_front() -> None:
 
 
 def test_a_missing_leader_is_a_stall() -> None:
-    """A partition without a leader counts as stalled; a partition with an open fetch does not."""
+    """A client is stalled if one of its partitions has no leader. A partition with an open fetch is
+    not a reason to be stalled."""
     fetching = make()
     fetching.seek(TP, 0)
     assert plan(fetching, None) == []
@@ -193,8 +199,8 @@ def test_a_missing_leader_is_a_stall() -> None:
 
 
 def test_damage_behind_whole_batches_comes_in_its_place() -> None:
-    """Whole batches before a damaged batch are returned. The damage becomes an error when the
-    damaged batch is the next one to be read."""
+    """Complete batches before a damaged batch are returned. An error is raised only when the
+    damaged batch is the next batch to be returned."""
     damaged = bytearray(batch_at(5, 2))
     damaged[16] = 0
     records = batch_at(3, 2) + bytes(damaged)
@@ -218,7 +224,7 @@ def test_negative_positions_are_refused() -> None:
 
 
 class Log:
-    """A log with gaps, as compaction leaves them, and a broker that answers as it likes."""
+    """A log with gaps as compaction leaves them, on a broker whose answers are random."""
 
     def __init__(self, seed: int) -> None:
         self.random = random.Random(seed)
@@ -243,8 +249,8 @@ class Log:
 
 
 def test_every_batch_once_whatever_the_answers(seeds: Seeds) -> None:
-    """Each batch is returned once, in order, in spite of cut answers, errors, lost connections and
-    moved leaders."""
+    """In spite of truncated answers, errors, lost connections and moved leaders, each batch is
+    returned exactly once, in order."""
     for seed in seeds(range(300)):
         log, fetching = Log(seed), make(max_bytes=200)
         fetching.seek(TP, 0)

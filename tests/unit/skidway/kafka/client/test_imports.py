@@ -1,4 +1,4 @@
-"""What the client may import."""
+"""The modules that the client may import."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ import sys
 
 
 def test_the_client_is_light() -> None:
-    """The client imports neither NumPy nor Arrow nor asyncio, because a broker's mirror contains
-    the client."""
+    """The client imports neither NumPy nor Arrow nor asyncio, because the mirror inside a broker
+    uses the client."""
     code = (
         "import sys, skidway.kafka.client, skidway.kafka.client.following, skidway.kafka.source;"
         "sys.exit(any(name in sys.modules for name in ('numpy', 'pyarrow', 'asyncio')))"

@@ -1,5 +1,6 @@
-"""Interruptions tell a reader that it must look at its topic again before it goes on. A batch is
-unbroken if there was no interruption between it and the partition's previous batch."""
+"""After an interruption, for example a lost connection, a reader must check its topic again before
+it goes on, because the topic may have been deleted and created again. A batch is "unbroken" if
+there was no interruption between it and the partition's previous batch."""
 
 from __future__ import annotations
 
@@ -41,8 +42,8 @@ def give(
     fetching: Fetching, planned: PlannedFetch, offset: int | None, ended: int = 0,
     error: ErrorCode = ErrorCode.NONE, now: float = NOW,
 ) -> list[bool]:  # fmt: skip
-    """Answers with one batch, with no batch, or with an error; returns whether the batches are
-    unbroken."""
+    """Gives an answer with one batch, with no batch, or with an error. Returns whether each
+    returned batch is unbroken."""
     records = b"" if offset is None else batch_at(offset)
     part = FetchedPartition(*TP, error, 50, 50, 0, memoryview(records), None, -1)
     answer = FetchAnswer(0, 0, 0, [part])
@@ -51,7 +52,8 @@ def give(
 
 
 def test_batches_on_one_connection_are_unbroken() -> None:
-    """Batches on one connection are unbroken, except the first batch after a seek."""
+    """Batches that come on the same connection are unbroken, except the first batch after a
+    seek."""
     fetching = begun()
     assert give(fetching, plan(fetching), 0) == [False]
     assert give(fetching, plan(fetching), None) == []
@@ -69,7 +71,7 @@ def test_another_connection_breaks_though_no_fetch_was_lost() -> None:
 
 
 def test_a_refusal_breaks_on_the_same_connection() -> None:
-    """A refused fetch is an interruption, because the topic may have been deleted and made
+    """A refused fetch is an interruption, because the topic may have been deleted and created
     again."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
@@ -80,8 +82,8 @@ def test_a_refusal_breaks_on_the_same_connection() -> None:
 
 
 def test_a_lost_fetch_is_told_at_once() -> None:
-    """A lost fetch is reported as an interruption at once, and not only with the next batch, which
-    may never come."""
+    """A lost fetch is reported as an interruption at once, not only with the next batch, because
+    this batch may never come."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.lost(plan(fetching).id, NOW)
@@ -100,8 +102,8 @@ class Watcher:
 
 
 def test_a_loop_that_stood_still_is_an_interruption() -> None:
-    """A long standstill of the client's event loop is an interruption, because the topic may have
-    changed meanwhile."""
+    """If the client's event loop stands still for a long time, this is an interruption, because the
+    topic may have changed meanwhile."""
     clock = ManualClock()
     client = LoopClient("127.0.0.1:1", Watcher(), clock=clock)
     client.turn()
@@ -116,8 +118,8 @@ def test_a_loop_that_stood_still_is_an_interruption() -> None:
 
 
 def test_an_interruption_of_all_breaks_every_partition() -> None:
-    """After an interruption of all partitions, the next batch of every partition does not count as
-    unbroken, even if the batch comes on the same connection as the batch before it."""
+    """After an interruption of all partitions, no partition's next batch counts as unbroken, even
+    if it comes on the same connection as the batch before it."""
     fetching = begun()
     give(fetching, plan(fetching), 0)
     fetching.interrupt("stood still")

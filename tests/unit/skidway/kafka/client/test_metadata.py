@@ -1,4 +1,4 @@
-"""When leaders are looked up, and from which brokers."""
+"""The times at which leaders are looked up, and the brokers that are asked."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class ScriptedSession(ClientSession):
-    """A session that keeps the requests that are submitted. The test answers them."""
+    """A fake session, which stores the submitted requests until the test answers them."""
 
     def __init__(self) -> None:
         super().__init__(client_id="me", request_timeout_s=30, random=lambda: 0.5)
@@ -63,7 +63,8 @@ def metadata() -> Metadata:
 
 
 def test_nothing_is_asked_that_nobody_wants(metadata: Metadata, session: ScriptedSession) -> None:
-    """Without wanted topics no metadata is asked for, however old it is."""
+    """As long as no topic is wanted, no metadata is requested, however old the client's metadata
+    is."""
     metadata.advance(session, AGE_MAX_S * 2)
     assert session.asked == []
 
@@ -71,8 +72,8 @@ def test_nothing_is_asked_that_nobody_wants(metadata: Metadata, session: Scripte
 def test_a_leader_is_looked_up_and_never_created(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """When a partition's leader is first looked up, the request names the partition's topic, and
-    does not let the broker create the topic."""
+    """The request that looks up a partition's leader contains the topic's name, and does not allow
+    the broker to create the topic."""
     assert metadata.leader(LOGS) is None
     metadata.advance(session, 1.0)
     metadata.advance(session, 1.0)
@@ -89,8 +90,8 @@ def test_a_leader_is_looked_up_and_never_created(
 def test_a_partition_without_leader_is_asked_for_again_with_waits(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """A partition without a leader is asked for again after 50 ms, and then after growing waits of
-    up to a second."""
+    """If a partition has no leader, metadata is requested again after 50 ms, and then after growing
+    waits of up to a second."""
     metadata.leader(LOGS)
     now, times = 1.0, []
     for _ in range(400):
@@ -107,7 +108,8 @@ def test_a_partition_without_leader_is_asked_for_again_with_waits(
 
 
 def test_unreachable_brokers_are_passed_over(metadata: Metadata, session: ScriptedSession) -> None:
-    """Any reachable broker is asked. If none can be reached, the question is repeated later."""
+    """The client requests metadata from any broker that it can reach. If it can reach none, it
+    tries again later."""
     session.down = set(BOOTSTRAP)
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
@@ -122,7 +124,8 @@ def test_unreachable_brokers_are_passed_over(metadata: Metadata, session: Script
 def test_an_answer_that_does_not_come_is_asked_for_again(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """After a lost connection metadata is asked for again."""
+    """If the connection is lost before an answer with metadata comes, the client requests metadata
+    again."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer(error=ConnectionError())
@@ -137,7 +140,8 @@ def test_an_answer_that_does_not_come_is_asked_for_again(
 def test_a_stale_picture_and_an_old_one_are_renewed(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """Metadata is renewed after an answer that shows it to be stale, and after five minutes."""
+    """Metadata is requested again after an answer that shows that it is out of date, and after five
+    minutes."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()
@@ -156,8 +160,8 @@ def test_a_stale_picture_and_an_old_one_are_renewed(
 def test_brokers_known_come_before_the_configured_ones(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """Brokers that the cluster's metadata names are asked before the configured brokers, which are
-    kept in case the cluster moves back."""
+    """The client asks the brokers in the cluster's metadata first, and then the configured brokers.
+    It keeps the configured brokers in case the cluster moves back to them."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()

@@ -1,7 +1,8 @@
-"""One partition's order: what may be sent when, and what answers mean.
+"""The outbox keeps the order of one partition's batches. It decides which batch may be sent at what
+time, and what the broker's answers mean.
 
-Each rule is tested by itself; tests/model/test_producer.py shows under random schedules that the
-rules are enough.
+Each rule is tested on its own. tests/model/test_producer.py shows with random schedules that the
+rules together keep the order.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ NOW, WALL = 1_000.0, 1_700_000_000_000
 
 
 class Driver:
-    """An outbox with the time and the leader that a test sets."""
+    """An outbox with a time and a leader that the test sets."""
 
     def __init__(self, *, idempotent: bool = True, max_in_flight: int = 5) -> None:
         self.box = Outbox(
@@ -53,7 +54,7 @@ class Driver:
         self.box.identify(Identity(100 + self.generation, 0, self.generation))
 
     def send(self) -> list[OutboxEntry]:
-        """Sends all that may be sent now."""
+        """Sends all batches that may be sent now."""
         found: list[OutboxEntry] = []
         if self.box.wants_identity:
             self.identify()
@@ -67,7 +68,7 @@ class Driver:
         return self.box.answer(entry, code, offset, None, self.now, self.wall)
 
     def begin(self, *tokens: int) -> list[OutboxEntry]:
-        """Has a first batch acknowledged, and then sends one batch for each of `tokens`."""
+        """Sends a first batch, which is acknowledged, and then one batch for each of `tokens`."""
         self.add(0)
         [first] = self.send()
         self.answer(first)
@@ -85,7 +86,7 @@ def token_of(delivery: Delivery) -> object:
 
 
 def test_one_in_flight_until_the_first_acknowledgement() -> None:
-    """One batch is in flight until the first acknowledgement, then five."""
+    """Until the first acknowledgement only one batch is in flight, and afterwards up to five."""
     driver = Driver()
     driver.add(*range(8))
     [first] = driver.send()
@@ -95,7 +96,7 @@ def test_one_in_flight_until_the_first_acknowledgement() -> None:
 
 
 def test_nothing_without_an_identity() -> None:
-    """No batch is sent before there is a producer id."""
+    """No batch is sent before the outbox has a producer id."""
     driver = Driver()
     driver.add(0)
     assert driver.box.wants_identity
@@ -103,7 +104,8 @@ def test_nothing_without_an_identity() -> None:
 
 
 def test_sequences_count_records() -> None:
-    """Each batch's base sequence follows the last record of the batch before it."""
+    """The base sequence of each batch is the number after the last record of the batch before
+    it."""
     driver = Driver()
     driver.begin(1, 2, 3)
     assert [header.base_sequence for header in driver.sent] == [0, 2, 4, 6]
@@ -127,8 +129,8 @@ def test_a_retry_is_the_same_bytes() -> None:
 
 
 def test_a_refusal_for_now_waits_and_goes_again() -> None:
-    """After a retriable refusal nothing is sent for a while. Then the refused batch is sent
-    first."""
+    """After a retriable error of the broker, nothing is sent for a while. Then the refused batch is
+    sent first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     assert not driver.answer(one, 6)
@@ -160,8 +162,8 @@ def test_acknowledgements_are_contiguous() -> None:
 
 
 def test_a_duplicate_is_acknowledged() -> None:
-    """The error DUPLICATE_SEQUENCE_NUMBER counts as an acknowledgement, because the broker has the
-    batch, though at an unknown offset."""
+    """The error DUPLICATE_SEQUENCE_NUMBER counts as an acknowledgement, because the broker has
+    stored the batch, although the offset is unknown."""
     driver = Driver()
     [one] = driver.begin(1)
     driver.answer(one, 46, 99)
@@ -170,8 +172,8 @@ def test_a_duplicate_is_acknowledged() -> None:
 
 
 def test_an_hour_idle_is_like_the_beginning() -> None:
-    """If nothing was sent for an hour, by the monotonic or the wall clock, only one batch is in
-    flight at first, as at the beginning."""
+    """If no batch was sent for an hour, by the monotonic clock or by the wall clock, only one batch
+    is in flight at first, as at the beginning."""
     for seconds, wall_ms in ((IDLE_S + 1, 0), (0, int(IDLE_S * 1000) + 1)):
         driver = Driver()
         driver.begin()
@@ -183,8 +185,8 @@ def test_an_hour_idle_is_like_the_beginning() -> None:
 
 @promise("3 order")
 def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
-    """An hour in which the host slept, and its monotonic clock stood still, counts as idle, even if
-    batches with event times in the future were sent before."""
+    """If the host slept for an hour, its monotonic clock stood still, but the hour counts as idle.
+    This holds even if batches with event times in the future were sent before."""
     driver = Driver()
     driver.add(0, event_ms=WALL + EVENT_AGE_MAX_MS // 2)
     [first] = driver.send()
@@ -196,8 +198,8 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """Nothing is sent to a new leader before the old leader's answers have come. After these
-    answers, only one batch is in flight at first."""
+    """When a partition gets a new leader, no batch is sent to it until the answers of the old
+    leader have come. After that only one batch is in flight at first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -222,8 +224,8 @@ def test_a_leader_that_moves_between_two_batches_is_like_the_beginning() -> None
 
 
 def test_old_event_times_go_one_by_one() -> None:
-    """A batch with event times over an hour old is alone in flight. The next batch is alone in
-    flight as well."""
+    """If a batch has event times that are more than an hour old, no other batch is in flight at the
+    same time. The same holds for the batch after it."""
     driver = Driver()
     driver.begin()
     driver.add(1, 2)
@@ -247,8 +249,8 @@ def test_old_event_times_go_one_by_one() -> None:
 
 @pytest.mark.parametrize("code", [45, 47, 49, 59, 90])
 def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
-    """After a lost producer id the batches in flight are first resolved (a drain). Then the batches
-    that are left go under a new id."""
+    """If the broker no longer accepts the producer id, the outbox first waits until the result of
+    every batch in flight is known (a drain). Then it sends the remaining batches with a new id."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.answer(one, code)
@@ -275,7 +277,8 @@ def test_a_lost_identity_drains_and_begins_again(code: int) -> None:
 
 
 def test_an_acknowledgement_during_the_drain_counts() -> None:
-    """Leading batches that are acknowledged during a drain are not sent again."""
+    """During a drain the outbox waits for the results of all batches in flight. Batches at the
+    front of the queue that are acknowledged meanwhile are not sent again."""
     driver = Driver()
     one, two, _ = driver.begin(1, 2, 3)
     driver.answer(two, 45)
@@ -285,8 +288,9 @@ def test_an_acknowledgement_during_the_drain_counts() -> None:
 
 @pytest.mark.parametrize("code", [10, 18, 32, 43, 76, 87])
 def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
-    """A batch that is refused for good is returned with its error, after the batches before it have
-    been resolved. The batches after it are returned with the error Drained."""
+    """If the broker refuses a batch permanently, the outbox waits for the results of all batches
+    before it, and then returns the batch with its error. The batches after it are returned with the
+    error Drained."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -311,8 +315,8 @@ def test_refused_for_good_goes_back_with_all_behind(code: int) -> None:
 
 
 def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
-    """A returned batch tells how often it was sent, over all connections and producer ids; 0 means
-    never."""
+    """A returned batch contains the number of times that it was sent, over all connections and
+    producer ids. 0 means that it was never sent."""
     driver = Driver()
     one, two, three = driver.begin(1, 2, 3)
     driver.add(4)
@@ -331,8 +335,9 @@ def test_the_owner_is_told_which_batches_may_have_arrived() -> None:
 
 
 def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
-    """If a second drain begins while batches of the first drain wait to be returned, the batches of
-    both drains are returned."""
+    """During a drain the outbox waits for the results of all batches in flight. If a second drain
+    begins while batches of the first drain wait to be returned, the batches of both drains are
+    returned."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.answer(two, 87)
@@ -349,8 +354,8 @@ def test_batches_taken_back_are_not_forgotten_by_another_drain() -> None:
 
 
 def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
-    """CORRUPT_MESSAGE is retried. After several attempts the batch fails, because its bytes are
-    bad."""
+    """After the error CORRUPT_MESSAGE a batch is sent again, because it may have been damaged on
+    the way. After several attempts the batch fails, because its own bytes must be damaged."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(CORRUPT_TIMES_MAX - 1):
@@ -364,8 +369,8 @@ def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 7, 17, 19, 20, 29, 31, 44, 56, 4_000])
 def test_everything_else_is_tried_again(code: int) -> None:
-    """Missing topics, missing rights and unknown codes are retried for ever, so that no line is
-    given up."""
+    """After an error because of a missing topic or a missing permission, or with an unknown code, a
+    batch is sent again for ever, so that no line is given up."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(20):
@@ -376,8 +381,8 @@ def test_everything_else_is_tried_again(code: int) -> None:
 
 
 def test_without_idempotence_there_are_no_sequences() -> None:
-    """Without idempotence, producer id and sequence are -1, and error 45 is retried like other
-    errors."""
+    """Without idempotence, the producer id and the sequence are -1. After the error 45
+    (OUT_OF_ORDER_SEQUENCE_NUMBER) a batch is sent again, as after other errors."""
     driver = Driver(idempotent=False, max_in_flight=3)
     driver.add(*range(5))
     entries = driver.send()

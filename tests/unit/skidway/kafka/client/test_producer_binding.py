@@ -1,4 +1,5 @@
-"""A producer that is bound to topic ids, without a network."""
+"""A producer can be bound to topic ids, so that it never sends to a later topic of the same name.
+The tests use no network."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class Session:
-    """A session in which every broker can be asked and none answers."""
+    """A fake session in which every broker can be reached and none answers."""
 
     def __init__(self) -> None:
         self.produced = 0
@@ -57,8 +58,8 @@ def producing(topic_id: uuid.UUID | None, bound: str) -> tuple[Producer, Metadat
 
 
 def test_batches_go_to_the_topic_that_they_are_for() -> None:
-    """A bound producer sends while the topic has the bound id. If the cluster has no topic ids, the
-    producer sends by name."""
+    """A bound producer sends as long as the topic's id is the id to which the producer is bound. If
+    the cluster does not give topic ids, the producer sends by the topic's name."""
     for topic_id, bound in ((FIRST, FIRST.hex), (None, FIRST.hex), (SECOND, "")):
         producer, _, session = producing(topic_id, bound)
         assert (session.produced, producer.made_again) == (1, frozenset())
@@ -66,8 +67,8 @@ def test_batches_go_to_the_topic_that_they_are_for() -> None:
 
 @promise("2 topic made again")
 def test_a_topic_made_again_takes_nothing_that_was_for_the_one_before() -> None:
-    """If a topic was made again, the producer reports the topic and keeps the old topic's batches
-    pending."""
+    """If a topic was deleted and created again, a bound producer reports the topic. It does not
+    send the batches for the old topic, and keeps them pending."""
     producer, _, session = producing(SECOND, FIRST.hex)
     assert (session.produced, producer.made_again) == (0, {"logs"})
     producer, picture, session = producing(FIRST, FIRST.hex)

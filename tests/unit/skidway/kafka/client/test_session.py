@@ -1,5 +1,5 @@
-"""A session's links (one for each address and channel) without sockets: dialling, failing, waiting,
-deadlines."""
+"""A session has a link (connection) for each address and channel. The links are dialled, fail, wait
+and have deadlines. The tests use no sockets."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ask(session: ClientSession, inbox: Inbox, now: float = 0.0, address: Address
 
 
 def test_the_first_call_dials(session: ClientSession) -> None:
-    """The first call dials one link per address and channel; later calls use the same link."""
+    """The first call to an address on a channel dials a link. Later calls use the same link."""
     inbox: Inbox = deque()
     for _ in range(3):
         ask(session, inbox)
@@ -43,8 +43,8 @@ def test_the_first_call_dials(session: ClientSession) -> None:
 
 
 def test_a_failure_tells_every_call_once(session: ClientSession) -> None:
-    """When a link fails, each of its open calls ends once, with the reason. The link is not used
-    again before a wait is over."""
+    """When a link fails, each of its open calls ends exactly once, with the reason. The link is not
+    dialled again before a waiting time is over."""
     inbox: Inbox = deque()
     tickets = [ask(session, inbox) for _ in range(3)]
     [link] = session.dials()
@@ -78,8 +78,8 @@ def test_waits_grow_until_it_works(session: ClientSession) -> None:
 
 
 def test_deadlines_end_links(session: ClientSession) -> None:
-    """A link ends if it has no connection by the dial timeout, or no answer by the request
-    timeout."""
+    """A link ends if it is not connected within the dial timeout, or if an answer does not come
+    within the request timeout."""
     inbox: Inbox = deque()
     ask(session, inbox)
     session.expire(DIAL_TIMEOUT_S - 0.1)
@@ -95,7 +95,7 @@ def test_deadlines_end_links(session: ClientSession) -> None:
 
 
 def test_the_end_of_the_stream_is_a_failure(session: ClientSession) -> None:
-    """A connection that the broker closes is a failure of the link."""
+    """If the broker closes the connection, this is a failure of the link."""
     inbox: Inbox = deque()
     ask(session, inbox)
     [link] = session.dials()
@@ -105,7 +105,7 @@ def test_the_end_of_the_stream_is_a_failure(session: ClientSession) -> None:
 
 
 def test_garbage_is_a_failure(session: ClientSession) -> None:
-    """Bytes that are no Kafka protocol end the link with a reason."""
+    """If a link receives bytes that do not follow Kafka's protocol, the link ends with a reason."""
     inbox: Inbox = deque()
     ask(session, inbox)
     [link] = session.dials()
@@ -128,7 +128,7 @@ def test_calls_per_link_are_bounded(session: ClientSession) -> None:
 
 
 def test_forgotten_answers_are_dropped(session: ClientSession) -> None:
-    """An answer to a forgotten call is dropped."""
+    """If the caller has given up a call, the answer to this call is dropped."""
     inbox: Inbox = deque()
     session.forget(ask(session, inbox))
     session.close()

@@ -1,4 +1,5 @@
-"""ApiVersions: answers that every client can read, whatever version the client asked in."""
+"""Every client can read the answer to ApiVersions, whatever version of the request the client has
+sent."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ RANGES = {ApiKey.FETCH: VersionRange(4, 12), ApiKey.API_VERSIONS: VersionRange(0
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_answer(version: int) -> None:
-    """The answer lists the versions of each API that the broker offers, whatever version the answer
-    itself has."""
+    """In each version of ApiVersions, the answer lists the versions that the broker offers of each
+    API."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), version)
     assert response.error_code == ErrorCode.NONE
     assert response.ranges() == RANGES
@@ -48,8 +49,8 @@ def test_unsupported_version(version: int) -> None:
     ],
 )
 def test_software_names(name: str, software_version: str, valid: bool) -> None:
-    """Software names that KIP-511 forbids are recognised; requests before version 3 have no
-    software names."""
+    """A name or version of the client's software that KIP-511 forbids is recognised. Requests
+    before version 3 have no software name."""
     request = ApiVersionsRequest(
         client_software_name=name, client_software_version=software_version
     )

@@ -1,4 +1,5 @@
-"""API versions: what a broker offers, what a client wants, and what they agree on."""
+"""API versions: the versions that Skidway's broker offers, the versions that Skidway's client uses,
+and the version that a client chooses."""
 
 from __future__ import annotations
 
@@ -47,20 +48,22 @@ KAFKA_4_1 = {  # what Apache Kafka 4.1 offers
 
 
 def test_offered() -> None:
-    """A broker offers the versions that every known client can work with."""
+    """The broker offers versions of the APIs with which every known client can work."""
     assert {key: tuple(key.broker) for key in ApiKey} == OFFERED
 
 
 def test_fetch_reaches_12_and_produce_begins_at_0() -> None:
-    """librdkafka 2.6.0 always sends Fetch 12. Older versions of librdkafka use fewer codecs if the
-    broker does not offer Produce 0."""
+    """The broker offers Fetch version 12, because librdkafka 2.6.0 always sends it. The broker
+    offers Produce version 0, because otherwise older versions of librdkafka use fewer compression
+    codecs."""
     assert ApiKey.FETCH.broker.highest == 12
     assert ApiKey.PRODUCE.broker.lowest == 0
 
 
 @pytest.mark.parametrize("key", ApiKey, ids=lambda key: key.name)
 def test_every_version_has_a_message(key: ApiKey) -> None:
-    """Every version that our broker offers or our client wants can be read and written."""
+    """Every version of an API that Skidway's broker offers or Skidway's client uses can be read and
+    written."""
     for versions in (key.broker, key.client):
         for message in (REQUESTS[key], RESPONSES[key]):
             assert versions.lowest in message.VERSIONS
@@ -68,7 +71,7 @@ def test_every_version_has_a_message(key: ApiKey) -> None:
 
 
 def test_choose_with_apache_kafka() -> None:
-    """With Apache Kafka 4.1 our client chooses its own highest versions."""
+    """With Apache Kafka 4.1 Skidway's client chooses the highest versions that it knows."""
     offered = {key: VersionRange(*versions) for key, versions in KAFKA_4_1.items()}
     assert choose(ApiKey.METADATA, offered) == 12
     assert choose(ApiKey.PRODUCE, offered) == 9
@@ -77,14 +80,15 @@ def test_choose_with_apache_kafka() -> None:
 
 
 def test_choose_with_our_broker() -> None:
-    """With our own broker our client chooses the broker's highest version."""
+    """With Skidway's broker Skidway's client chooses the highest version that the broker offers."""
     offered = {int(key): VersionRange(*versions) for key, versions in OFFERED.items()}
     assert choose(ApiKey.METADATA, offered) == 11
 
 
 @pytest.mark.parametrize("offered", [VersionRange(0, 2), VersionRange(13, 15)])
 def test_nothing_in_common(offered: VersionRange) -> None:
-    """If client and broker have no version in common, the error names both ranges."""
+    """If client and broker have no version in common, the error contains both ranges of
+    versions."""
     with pytest.raises(UnsupportedVersion, match=f"{offered}.*4-12"):
         choose(ApiKey.FETCH, {1: offered})
 
@@ -96,8 +100,8 @@ def test_not_offered() -> None:
 
 
 def test_our_client_never_creates_a_topic_by_asking() -> None:
-    """Our client never sends Metadata in a version below 4, because these versions cannot say "do
-    not create topics"."""
+    """Skidway's client never sends Metadata in a version below 4, because before version 4 a
+    request for metadata may create topics."""
     assert ApiKey.METADATA.client.lowest == 4
 
 

@@ -1,4 +1,4 @@
-"""CreateTopics: defaults, and an answer that Java's admin client can read."""
+"""CreateTopics: the broker's defaults, and an answer that Java's admin client can read."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from support.messages import wire
 
 @pytest.mark.parametrize("version", range(2, 8))
 def test_broker_defaults(version: int) -> None:
-    """-1 as the number of partitions or replicas is understood in every version, including version
-    3, which kafkajs uses."""
+    """A number of partitions or replicas of -1 means the broker's default in every version,
+    including version 3, which kafkajs uses."""
     request = CreateTopicsRequest(topics=(CreatableTopic(name="logs"),))
     received = decode(CreateTopicsRequest, encode(request, version), version)
     assert received.topics[0].num_partitions == -1
@@ -25,8 +25,8 @@ def test_broker_defaults(version: int) -> None:
 
 
 def test_configs_are_a_list() -> None:
-    """A topic in the answer has an empty list of configs, because Java's admin client fails on
-    null."""
+    """Each topic in the answer has an empty list of configs, not null, because Java's admin client
+    fails on null."""
     body = encode(CreateTopicsResponse(topics=(CreatableTopicResult(name="a"),)), 5)
     assert body == wire("""
         00000000       # throttle time

@@ -1,4 +1,5 @@
-"""DeleteTopics names its topics in every version, whichever field has the names."""
+"""A DeleteTopics request has the topics' names in different fields, depending on the version. In
+every version the names can be read."""
 
 from __future__ import annotations
 
@@ -19,8 +20,8 @@ def test_by_name(version: int) -> None:
 
 
 def test_the_other_versions_field() -> None:
-    """If names are given in a field that the version lacks, the message is refused. It is not
-    written without the names."""
+    """If the names are given in a field that the version does not have, the request is refused.
+    Otherwise it would be sent without names."""
     with pytest.raises(UnsupportedVersion, match="topic_names"):
         encode(DeleteTopicsRequest(topic_names=("a",)), 6)
     with pytest.raises(UnsupportedVersion, match="topics"):

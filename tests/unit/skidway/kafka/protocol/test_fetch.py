@@ -1,6 +1,6 @@
-"""The hand-written code for Fetch agrees with the table. The table is the list of fields in the
-classes FetchRequest and FetchResponse, from which `encode` and `decode` work. Slices of files are
-put into a response without being read."""
+"""The protocol code for Fetch is written by hand, and agrees with the table: the list of fields in
+the classes FetchRequest and FetchResponse, which the general functions `encode` and `decode` use.
+Slices of files become parts of a response without being read."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FLEXIBLE = 12
 
 
 class File:
-    """A file descriptor that the protocol must not touch."""
+    """A fake file descriptor, which the protocol code must not read."""
 
     def fileno(self) -> int:
         raise AssertionError("the protocol module must not touch files")
@@ -102,9 +102,9 @@ def parsed_response(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def agree(by_hand: object, by_table: object, version: int) -> None:
-    """Asserts that the hand-written parser and the table both refused, or both read the same. In
-    version 12 the table also looks into tagged fields that the hand-written parser skips, so the
-    table may refuse more."""
+    """Asserts that the hand-written parser and the table both refused a message, or both read the
+    same. In version 12 the table also checks tagged fields that the hand-written parser skips, so
+    the table may refuse more."""
     if by_table is None and version >= FLEXIBLE:
         return
     assert by_hand == by_table
@@ -122,7 +122,8 @@ def damaged(data: st.DataObject, body: bytes) -> list[bytes]:
 @settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
-    """The hand-written parser and the table agree on sound, damaged and arbitrary requests."""
+    """The hand-written parser and the table give the same result for valid, damaged and arbitrary
+    requests."""
     body = encode(data.draw(messages(FetchRequest, version)), version)
     assert fetch_request.parse_request(memoryview(body), version) == flat(
         decode(FetchRequest, body, version)
@@ -144,7 +145,8 @@ def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
 @settings(max_examples=share_of(50), deadline=None)
 @given(data=st.data())
 def test_parse_response_equals_decode(version: int, data: st.DataObject) -> None:
-    """The hand-written parser and the table agree on sound, damaged and arbitrary responses."""
+    """The hand-written parser and the table give the same result for valid, damaged and arbitrary
+    responses."""
     body = encode(data.draw(messages(FetchResponse, version)), version)
     assert parsed_response(body, version) == flat_response(decode(FetchResponse, body, version))
     for noise in damaged(data, body):
@@ -203,8 +205,8 @@ results = st.lists(
 @settings(max_examples=share_of(50), deadline=None)
 @given(results=results)
 def test_write_response(version: int, results: list[FetchResult]) -> None:
-    """A response that is written in pieces is read back the same, and the table writes the same
-    bytes."""
+    """A response that the hand-written code writes in pieces is read back the same, and the table
+    writes the same bytes."""
     told = (3, 70, 5) if version >= 7 else (3, 0, 0)
     frame = joined(fetch_response.write_response(7, version, results, *told))
     assert int.from_bytes(frame[:4]) == len(frame) - 4
@@ -225,7 +227,7 @@ def test_write_response(version: int, results: list[FetchResult]) -> None:
 
 @pytest.mark.parametrize("version", [4, 11, 12])
 def test_file_slices_pass_through(version: int) -> None:
-    """A slice of a file is a piece of the response, in its place and unread."""
+    """A slice of a file is a piece of the response at the right position, and is not read."""
     part = FileSlice(File(), 4096, 1000)
     sent = fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (part,))])
     assert sent[1] is part
@@ -236,7 +238,7 @@ def test_file_slices_pass_through(version: int) -> None:
 
 @pytest.mark.parametrize("version", [11, 12])
 def test_received_records_are_not_copied(version: int) -> None:
-    """Received records are views of the frame."""
+    """Records in a received response are not copied, but are views of the frame."""
     frame = bytearray(
         joined(
             fetch_response.write_response(7, version, [FetchResult("a", 0, 0, 9, 9, 0, (b"abc",))])
@@ -249,8 +251,8 @@ def test_received_records_are_not_copied(version: int) -> None:
 
 
 def test_order_is_kept() -> None:
-    """A request keeps the order of its partitions, because a broker fills its answer in that
-    order."""
+    """A Fetch request keeps the order of its partitions, because a broker fills its answer in the
+    same order."""
     wanted = [FetchTarget(topic, p, 0, 100) for topic, p in [("b", 1), ("a", 2), ("b", 0)]]
     frame = fetch_request.write_request(7, "me", 11, Fetch(wanted, 500, 1, 1000))
     _, body = read_request_header(memoryview(frame)[4:])
@@ -258,7 +260,7 @@ def test_order_is_kept() -> None:
 
 
 def test_sessionless_by_default() -> None:
-    """By default, a fetch and its answer have no session."""
+    """By default, a Fetch request and its response have no fetch session."""
     request = Fetch([], 500, 1, 1000)
     assert (request.session_id, request.session_epoch) == (0, -1)
     frame = joined(fetch_response.write_response(7, 7, []))
@@ -267,8 +269,8 @@ def test_sessionless_by_default() -> None:
 
 
 def test_what_a_version_cannot_say() -> None:
-    """An unknown version is refused. A request that asks to forget partitions is refused in
-    versions before 7."""
+    """A Fetch request in an unknown version cannot be written. A request that lists partitions to
+    forget cannot be written in versions before 7."""
     with pytest.raises(UnsupportedVersion):
         fetch_request.parse_request(memoryview(b""), 13)
     with pytest.raises(ValueError, match="forget"):
@@ -304,8 +306,8 @@ def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
 
 
 def test_forgotten_partitions_are_bounded() -> None:
-    """A request is refused if it asks to forget more than REQUEST_ELEMENTS_MAX partitions in all
-    topics together."""
+    """A Fetch request may list partitions to forget. It is refused if it lists more than
+    REQUEST_ELEMENTS_MAX of them in all topics together."""
     each = REQUEST_ELEMENTS_MAX // 2 + 1
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8) + struct.pack(">i", 0)
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(4 * each)
@@ -335,8 +337,8 @@ PARTITION = "00000003 0000 000000000000000c 000000000000000c 0000000000000005"
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """A request that is wrong in one place is refused by the hand-written parser and by the table
-    for the same reason."""
+    """If a request is wrong at one place, the hand-written parser and the table refuse it for the
+    same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_request.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
@@ -362,8 +364,8 @@ def test_hostile_requests(version: int, body: str) -> None:
     ],
 )
 def test_hostile_responses(version: int, body: str) -> None:
-    """A response that is wrong in one place is refused by the hand-written parser and by the table
-    for the same reason."""
+    """If a response is wrong at one place, the hand-written parser and the table refuse it for the
+    same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         fetch_response.parse_response(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:

@@ -1,4 +1,4 @@
-"""Frames are cut from any stream of bytes, and their size is limited. The header of a request or
+"""A stream of bytes is divided into frames, whose size is limited. The header of a request or
 response has the form that belongs to the message's version."""
 
 from __future__ import annotations
@@ -79,7 +79,8 @@ def test_large_frames_are_received_in_place() -> None:
 
 
 def test_a_claim_allocates_nothing() -> None:
-    """A frame's buffer grows with the bytes that arrive, not with the length that is claimed."""
+    """A frame's buffer grows with the bytes that arrive, not with the length in the frame's
+    header."""
     reader = FrameReader(100_000_000)
     stream = struct.pack(">i", 99_000_000) + bytes(300 * KIB)
     arrived = 0
@@ -105,21 +106,21 @@ def test_a_claim_allocates_nothing() -> None:
 )
 @pytest.mark.parametrize("most", [1, 100])
 def test_refused_lengths(start: bytes, said: str, most: int) -> None:
-    """Negative and too large lengths are refused at once; if the bytes are HTTP or TLS, the error
-    says so."""
+    """A negative or too large length of a frame is refused at once. If the bytes are the start of
+    HTTP or TLS, the error says so."""
     reader = FrameReader(1000)
     with pytest.raises(FrameTooLarge, match=said):
         feed(reader, start, most)
 
 
 def test_the_limit_itself_is_allowed() -> None:
-    """A frame as long as the limit is accepted. The four bytes that hold its length do not
-    count."""
+    """A frame as long as the limit is accepted. The four bytes of the length field do not count
+    towards the limit."""
     assert feed(FrameReader(1000), framed(bytes(1000)), 5000) == [bytes(1000)]
 
 
 def test_frames_before_a_bad_one_are_given() -> None:
-    """Frames before a bad length are returned first."""
+    """If an invalid length comes after valid frames, these frames are returned first."""
     reader = FrameReader(1000)
     stream = framed(b"good") + b"\xff\xff\xff\xff"
     reader.space()[: len(stream)] = stream
@@ -146,8 +147,8 @@ REQUEST_HEADER_2 = wire("""
 
 @pytest.mark.parametrize(("version", "head"), [(8, REQUEST_HEADER_1), (9, REQUEST_HEADER_2)])
 def test_request_header(version: int, head: bytes) -> None:
-    """Both forms of the request header have the client id as a legacy string. Only the flexible
-    form has tags."""
+    """A request header has two forms, and both have the client id as a string of the older form.
+    Only the header of flexible versions has tags."""
     frame = request_frame(ApiKey.METADATA, version, 7, "me", b"body")
     assert frame == struct.pack(">i", len(head) + 4) + head + b"body"
     header, body = read_request_header(memoryview(frame)[4:])
@@ -181,7 +182,7 @@ def test_api_versions_of_the_future() -> None:
 
 
 def test_api_versions_response_header_has_no_tags() -> None:
-    """The answer to ApiVersions has the short header in every version, flexible or not."""
+    """The response to ApiVersions has a header without tags in every version, flexible or not."""
     for version in (0, 3, 4):
         header = RequestHeader(ApiKey.API_VERSIONS, version, 5, None)
         assert response_frame(header, b"xy") == wire("00000006 00000005 7879")
@@ -204,7 +205,7 @@ def test_response_header(version: int, frame: str) -> None:
 
 @pytest.mark.parametrize("size", [0, 3])
 def test_short_response(size: int) -> None:
-    """A response without a whole correlation id is refused."""
+    """A response that is too short for a correlation id is refused."""
     frame = memoryview(bytes(size))
     with pytest.raises(Truncated):
         peek_correlation_id(frame)
@@ -214,7 +215,8 @@ def test_short_response(size: int) -> None:
 
 @given(st.binary(max_size=60))
 def test_arbitrary_frames(frame: bytes) -> None:
-    """A header of arbitrary bytes is read, or refused with ProtocolError and no other exception."""
+    """A header of arbitrary bytes is either read or refused with ProtocolError. No other exception
+    is raised."""
     for key in ApiKey:
         try:
             read_request_header(memoryview(struct.pack(">h", key) + frame))

@@ -1,4 +1,5 @@
-"""Every message in every version: round trips, cut bytes, trailing bytes, and noise."""
+"""Every message in every version: round trips, truncated messages, trailing bytes, and arbitrary
+bytes."""
 
 from __future__ import annotations
 
@@ -54,7 +55,8 @@ every_message = pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
 @settings(max_examples=share_of(12), deadline=None)
 @given(data=st.data())
 def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """Every message is read as it was written, and refused if it is cut or if bytes follow."""
+    """Every message is read as it was written. It is refused if it is truncated or if bytes follow
+    it."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     assert decode(cls, body, version) == message
@@ -69,7 +71,8 @@ def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject
 @settings(max_examples=share_of(15), deadline=None)
 @given(data=st.data())
 def test_noise(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """Damaged and arbitrary bytes raise ProtocolError or are a message that round-trips."""
+    """Damaged and arbitrary bytes either raise ProtocolError or give a message that can be written
+    and read again."""
     body = bytearray(data.draw(messages(cls, version).map(lambda m: encode(m, version))))
     for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 60), st.integers(0, 255)))):
         body[at : at + 1] = bytes([byte])
@@ -122,8 +125,8 @@ def test_unknown_tags_within_structures() -> None:
 
 
 def test_tag_cannot_reach_beyond_itself() -> None:
-    """A tagged field is refused if its content is longer or shorter than the size that the field
-    gives."""
+    """A tagged field is refused if its content is longer or shorter than the size in front of
+    it."""
     fine = encode(FetchRequest(max_wait_ms=1, min_bytes=1, max_bytes=1, topics=()), 12)
     with pytest.raises(Truncated):
         decode(FetchRequest, fine[:-1] + wire("01 00 02 05 61"), 12)
@@ -140,7 +143,7 @@ def test_tags_are_left_out_at_their_default() -> None:
 
 
 def test_tagged_structure() -> None:
-    """A tagged structure is written at its tag, with a tag section of its own."""
+    """A structure in a tagged field is written under its tag, and has its own tag section."""
     partition = PartitionData(
         partition_index=0,
         high_watermark=9,
@@ -187,7 +190,7 @@ def test_null_where_a_version_has_none(version: int, body: str) -> None:
 
 
 def test_null_where_a_version_has_it() -> None:
-    """Null is read and written as None where the version allows it."""
+    """If the version allows null, it is read and written as None."""
     assert decode(_Sample, wire("0000 00000001 ffff 00000000"), 1).names == (_Element(name=None),)
     assert decode(_Sample, wire("0000 ffffffff 00000000"), 2).names is None
     with pytest.raises(ValueError):
@@ -197,8 +200,8 @@ def test_null_where_a_version_has_it() -> None:
 
 
 def test_absent_fields() -> None:
-    """When a message is read, a field that its version lacks takes the default. When a message is
-    written, a value for such a field is refused if the value must not be lost."""
+    """When a message is read, a field that its version does not have gets its default. When a
+    message is written, a value of such a field is left out, or refused if it must not be lost."""
     assert decode(_Sample, encode(_Sample(words="gone"), 3), 3) == _Sample()
     assert encode(_Sample(must=7), 2) == encode(_Sample(), 2)
     with pytest.raises(UnsupportedVersion, match="must only since version 3"):
@@ -214,7 +217,7 @@ def test_optional_tag() -> None:
 
 @pytest.mark.parametrize("text", ["x" * 40000, "é" * 20000, "a" + "é" * 16383])
 def test_words_for_people_are_cut(text: str) -> None:
-    """An error text that is too long for the wire is cut between two characters."""
+    """An error text that is too long for its field is cut between two characters."""
     said = decode(_Sample, encode(_Sample(words=text), 4), 4).words
     assert said is not None
     assert text.startswith(said)
@@ -222,13 +225,14 @@ def test_words_for_people_are_cut(text: str) -> None:
 
 
 def test_value_out_of_range() -> None:
-    """A number that is too large for its field raises ValueError with the message's name."""
+    """A number that is too large for its field raises ValueError. The error contains the message's
+    name."""
     with pytest.raises(ValueError, match="_Sample version 0"):
         encode(_Sample(number=1 << 15), 0)
 
 
 def test_messages_are_values() -> None:
-    """Messages are equal by content, hashable, and cannot be changed."""
+    """Messages with the same content are equal. They are hashable and cannot be changed."""
     first, second = _Sample(number=1), _Sample(number=1)
     assert first == second
     assert len({first, second}) == 1
@@ -238,8 +242,8 @@ def test_messages_are_values() -> None:
 
 @pytest.mark.parametrize("cls", ALL, ids=name_of)
 def test_claims_cost_no_memory(cls: type[Message]) -> None:
-    """Lengths and counts of thousands of millions, which a message may claim in any place, allocate
-    no memory."""
+    """A message may claim lengths and counts of thousands of millions at any place. No memory is
+    allocated for such claims."""
     starts = [b"", b"\0", bytes(2), bytes(3), bytes(4), bytes(6), bytes(10), bytes(17), bytes(25)]
     claims = [b"\x7f\xff\xff\xff", b"\x7f\xff", b"\xfe\xff\xff\xff\x0f"]
     for version in range(cls.VERSIONS.lowest, cls.VERSIONS.highest + 1):
@@ -259,7 +263,7 @@ def decode_or_refuse(cls: type[Message], body: bytes, version: int) -> None:
 
 
 def test_elements_of_a_request_are_bounded() -> None:
-    """A request of more than REQUEST_ELEMENTS_MAX elements is refused, though its frame is
+    """A request with more than REQUEST_ELEMENTS_MAX elements is refused, even if its frame is
     small."""
     most = REQUEST_ELEMENTS_MAX
     named = struct.pack(">i", most) + wire("0000") * most + wire("00000000")

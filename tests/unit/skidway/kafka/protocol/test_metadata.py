@@ -1,4 +1,4 @@
-"""Metadata requests for all topics, and defaults of the response."""
+"""Metadata requests for all topics, and the defaults of fields in the response."""
 
 from __future__ import annotations
 
@@ -25,23 +25,24 @@ from support.messages import wire
 def test_all(
     version: int, topics: tuple[MetadataRequestTopic, ...] | None, wants_all: bool
 ) -> None:
-    """Null asks for all topics, and an empty array for none. In version 0 an empty array asks for
-    all."""
+    """In a Metadata request, null in place of the topics requests all topics, and an empty array
+    requests none. In version 0 an empty array requests all topics."""
     request = decode(MetadataRequest, encode(MetadataRequest(topics=topics), version), version)
     assert request.wants_all(version) is wants_all
 
 
 @pytest.mark.parametrize("version", [0, 3])
 def test_not_creating_cannot_be_said(version: int) -> None:
-    """A request that forbids creating topics is refused in versions that cannot express this."""
+    """A Metadata request that forbids the creation of topics cannot be written in versions that
+    lack this field."""
     request = MetadataRequest(topics=None, allow_auto_topic_creation=False)
     with pytest.raises(UnsupportedVersion, match="allow_auto_topic_creation"):
         encode(request, version)
 
 
 def test_authorized_operations_are_unknown() -> None:
-    """If authorized operations were not asked for, their fields are INT32_MIN, which clients read
-    as unknown."""
+    """If a client has not requested the authorized operations, their fields in the response are
+    INT32_MIN, which clients read as unknown."""
     response = MetadataResponse(brokers=(), topics=(MetadataResponseTopic(name="logs"),))
     assert OPERATIONS_UNKNOWN == -(1 << 31)
     for version in (8, 10):
@@ -53,7 +54,7 @@ def test_authorized_operations_are_unknown() -> None:
 
 @pytest.mark.parametrize(("version", "told"), [(9, False), (10, True), (12, True)])
 def test_topic_ids(version: int, told: bool) -> None:
-    """Responses carry topic ids since version 10."""
+    """Metadata responses have topic ids from version 10 on."""
     topic_id = uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
     topic = MetadataResponseTopic(name="logs", topic_id=topic_id)
     body = encode(MetadataResponse(brokers=(), topics=(topic,)), version)
@@ -71,7 +72,7 @@ LIBRDKAFKA_ALL = wire("""
 
 
 def test_librdkafka_asks_for_all() -> None:
-    """librdkafka's request for all topics is three bytes too long. It is read only if trailing
+    """librdkafka's request for all topics has three bytes too many. It is read only if trailing
     bytes are allowed."""
     request = decode(MetadataRequest, LIBRDKAFKA_ALL, 9, may_have_more=True)
     assert request.wants_all(9)
@@ -81,7 +82,7 @@ def test_librdkafka_asks_for_all() -> None:
 
 
 def test_more_is_not_less() -> None:
-    """Even if trailing bytes are allowed, a message that is cut short is refused."""
+    """Even if trailing bytes are allowed, a truncated message is refused."""
     body = encode(MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 9)
     for end in range(len(body)):
         with pytest.raises(Truncated):

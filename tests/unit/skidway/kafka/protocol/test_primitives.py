@@ -1,4 +1,5 @@
-"""Primitive types round-trip, and no length is believed before its bytes are there."""
+"""Values of primitive types are read as they were written. No memory is allocated for a length
+before its bytes have arrived."""
 
 from __future__ import annotations
 
@@ -107,7 +108,8 @@ def test_varlong_too_long() -> None:
 
 @given(st.none() | st.text())
 def test_string_round_trip(text: str | None) -> None:
-    """Strings and null are read as they were written, in the plain and in the compact form."""
+    """Strings and null are read as they were written, both in the plain and in the compact
+    encoding."""
     plain, compact = bytearray(), bytearray()
     wire.put_string(plain, text)
     wire.put_compact_string(compact, text)
@@ -117,7 +119,8 @@ def test_string_round_trip(text: str | None) -> None:
 
 @given(st.none() | st.binary())
 def test_bytes_round_trip(data: bytes | None) -> None:
-    """Bytes and null are read as they were written, in the plain and in the compact form."""
+    """Bytes and null are read as they were written, both in the plain and in the compact
+    encoding."""
     plain, compact = bytearray(), bytearray()
     wire.put_sized(plain, data)
     wire.put_compact_sized(compact, data)
@@ -126,13 +129,13 @@ def test_bytes_round_trip(data: bytes | None) -> None:
 
 
 def test_uuid_bytes() -> None:
-    """A UUID is its sixteen bytes, most significant first."""
+    """A UUID is written as sixteen bytes, the most significant byte first."""
     value = read(bytes(range(16))).uuid()
     assert value == uuid.UUID("00010203-0405-0607-0809-0a0b0c0d0e0f")
 
 
 def test_bytes_are_not_copied() -> None:
-    """Bytes that are read are views of the message."""
+    """Bytes that are read from a message are not copied, but are views of the message."""
     message = bytearray(b"\0\0\0\x03abc")
     view = MessageReader(memoryview(message)).sized()
     assert view is not None
@@ -142,13 +145,13 @@ def test_bytes_are_not_copied() -> None:
 
 @pytest.mark.parametrize("size", ["ff fe", "80 00"])
 def test_negative_string(size: str) -> None:
-    """Only -1 is null; other negative lengths are refused."""
+    """A length of -1 means null. Other negative lengths are refused."""
     with pytest.raises(BadValue):
         read(bytes.fromhex(size)).string()
 
 
 def test_not_utf8() -> None:
-    """A string that is not UTF-8 is refused, not mended."""
+    """A string that is not UTF-8 is refused. Its invalid bytes are not replaced."""
     with pytest.raises(BadValue):
         read(b"\0\x02\xc3\x28").string()
 
@@ -172,7 +175,7 @@ def test_negative_bytes_and_count() -> None:
     ],
 )
 def test_nothing_allocated_for_a_claim(attempt: Callable[[], object]) -> None:
-    """A length or count of two thousand million allocates no memory if the bytes are not there."""
+    """A length or count of two thousand million allocates no memory if the message is shorter."""
     tracemalloc.start()
     try:
         with pytest.raises(Truncated):
@@ -183,8 +186,8 @@ def test_nothing_allocated_for_a_claim(attempt: Callable[[], object]) -> None:
 
 
 def test_elements_are_bounded() -> None:
-    """A message cannot claim more elements than ELEMENTS_MAX, even if the message is long enough
-    for them."""
+    """A message with more than ELEMENTS_MAX elements is refused, even if it is long enough for
+    them."""
     reader = read(wire.INT32.pack(wire.ELEMENTS_MAX) * 2 + bytes(wire.ELEMENTS_MAX * 2))
     assert reader.count(1) == wire.ELEMENTS_MAX
     with pytest.raises(BadValue):
@@ -200,15 +203,15 @@ def test_trailing_bytes() -> None:
 
 
 def test_tags_are_skipped() -> None:
-    """Unknown tagged fields are skipped, whatever they hold."""
+    """Unknown tagged fields are skipped, whatever they contain."""
     reader = read(bytes.fromhex("02 05 03 aabbcc ff01 00 07"))
     reader.tags()
     assert reader.int8() == 7
 
 
 def test_known_tag() -> None:
-    """The reader of a known tag must take all bytes of the tag's field, and the tag may come only
-    once. Other tags are skipped."""
+    """The content of a known tagged field must use all bytes of the field, and a tag may come only
+    once. Unknown tags are skipped."""
     seen: list[int] = []
 
     def known(tag: int, part: MessageReader) -> bool:
@@ -227,7 +230,8 @@ def test_known_tag() -> None:
 
 @given(st.binary(max_size=40), st.sampled_from(READS))
 def test_arbitrary_bytes(data: bytes, take: Callable[[MessageReader], object]) -> None:
-    """Arbitrary bytes give a value or a ProtocolError. The reader never goes beyond these bytes."""
+    """Arbitrary bytes give a value or a ProtocolError. The reader never reads beyond the end of the
+    bytes."""
     reader = read(data)
     try:
         take(reader)
@@ -246,13 +250,13 @@ def test_arbitrary_bytes(data: bytes, take: Callable[[MessageReader], object]) -
     ],
 )
 def test_values_that_do_not_fit(attempt: Callable[[bytearray], None]) -> None:
-    """Writing a value that the wire cannot hold raises ValueError."""
+    """Writing a value that does not fit into its type raises ValueError."""
     with pytest.raises(ValueError):
         attempt(bytearray())
 
 
 def test_tags_are_bounded() -> None:
-    """A section of more than 1,000 tags is refused before any tag is skipped."""
+    """A section with more than 1,000 tagged fields is refused before any of them is skipped."""
     data = bytearray()
     wire.put_uvarint(data, 1001)
     with pytest.raises(BadValue):

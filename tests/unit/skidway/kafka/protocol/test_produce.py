@@ -1,6 +1,6 @@
-"""The hand-written code for Produce agrees with the table, in every version and on any damage. The
-table is the list of fields in the classes ProduceRequest and ProduceResponse, from which `encode`
-and `decode` work."""
+"""The protocol code for Produce is written by hand. In every version, and for damaged messages, it
+agrees with the table: the list of fields in the classes ProduceRequest and ProduceResponse, which
+the general functions `encode` and `decode` use."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def parsed(body: bytes, version: int) -> tuple[object, ...]:
 
 
 def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
-    """What was read, or None if ProtocolError was raised."""
+    """The result of `read`, or None if it raised ProtocolError."""
     try:
         return read()
     except ProtocolError:
@@ -67,7 +67,8 @@ def either(read: Callable[[], tuple[object, ...]]) -> tuple[object, ...] | None:
 @settings(max_examples=share_of(60), deadline=None)
 @given(data=st.data())
 def test_parse_request_equals_decode(version: int, data: st.DataObject) -> None:
-    """The hand-written parser and the table agree on sound, damaged and arbitrary requests."""
+    """The hand-written parser and the table give the same result for valid, damaged and arbitrary
+    requests."""
     body = bytearray(encode(data.draw(messages(ProduceRequest, version)), version))
     assert parsed(bytes(body), version) == flat(decode(ProduceRequest, bytes(body), version))
     for at, byte in data.draw(st.lists(st.tuples(st.integers(0, 80), st.integers(0, 255)))):
@@ -87,8 +88,8 @@ def test_write_response_equals_encode(version: int, data: st.DataObject) -> None
     """The hand-written code and the table write the same response, byte for byte."""
     response = data.draw(messages(ProduceResponse, version))
     names = [topic.name for topic in response.responses if topic.partition_responses]
-    # Parsed results leave out topics without partitions, and make one topic of neighbouring topics
-    # with the same name.
+    # The parser leaves out topics without partitions, and combines neighbouring topics with the
+    # same name.
     assume(len(names) == len(response.responses) == len(set(names)))
     body = encode(response, version)
     answer = produce.parse_response(memoryview(body), version)
@@ -126,7 +127,8 @@ def test_write_request(version: int, name: str | None, data: list[TopicBuffers])
 
 @pytest.mark.parametrize("version", [3, 9])
 def test_nothing_is_copied(version: int) -> None:
-    """Records are not copied: they are the caller's buffers, or views of the received frame."""
+    """Records are never copied. Sent records are the caller's own buffers, and received records are
+    views of the frame."""
     batch = b"batch of records"
     buffers = produce.write_request(7, "me", version, -1, 500, [TopicBuffers("a", 0, (batch,))])
     assert any(buffer is batch for buffer in buffers)
@@ -155,14 +157,14 @@ def test_old_versions_can_be_refused_politely(version: int) -> None:
 
 
 def test_unknown_version() -> None:
-    """An unknown version is refused."""
+    """A Produce request in an unknown version is refused."""
     with pytest.raises(UnsupportedVersion):
         produce.parse_request(memoryview(b""), 10)
 
 
 def test_neighbours_of_one_topic_are_one_topic() -> None:
-    """If several results in a row belong to one topic, the topic's name is written once, and the
-    results follow in their order."""
+    """If consecutive results in a response belong to the same topic, the topic's name is written
+    once, and the results follow in the same order."""
     results = [
         ProduceResult("a", 1, 0, 5),
         ProduceResult("a", 0, 0, 6),
@@ -212,12 +214,12 @@ def test_partitions_are_bounded(version: int, empty: bytes, topics: int) -> None
         (9, "00 ffff 00000000 02 02 74 00 00 00"),  # null partitions
         (9, "00 ffff 00000000 02 02 74 02 00000000 05 616263 00 00 00"),  # records cut off
         (9, "00 ffff 00000000 02 02 ff 01 00 00"),  # no UTF-8
-        (9, "00 ffff 00000000 01 01 05"),  # the announced tag section is missing
+        (9, "00 ffff 00000000 01 01 05"),  # the tag section is missing
     ],
 )
 def test_hostile_requests(version: int, body: str) -> None:
-    """A request that is wrong in one place is refused by the hand-written parser and by the table
-    for the same reason."""
+    """If a request is wrong at one place, the hand-written parser and the table refuse it for the
+    same reason."""
     with pytest.raises(ProtocolError) as by_hand:
         produce.parse_request(memoryview(wire(body)), version)
     with pytest.raises(ProtocolError) as by_table:
