@@ -1,5 +1,6 @@
-"""What unmodified librdkafka sees, apart from what tests/conformance/stock_clients tests with every
-client: waiting, refusals, settings, and topics that are created and deleted."""
+"""Unmodified librdkafka works with our broker when it waits, is refused, reads settings, and
+creates and deletes topics. The tests in tests/conformance/stock_clients run everything else with
+every client."""
 
 from __future__ import annotations
 
@@ -121,8 +122,8 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 def test_topics_are_refused_for_the_reasons_that_kafka_has(skidway_broker: SkidwayBroker) -> None:
-    """The broker checks names, counts, settings and existing topics before it creates anything, and
-    refuses for the reasons that Kafka has."""
+    """Before the broker creates a topic, it checks the topic's name, counts and settings, and
+    whether the topic exists. It refuses a topic for the same reasons as Kafka."""
     admin = AdminClient({"bootstrap.servers": skidway_broker.address})
     name = new_name()
 
@@ -156,7 +157,8 @@ def test_topics_are_refused_for_the_reasons_that_kafka_has(skidway_broker: Skidw
 
 
 def test_settings_are_described_with_all_defaults(skidway_broker: SkidwayBroker) -> None:
-    """A topic shows its own settings and every default; the broker shows the cluster's name."""
+    """The description of a topic shows the topic's own settings and every default; the description
+    of the broker shows the cluster's name."""
     admin = AdminClient({"bootstrap.servers": skidway_broker.address})
     topic = new_name()
     own = {"retention.ms": "1234", "mirror.source.topic": "logs"}

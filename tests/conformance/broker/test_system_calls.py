@@ -1,5 +1,5 @@
-"""The broker's system calls: fetched batches go from file to socket, and the broker never reads
-these batches."""
+"""The kernel sends fetched batches from the file to the socket, and the broker never reads these
+batches. The tests trace the broker's system calls."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def broker(own_broker: SkidwayBroker) -> SkidwayBroker:
 
 @pytest.fixture
 def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
-    """A trace file: it gets every system call by which the broker reads or sends a file during the
-    test."""
+    """Yields a trace file that lists every system call by which the broker reads or sends a file
+    during the test."""
     path = tmp_path / "calls"
     strace = provide("strace", ["strace"], "strace sees what the broker reads")
     command = [strace, "-f", "-y", "-s", "0", "-o", str(path), "-e", f"trace=sendfile,{READING}"]

@@ -1,4 +1,4 @@
-"""`skidway groups` and `skidway consume --group` on a real ZooKeeper and broker."""
+"""`skidway groups` and `skidway consume --group` work with a real ZooKeeper and a real broker."""
 
 from __future__ import annotations
 
