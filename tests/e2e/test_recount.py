@@ -1,4 +1,4 @@
-"""A recount of all rows that were loaded, which is a second way to the audit's verdict."""
+"""A recount counts all loaded rows again. So it checks the audit's verdict in a second way."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ STORIES = Stories()
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_the_recount_agrees(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that sends lines and checks the rows) keeps its
-    promise, which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    sends lines and checks the rows."""
     stage.result(story)
 
 

@@ -1,10 +1,10 @@
-"""Random schedules, which are runs of the real agent. All models of the agent share what is here:
-the events, and the record of what happened to every line.
+"""Random schedules, which are runs of the real agent with random events. All models of the agent
+share the events and the record of what happened to every line.
 
-Each model decides which lines are written, how often each event happens, and what must hold. Every
-line has cells, which are pieces of six characters that occur nowhere else. A schedule remembers
-when each cell was written, which cells the host destroyed, and which bytes were in the file of each
-file id.
+Each model decides which lines are written, how often each event happens, and what it checks. Every
+line consists of cells, which are pieces of six characters that occur nowhere else. A schedule
+remembers when each cell was written, which cells the host destroyed, and which bytes were in the
+file of each file id.
 """
 
 from __future__ import annotations
@@ -32,11 +32,12 @@ BUCKET_MS = 1_000
 REJECTED_CODEC = Codec(schema_text("Rejected"))
 
 Sums = dict[tuple[str, int], list[int]]
-"""Records, bytes and checksum by topic and bucket."""
+"""The number of records, the number of bytes and the checksum, for each topic and bucket."""
 
 
 def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
-    """A source with a regex parser. The lines that the pattern does not match are rejected."""
+    """Returns the settings of a source with a regex parser. The parser rejects lines that do not
+    match the pattern."""
     return SourceSettings(
         topic=TOPIC,
         paths=[path],
@@ -47,7 +48,7 @@ def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSet
 
 
 class Schedule(ABC):
-    """One random run of the agent. faults: the rarer events that may happen."""
+    """One random run of the agent. `faults` are the rarer events that may happen."""
 
     steps = 0
 
@@ -66,7 +67,7 @@ class Schedule(ABC):
         self.trace: list[str] = []
 
     def run(self) -> None:
-        """Runs all steps, then `finish`. Raises AssertionError if something does not hold."""
+        """Runs all steps and then `finish`. Raises AssertionError if a check fails."""
         for _ in range(self.steps):
             actions = list(self.actions())
             weights = [weight for _, weight in actions]
@@ -76,15 +77,15 @@ class Schedule(ABC):
 
     @abstractmethod
     def actions(self) -> Iterator[tuple[Any, float]]:
-        """The events that may happen now, each with its weight."""
+        """Yields the events that may happen now, each with its weight."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Runs until nothing is under way any more, and checks what must hold then."""
+        """Runs until no batch is in flight, and then runs the final checks."""
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
-        """Takes a message that the agent has published to the audit."""
+        """Receives a message that the agent has published to the audit."""
 
     def say(self, what: str) -> None:
         """Notes an event. A failure prints the last events."""
@@ -279,13 +280,13 @@ def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
 
 
 def cells_of(data: bytes | bytearray) -> list[str]:
-    """The cells in some lines or parts of lines."""
+    """Returns the cells in some lines or parts of lines."""
     joined = bytes(data).decode().replace("\r", "").replace("\n", "")
     return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """The cells in the records of a partition of TOPIC or of REJECTED."""
+    """Returns the cells in the records of a partition of TOPIC or of REJECTED."""
     if tp.topic == TOPIC:
         return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
     if not log:
@@ -295,7 +296,7 @@ def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
 
 
 def run_traced(schedule: Schedule, seed: int) -> None:
-    """Runs a schedule. A failure prints the seed and the last events."""
+    """Runs a schedule. If it fails, the error contains the seed and the last events."""
     try:
         schedule.run()
     except AssertionError as error:

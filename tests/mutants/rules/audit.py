@@ -12,7 +12,7 @@ _EACH_RULE = (
 _MAY_STILL_COME = "test_what_may_still_come_keeps_a_topic_from_being_complete"
 
 MUTANTS = (
-    # Message numbers, and the progress that goes with them.
+    # These mutants concern message numbers and the progress that is stored with them.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter/state.py",
@@ -220,7 +220,7 @@ MUTANTS = (
         "    times = timestamps_ms\n",
         ("tests/unit/audit/counts/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
     ),
-    # Tiers that a topic does not have.
+    # These mutants concern tiers that a topic does not have.
     Mutant(
         "a tier that never reported a topic is one that it does not have",
         "audit/judgement/rules/equation.py",
@@ -237,7 +237,7 @@ MUTANTS = (
             f"{_JUDGEMENT}rules/test_equation.py::test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",
         ),
     ),
-    # Every expected host must have sealed.
+    # These mutants break the rule that every expected host must have sealed.
     Mutant(
         "a bucket is complete at its end, without any lateness",
         "audit/judgement/rules/topic_facts.py",
@@ -418,7 +418,7 @@ MUTANTS = (
         "        if before and not (proven or untouched):\n",
         _EACH_RULE,
     ),
-    # Hosts that are proven to have been healthy since a given moment.
+    # These mutants concern hosts that are proven to have been healthy since a given moment.
     Mutant(
         "a host is proven by its seal of the moment's bucket, however long ago that is",
         "audit/judgement/host_proofs.py",
@@ -977,7 +977,7 @@ MUTANTS = (
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
-    # Seals, and the audit's own clock.
+    # These mutants concern seals and the audit's own clock.
     Mutant(
         "a seal vouches for what came after it was taken",
         "audit/evidence/evidence.py",
@@ -1597,7 +1597,7 @@ MUTANTS = (
             "test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount",
         ),
     ),
-    # Two ways to the same verdict.
+    # These mutants concern the recount, which checks the verdict in a second way.
     Mutant(
         "lines that are not loaded yet are a difference of the rows",
         "audit/recount/recount.py",

@@ -1,4 +1,4 @@
-"""Mutants of consumer groups: generations, members, committed offsets."""
+"""Mutants of consumer groups. They concern generations, members and committed offsets."""
 
 from mutants.mutant import Mutant
 
@@ -10,8 +10,8 @@ _CACHE = "tests/unit/broker/groups/test_cache.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # readers that are named in retention.hold hold segments back, so these readers' offsets are
-    # kept
+    # These mutants break the rule that the broker keeps the offsets of readers that retention.hold
+    # names, because it needs these offsets to keep segments for these readers.
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",

@@ -1,4 +1,4 @@
-"""Mutants of the loader: plan, decode, write, commit."""
+"""Mutants of how the loader plans, decodes, writes and commits."""
 
 from mutants.mutant import Mutant
 
@@ -604,7 +604,7 @@ MUTANTS = (
             "tests/unit/loader/slices/test_slice_load.py::test_a_compacted_batch_ends_the_range_by_name",
         ),
     ),
-    # Silent leaders, and partitions that are missing.
+    # These mutants concern leaders that do not answer, and partitions that are missing.
     Mutant(
         "all leaders are asked at once: a silent one keeps back every partition",
         "loader/planning/bounds.py",
@@ -1275,7 +1275,7 @@ MUTANTS = (
             "test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again",
         ),
     ),
-    # A feed that serves run after run.
+    # These mutants concern a feed that serves several runs.
     Mutant(
         "a feed goes on although a topic needs older announcements",
         "loader/audit_topic/feed.py",
@@ -1286,7 +1286,7 @@ MUTANTS = (
             "test_a_topic_that_needs_older_messages_gets_them",
         ),
     ),
-    # Small loads in the loader's own process.
+    # These mutants concern small loads in the loader's own process.
     Mutant(
         "an attempt here and an attempt on Spark have the same number",
         "loader/spark/own_process.py",

@@ -1,4 +1,5 @@
-"""Mutants of the schema registry: ids, the log, compatibility, deletion, modes, references."""
+"""Mutants of the schema registry. They concern ids, the log, compatibility, deletion, modes and
+references."""
 
 from mutants.mutant import Mutant
 
