@@ -226,13 +226,12 @@ class Search:
         marks: Collection[int] = (),
         reloads: Collection[int] = (),
     ) -> None:
-        """offsets: the number of offsets to load. sessions: the number of runs of all loaders
-        together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
-        hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
-        together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
-        hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
-        there are fewer states. reloads: which runs read all records again. If there are such runs,
-        each load writes one file of rows and one of rejects. No run folds manifests here.
+        """`offsets` is the number of offsets to load, and `sessions` is the total number of runs of
+        all loaders. `rewrites` and `marks` give the runs, counted from 1, that rewrite files or
+        mark the hour instead of loading. If no run marks the hour, the rows are in no hour's
+        directory, so that there are fewer states. `reloads` gives the runs that read all records
+        again. If there are such runs, each load writes one file of rows and one file of rejects. No
+        run folds manifests here.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}

@@ -88,13 +88,14 @@ class Schedule(ABC):
         """Receives a message that the agent has published to the audit."""
 
     def say(self, what: str) -> None:
-        """Notes an event. A failure prints the last events."""
+        """Adds an event to the trace. If the schedule fails, the error contains the last events."""
         self.trace.append(what)
 
     # --- the host -----------------------------------------------------------------------------
 
     def new_cell(self) -> str:
-        """A cell that occurs nowhere else. Its first character decides which patterns match it."""
+        """Returns a cell that occurs nowhere else. The cell's first character decides which
+        patterns match the cell."""
         self.cells += 1
         return f"{self.random.choice('abcxy')}{self.cells:05d}"
 
@@ -125,7 +126,8 @@ class Schedule(ABC):
         self.world.files.sync()
 
     def lose_power(self) -> None:
-        """Kills the agent and cuts off the tails of the logs, but keeps the agent's state."""
+        """Simulates a power loss of the host. Kills the agent and cuts off the ends of the log
+        files, but keeps the agent's state."""
         self.kill()
         for file in self.world.files.by_path.values():
             self._lose_tail(file)
@@ -168,7 +170,7 @@ class Schedule(ABC):
             self.read_message(message)
 
     def arrive_late(self) -> None:
-        """Lets a batch arrive although its connection is lost or its agent is dead."""
+        """Lets a batch arrive whose connection is lost or whose agent is dead."""
         waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
         self.world.brokers.arrive_late(self.random.choice(waiting))
 
@@ -179,7 +181,8 @@ class Schedule(ABC):
     # --- the agent ----------------------------------------------------------------------------
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
-        """The ways to crash, each with its weight; none if all crashes are used up."""
+        """Yields the ways to crash, each with its weight. Yields nothing if the schedule has no
+        crashes left."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:
@@ -198,7 +201,7 @@ class Schedule(ABC):
         self.remember()
 
     def go_on(self) -> None:
-        """Lets everything that was sent arrive and be answered."""
+        """Lets all batches that were sent arrive and be answered."""
         self.world.clock.advance(0.4)
         self.publish()
         self.turn(self.world.producer.deliver_all())
@@ -207,7 +210,7 @@ class Schedule(ABC):
     # --- what is remembered, and what must hold -----------------------------------------------
 
     def remember(self) -> None:
-        """Notes the bytes of each file id whose file can still be read."""
+        """Stores the bytes of each file id whose file can still be read."""
         if self.world.loop is None:
             return
         by_inode = {f.inode: f for f in self.world.files.by_path.values()}
@@ -217,11 +220,11 @@ class Schedule(ABC):
                 self.saw(tracked, bytes(file.data))
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Notes the bytes of a file id up to now; more bytes may follow."""
+        """Stores the current bytes of a file id. More bytes may follow later."""
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """The cells in a range of a file id's bytes."""
+        """Returns the cells in a range of a file id's bytes."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:
@@ -230,22 +233,23 @@ class Schedule(ABC):
         for tracked in self.world.loop.tracker.files.values():
             tally, begin = tracked.tally, tracked.birth.begin
             settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled  # bytes that were promised and then lost
+            lost = tracked.position - begin - settled  # promised by an intent, then lost
             assert 0 <= lost <= tally.lost, "the ledger does not add up"
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
     def cells_there(self) -> set[str]:
-        """The cells of all records in the brokers' logs."""
+        """Returns the cells of all records in the brokers' logs."""
         return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """The cells that were written before this time. The agent's seal that names this time says
-        that its deltas (messages with counts) contain these cells."""
+        """Returns the cells that were written before this time. If an agent's seal has this time,
+        it says that the agent's deltas count these cells. Deltas are messages with counts."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """What a loader would count in the logs: the cells in rows and rejects, the number of
-        straddles (records of which only a part is a repeat), and the sums."""
+        """Returns what a loader would count in the logs, that is, the cells in rows and rejects,
+        the number of straddles, and the sums. A straddle is a record of which only a part is a
+        repeat."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0
@@ -264,7 +268,7 @@ class Schedule(ABC):
         return rows, straddles, dict(sums)
 
     def agent_sums(self) -> Sums:
-        """The sums of all deltas that the agent has published."""
+        """Returns the sums of all deltas that the agent has published."""
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         for delta in self.world.deltas():
             for count in delta.counts:
