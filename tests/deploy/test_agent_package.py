@@ -63,7 +63,7 @@ def install(host: Host, package: Path) -> str:
 
 
 def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
-    """The Debian package starts the agent only once the agent is configured. Upgrade and removal
+    """The Debian package starts the agent only after the agent is configured. Upgrade and removal
     keep the agent's state, and a purge leaves nothing behind. If the agent refuses its
     configuration, the unit fails, and systemd does not restart it again and again."""
     old, new = (deb.build(version, wheels_of(version)) for version in (OLD, NEW))

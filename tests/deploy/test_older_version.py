@@ -75,8 +75,9 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
     """If the audit's configuration contains a setting that only this tree's roles write, the older
-    version's audit does not start, and its error names the setting. upgrade.yml then changes the
-    audit back to the newer version. All other programs have the older version by then."""
+    version's audit does not start, and its error names the setting. At this time all other programs
+    have the older version. The playbook upgrade.yml then changes the audit back to the newer
+    version."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade", "-e", NO_COLLECTOR)
     assert played.returncode != 0
@@ -88,8 +89,8 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
 
 def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
     """If the inventory contains no setting that the older version refuses, the older version starts
-    and can read the state that the newer version has written. upgrade.yml changes the audit after
-    the agents, so that the older audit never gets a message from a newer agent."""
+    and can read the state that the newer version has written. The playbook upgrade.yml changes the
+    audit after the agents, so that the older audit never gets a message from a newer agent."""
     fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}', "-e", NO_COLLECTOR)
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]

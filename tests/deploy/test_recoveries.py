@@ -86,7 +86,7 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
         path = f"/etc/skidway/registry/{name}"
         put = f"cp -p {path} {path}.new && cat >{path}.new && mv {path}.new {path}"
         site.offline.run(put, given=site.files[name])
-    # the guide's command asks for the password; here it reads the password from standard input
+    # Here the guide's command reads the password from standard input, instead of asking for it.
     line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
     site.files["users"] += line + "\n"
     site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")
@@ -216,9 +216,9 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
-    """A wave is a group of hosts that are upgraded together. If one agent of a wave fails,
-    upgrade.yml rolls back the whole wave. Both agents are then healthy with the old version, and
-    the play names the agent that failed."""
+    """If one agent of a wave fails, upgrade.yml rolls back the whole wave. A wave is a group of
+    hosts that are upgraded together. Both agents of this wave are then healthy with the old
+    version, and the play names the agent that failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)
@@ -251,7 +251,7 @@ def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
 
 
 def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
-    """If a mirror's disk is empty, the mirror does not begin again without permission; site.yml
+    """If a mirror's disk is empty, the mirror does not begin again without permission, and site.yml
     stops and names the partition. The operator gives the mirror permission for each topic. After
     the mirror has copied the topics again, the offsets and counts are as before."""
     dead = "A broker's disk is dead"

@@ -53,9 +53,9 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """An intent is the agent's durable note about lines that it will send. If the agent is killed
-    after it has written an intent and before the lines have reached the broker, it sends the lines
-    once after its restart."""
+    """If the agent is killed after it has written an intent and before the intent's lines have
+    reached the broker, it sends these lines once after its restart. An intent is the agent's
+    durable note about lines that it will send."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -135,7 +135,7 @@ def last_line_without_its_end(trial: Trial) -> Told:
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
     """If an intent contains half a line when the agent dies, and the rest of the line is written
-    before the agent's restart, the agent sends the first half again as a separate line."""
+    before the restart, the agent sends the first half again as a separate line."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -389,7 +389,7 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
 @STORIES.add()
 def file_deleted_and_written_again(trial: Trial) -> Told:
     """If a file is deleted and a new file with the same lines is created, the agent reads the new
-    file as a different file, even if it gets the same inode."""
+    file as a different file. It does so even if the new file gets the same inode."""
     lines = [f"the same line {number}" for number in range(200)]
     for generation in range(3):
         path = trial.oracle.append("app.log", lines)

@@ -116,7 +116,7 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
 @STORIES.add()
 def acknowledgement_lost(trial: Trial) -> Told:
     """If the connection breaks after the broker has appended a batch and before its answer arrives,
-    the agent sends the batch again, and the broker does not append the batch twice."""
+    the agent sends the batch again. The broker does not append the batch twice."""
     lost = trial.proxy.inject(Fault.LOSE_ANSWER, produces(trial.topic), times=3)
     with Writer(trial.oracle, "app.log"):
         lost.wait_for_hit(3)
@@ -182,8 +182,8 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
-    """If the offline broker is killed with kill -9 while it mirrors, it continues after its restart
-    at the end of its own log, with the same offsets as the source."""
+    """If the offline broker is killed with kill -9 while it mirrors a topic, it continues at the
+    end of its own log after its restart. The offsets are still the same as in the source."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_mirror_moves()

@@ -37,8 +37,8 @@ PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 
 
 class Growing(Schedule):
-    """One random run: an agent reads a log that grows and is rotated, while random faults disturb
-    it."""
+    """One random run, in which an agent reads a log that grows and is rotated while random faults
+    happen."""
 
     steps = 160
 

@@ -349,7 +349,7 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a new version of the program rejects different lines, and so sends them to a different
-    topic, no line is sent twice, and no line is lost without a declaration."""
+    topic, no line is sent twice. No line is lost without a declaration."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
@@ -382,9 +382,9 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The floor is the offset at which the agent begins to look for its records. The model notices
-    if the agent uses the last acknowledged offset as the floor. Records of pending intents may have
-    lower offsets, so the agent would send them again or declare them lost."""
+    """The model notices if the agent uses the last acknowledged offset as the floor. The floor is
+    the offset at which the agent begins to look for its records. Records of pending intents may
+    have lower offsets, so the agent would send them again or declare them lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}

@@ -18,9 +18,9 @@ If it reports a bucket as complete, no line of the other kinds may be missing in
     D4  a line that was written before its bucket was due
     D5  a line that was in a file when a leaving agent looked for the last time
 
-The test does not check D4 if the agent has sent its last word, is retired and has sent nothing
-since, because the audit does not wait for lines that are written after the last agent has left. The
-test checks D5 when the collector has received every message of the agent.
+The test does not check D4 if the agent has sent its last word, is retired and has sent no message
+since. In this case the audit does not wait for lines that are written later. The test checks D5
+when the collector has received every message of the agent.
 """
 
 from __future__ import annotations
@@ -397,8 +397,8 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Restores an older copy of the agent's state. The agent then acts as after an operator's
-        permission to continue: it begins a new epoch, and gives each file a new id that covers only
+        """Restores an older copy of the agent's state. The agent then acts as if an operator had
+        told it to continue. It begins a new epoch, and gives each file a new id that covers only
         bytes after the file's current end."""
         if self.copy is None:
             return
@@ -691,7 +691,7 @@ RUNS = range(80)
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """Even with late lines, old files, wrong clocks and messages in any order, the audit never
-    reports an incomplete bucket as complete, and in the end it reports every complete bucket as
+    reports an incomplete bucket as complete. In the end it reports every complete bucket as
     complete."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults)

@@ -4,7 +4,7 @@ tiers broker, mirror and hdfs.
 The mirror loses offsets. Counters are killed and count all records again. The loader misplaces
 rows. Topics are created again. Records and audit messages expire. Collectors read at different
 speeds. Rows change without a change in the manifests. After each step of a collector, the test asks
-the real code of the audit which buckets are complete, and compares each of these buckets, line by
+the real code of the audit which buckets are complete. It compares each of these buckets, line by
 line, with the facts of the site (support.site_truth). In the end, a bucket must be complete if all
 tiers have counted the same lines of this bucket.
 """
@@ -320,8 +320,8 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
-    """One of the audit's rules uses the numbers and chains of messages to notice missing messages.
-    If this rule is left out, the same schedules lead a new collector to a false verdict "complete",
-    and the model notices this."""
+    """If the rule about numbers and chains is left out, the same schedules lead a new collector to
+    a false verdict "complete", and the model notices this. With this rule, the audit uses the
+    numbers and chains of messages to notice missing messages."""
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
         _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))

@@ -251,7 +251,7 @@ def schedule(world: World, steps: int) -> None:
 @pytest.mark.parametrize("seed", range(8), indirect=True)
 def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
     """A loader that drops the marks of closed files loads the same rows as a loader that keeps
-    these marks, and never drops a file name that a record still needs. This is so whatever records
+    these marks. It never drops a file name that a record still needs. This is so whatever records
     arrive late, whenever the loads run, and whichever clock is wrong."""
     world = World(random.Random(seed), kind)
     schedule(world, 120)

@@ -552,8 +552,8 @@ def test_answers_of_the_commit_lost() -> None:
 @promise("5 manifest")
 @KINDS
 def test_files_are_rewritten_beside_a_load(local: bool) -> None:
-    """If one run rewrites the files of the output while another run loads, and one of these runs is
-    killed at any point, a reader of the manifests always finds every row once. A reader of the
+    """If files are rewritten while another run loads, a reader of the manifests always finds every
+    row once. This is so even if one of the two runs is killed at any point. A reader of the
     directories never finds a row twice, and after the next start it finds every row."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
 
@@ -566,9 +566,9 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
     ids=["load", "rewriting", "reload"],
 )
 def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed: bool) -> None:
-    """A loader is stopped at any point. Another loader, which loads twice and deletes old
-    manifests, is stopped or killed at any point, and then the first loader continues. When both
-    have ended, every row exists once, and readers find the same rows whichever checkpoint they
+    """If a loader stops at any point, and continues after another loader has loaded twice and
+    deleted old manifests, every row exists once when both have ended. This is so even if the other
+    loader is stopped or killed at any point. Readers find the same rows whichever checkpoint they
     begin with."""
     begun, prefixes = MemoryStore(), (ROWS_OF, other)
     Stopped(folding_loads(1, prefixes=prefixes), begun).go()
@@ -596,8 +596,8 @@ def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed
 @promise("5 reload")
 @KINDS
 def test_records_are_reloaded_beside_a_load(local: bool) -> None:
-    """If one run reads all records again while another run loads, and one of these runs is killed
-    at any point, a reader of the manifests always finds every record once. A reader of the
+    """If records are reloaded while another run loads, a reader of the manifests always finds every
+    record once. This is so even if one of the two runs is killed at any point. A reader of the
     directories never finds a row twice, and after the next start every record is in its final
     place."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, reloads=[2]).run() > 1000

@@ -153,7 +153,7 @@ class World:
 @pytest.mark.parametrize("block", range(4))
 def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
     """The sink has each record from the initial positions on exactly once, whenever the driver is
-    killed, and whatever records are written, partitions are added and records expire in the
+    killed. This is so even if records are written, partitions are added and records expire in the
     meantime."""
     for seed in seeds(range(25 * block, 25 * block + 25)):
         with queries() as queried:

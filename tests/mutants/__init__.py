@@ -13,7 +13,7 @@ promise's tests notices.
     trial      a copy of the tree, and the trial of a mutant in it
     __main__   the command
 
-A mutant is not a typing error. It is code that a programmer might write who does not understand the
-rule, for example two transactions instead of one, a time that is read too late, a missing check, or
-a reversed order.
+A mutant is not a typing error. It is code that a programmer might write without understanding the
+rule. Examples are two transactions instead of one, a time that is read too late, a missing check,
+and a reversed order.
 """

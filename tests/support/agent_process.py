@@ -108,8 +108,8 @@ def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """Yields, for every record, the partition, whether a loader would keep the record (False for a
-    repeat), the line, the file id, and the position of the first byte."""
+    """Yields a tuple for every record. It contains the partition, whether a loader would keep the
+    record (False for a repeat), the line, the file id, and the position of the first byte."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 

@@ -98,7 +98,7 @@ class Files:
         self._inode = self._tick = 0
         self._directories: dict[str, int] = {}
 
-    # The following methods do to files what programs and operators do.
+    # The following methods change files as programs and operators do.
 
     def append(self, path: str, data: bytes) -> MemoryFile:
         file = self.by_path.get(path)

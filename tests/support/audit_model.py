@@ -25,8 +25,8 @@ HOUR = 3_600
 
 @dataclass(eq=False)
 class NumberedSender:
-    """The durable state of one sender: its last message number, and the number of the last message
-    that touched each bucket."""
+    """The durable state of one sender. It consists of the number of the sender's last message, and
+    of the number of the last message that touched each bucket."""
 
     sender: Sender
     last: int = 0

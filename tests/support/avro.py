@@ -247,7 +247,7 @@ def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
 
 def _unscaled(value: Decimal, avro: AvroType) -> bytes:
     """Returns the unscaled number in two's complement, big-endian. If the type is a fixed, the
-    result has the length of the type; otherwise it is as short as possible."""
+    result has the length of the type. Otherwise the result is as short as possible."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     length = (number + (number < 0)).bit_length() // 8 + 1

@@ -1,4 +1,5 @@
-"""The services that an operator already has: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
+"""The services that an operator already has, that is, ZooKeeper, Apache Kafka, a registry, HDFS and
+Spark.
 
 All these services listen on the control node's address in the network of the hosts, and are stopped
 when the test ends.

@@ -1,4 +1,5 @@
-"""Checks whether the fleet kept its promise: files, rows and the audit's verdict agree."""
+"""Checks whether the fleet has kept its promise, that is, whether log files, rows and the audit's
+verdict agree."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Turns messages into evidence in memory. The audit's ledger does the same in SQLite; this module
-is a second implementation in plain Python.
+"""Turns messages into evidence in memory. The audit's ledger does the same in SQLite, and this
+module is a second implementation in plain Python.
 
 Evidence is the information that the audit gets from messages and uses for its verdicts. This module
 defines which evidence is right, so tests compare the ledger with this module. Models use this

@@ -115,7 +115,7 @@ def _version(go: str) -> tuple[int, int]:
 
 def _toolchain(go: str, folder: Path) -> Path:
     """Returns the root folder of the Go version that go.mod requires. Makes an old Go download this
-    version as a module; a newer Go downloads the version automatically."""
+    version as a module. A newer Go downloads the version automatically."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"

@@ -1,4 +1,4 @@
-"""A real HDFS for tests: a NameNode and one or more DataNodes, on loopback."""
+"""A real HDFS for tests, with a NameNode and one or more DataNodes on the loopback interface."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
 """A source cluster in memory, a network that loses and delays messages, and the real MirrorSource.
 
-All code that makes decisions is real. This is the MirrorSource, its rounds over the source's
-topics, the follower of each partition, the fetcher's positions, and the logs, which are in files.
-The source's brokers, the network, ZooKeeper and the disk's errors are simulated. Events happen only
-when a test causes them. `settle` lets all messages arrive until there is nothing left to do.
+All code that makes decisions is the real code. This includes the MirrorSource, its rounds over the
+source's topics, the follower of each partition, the fetcher's positions, and the logs, which are in
+files. The source's brokers, the network, ZooKeeper and the disk's errors are simulated. Events
+happen only when a test causes them. `settle` lets all messages arrive until there is nothing left
+to do.
 """
 
 from __future__ import annotations

@@ -29,7 +29,7 @@ BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
 """Peers that no test needs. Only one benchmark needs each of these peers, and this benchmark
 fetches the peer itself."""
 SOURCES = ("kafka-python",)
-"""Python distributions whose sources the tests need; tests/peers pins them with their hashes."""
+"""Python distributions whose sources the tests need. tests/peers pins their versions and hashes."""
 DEBIAN = Path("/usr/bin")
 """The directory of commands from Debian packages. PATH may not contain this directory."""
 TRIES = 2

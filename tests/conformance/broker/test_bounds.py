@@ -57,8 +57,8 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """One request can create a limited number of partitions. The broker refuses each topic that
-    would exceed the limit, even if the request only asks for validation."""
+    """One request can create only a limited number of partitions. The broker refuses each topic
+    that would exceed the limit, even if the request only asks for validation."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)

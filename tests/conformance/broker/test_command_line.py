@@ -37,7 +37,8 @@ def test_a_broker_that_is_away_is_named() -> None:
 
 
 def test_settings_are_validated_without_starting() -> None:
-    """`skidway broker validate` accepts good settings, refuses bad ones, and starts nothing."""
+    """`skidway broker validate` accepts good settings, refuses bad settings, and does not start a
+    broker."""
     done = run_skidway("broker", "validate", "--set", "broker.id=7")
     assert done.returncode == 0
     assert "broker 7 of cluster main" in done.stdout
@@ -155,7 +156,7 @@ def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[tuple[SkidwayBroker, SkidwayBroker]]:
-    """Two brokers of one cluster; only the first is started."""
+    """Yields two brokers of one cluster. Only the first broker is started."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / str(number)
@@ -179,8 +180,8 @@ def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """A new broker gets partitions of new topics, and partitions that are added to old topics;
-    existing partitions stay where they are."""
+    """A broker that joins the cluster gets partitions of new topics, and partitions that are added
+    to existing topics. Existing partitions do not move."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
     assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0

@@ -27,7 +27,8 @@ FLOODING = 20
 EACH = 2_000
 METADATA = request_frame(ApiKey.METADATA, 5, 1, "flood", encode(MetadataRequest(topics=()), 5))
 TURNS_MAX = 3
-"""A request takes at most three turns: one to read it, one to flush and one to answer it."""
+"""A request takes at most three turns. In these turns the broker reads the request, flushes the
+log, and answers the request."""
 
 
 @pytest.fixture
@@ -120,8 +121,8 @@ def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
 
 
 def test_what_waits_of_those_that_flood_is_bounded(core: BrokerCore) -> None:
-    """When many clients send at once, the broker reads little of each client's data; the rest of
-    the data stays in the kernel."""
+    """When many clients send at once, the broker reads only a small part of each client's data. The
+    rest of the data stays in the kernel's socket buffers."""
     flood(core)
     for _ in range(5):
         core.turn()

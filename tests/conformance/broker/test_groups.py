@@ -74,7 +74,8 @@ def group_broker(folder: Path, zookeeper: str) -> SkidwayBroker:
 
 
 class Member(Protocol):
-    """One consumer of a group. `step` polls once; `owned` returns the consumer's partitions."""
+    """One consumer of a group. The method `step` polls once, and `owned` returns the consumer's
+    partitions."""
 
     seen: list[tuple[int, int]]
 
@@ -379,8 +380,8 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -
 
 
 def test_the_elder_of_two_with_one_instance_id_is_fenced(broker: SkidwayBroker) -> None:
-    """If two members have one instance id, the older one gets FENCED_INSTANCE_ID, and the newer one
-    goes on."""
+    """If two members have the same instance id, the older member gets FENCED_INSTANCE_ID, and the
+    newer member continues."""
     topic = filled(broker.address)
     group, only = f"group-{topic}", {"group.instance.id": "only"}
     elder = ConfluentMember(broker.address, group, topic, **only)

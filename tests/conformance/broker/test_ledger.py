@@ -1,8 +1,8 @@
 """The broker's ledger stores consumer groups in a real ZooKeeper, and deletes and expires them.
 
 The ledger writes and reads the ZooKeeper nodes of groups. The nodes contain committed offsets and,
-for each group of stock members, one record. "Our own consumers" are those of skidway.consumer,
-which use these nodes directly.
+for each group of stock members, one record. "Our own consumers" are the consumers of the package
+skidway.consumer, which use these nodes directly.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
-    """A group is not deleted while one of our own consumers is a member of it."""
+    """A group is not deleted while one of our own consumers is a member of the group."""
     Ledger().carry_out(coordinator, Job(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
@@ -122,8 +122,9 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """If the broker stores a generation of stock members while one of our own consumers registers
-    in the same group, either the generation or the consumer is refused, with the right reason."""
+    """If stock members and one of our own consumers enter a group at the same time, one of them is
+    refused. Either the broker cannot store the generation of stock members, or the consumer cannot
+    register. The refusal has the right reason."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
@@ -228,8 +229,8 @@ def test_a_group_of_many_nodes_is_deleted(
 
 
 def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
-    """When a topic is deleted, every group loses its offsets for that topic; offsets of other
-    topics stay."""
+    """When a topic is deleted, every group loses its offsets for that topic, and keeps its offsets
+    for other topics."""
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
     Ledger().carry_out(coordinator, Job(commits=commits))
     coordinator.create_if_absent(documents.deletion_path("logs"))

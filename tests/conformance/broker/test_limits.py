@@ -58,8 +58,9 @@ def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> No
 
 
 def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: SkidwayBroker) -> None:
-    """Retention counts from the append time: a record with a timestamp of 1970 stays until
-    retention.ms after its append, and only then does the log start offset move up."""
+    """Retention counts from the append time. A record with a timestamp of 1970 stays until
+    retention.ms have passed since its append. Then the broker deletes the record and raises the log
+    start offset."""
     own_broker.settings |= {
         "log.segment.bytes": 2000,
         "log.retention.ms": 3_600_000,
@@ -87,7 +88,7 @@ def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: Skidw
 
 
 def test_a_log_keeps_its_size(own_broker: SkidwayBroker) -> None:
-    """If a log exceeds retention.bytes, the broker removes the oldest records; all remaining
+    """If a log exceeds retention.bytes, the broker removes the oldest records. All remaining
     records can be read."""
     own_broker.settings |= {
         "log.segment.bytes": 2000,

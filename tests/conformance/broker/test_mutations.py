@@ -75,7 +75,7 @@ def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> 
 
 
 def is_well(core: BrokerCore) -> None:
-    """Asserts that a correct client gets what it asks for."""
+    """Asserts that a correct client gets correct answers to its requests."""
     assert core.closed_for("failed") == 0
     create(core, "well")
     assert send(core, batch(b"well"), "well").error_code == 0

@@ -93,8 +93,9 @@ def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -
 
 
 def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker) -> None:
-    """Fetch gives whole batches, beginning with the batch that contains the requested offset. It
-    gives as many batches as fit into max_bytes, but at least one."""
+    """The answer to a Fetch request contains whole batches, beginning with the batch that contains
+    the requested offset. It contains as many batches as fit into max_bytes, but at least one
+    batch."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(4):
@@ -180,8 +181,8 @@ def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -
 
 
 def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> None:
-    """A refused batch gets the error code that Kafka gives, nothing is stored, and the connection
-    stays open."""
+    """If the broker refuses a batch, it answers with the same error code as Kafka, does not store
+    the batch, and keeps the connection open."""
     topic = create(skidway_broker, max_message_bytes="2000", message_timestamp_after_max_ms="1000")
     corrupt = batch(b"x" * 20)
     corrupt[-1] ^= 1
@@ -215,7 +216,7 @@ def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBro
 
 
 def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
-    """In every version, each InitProducerId request gets a new producer id; a request with a
+    """In every version, each InitProducerId request gets a new producer id, but a request with a
     transactional id is refused."""
     found = []
     with RawClient(skidway_broker.port) as client:
@@ -315,7 +316,8 @@ BAD = {
 def test_a_bad_frame_closes_its_connection_only(
     skidway_broker: SkidwayBroker, data: bytes, reason: str
 ) -> None:
-    """The broker closes and counts a connection that sent a bad frame; other connections go on."""
+    """If a client sends a bad frame, the broker closes and counts this connection. Other
+    connections stay open."""
     metric = f'skidway_broker_connections_closed_total{{reason="{reason}"}}'
     before = skidway_broker.metric(metric)
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:

@@ -42,8 +42,8 @@ def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_fetched_batches_are_never_read(broker: SkidwayBroker, calls: Path) -> None:
-    """All fetched bytes are sent by sendfile; the broker reads only some headers of the log, to
-    find where a batch begins."""
+    """The broker sends all fetched bytes with sendfile. It reads only some batch headers in the
+    log, to find the position where a batch begins."""
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1)]) == {"logs": None}
     with RawClient(broker.port) as raw:

@@ -105,8 +105,8 @@ def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) 
 
 
 def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> None:
-    """Unknown tags are skipped in the request's header, its body and its structures. The client id
-    in the header has the older string format."""
+    """The broker skips unknown tags in a request's header, body and nested structures. Even in a
+    header with tags, the client id has the older string format."""
     tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x07\x00"
     head = struct.pack(">hhih", ApiKey.METADATA, 9, 5, 4) + b"test" + tags
     body = b"\x02" + b"\x05logs" + tags + b"\x00\x00\x00" + tags
@@ -170,9 +170,9 @@ DAMAGED = {"length", "magic"}
 @pytest.mark.parametrize("fault", FAULTS)
 def test_batches_that_kafka_refuses_are_refused(client: CoreClient, fault: str) -> None:
     """Each faulty batch gets INVALID_RECORD, which is not retriable. If the fault may come from
-    damage during the transmission, the batch gets CORRUPT_MESSAGE instead, which is retriable. No
-    faulty batch is stored: the next good batch gets the offset that the faulty batch would have
-    had."""
+    damage during the transmission, the batch gets CORRUPT_MESSAGE instead, which is retriable. The
+    broker stores no faulty batch, so the next good batch gets the offset that the faulty batch
+    would have had."""
     found = produced(client, FAULTS[fault])
     is_damaged = fault in DAMAGED
     code = ErrorCode.CORRUPT_MESSAGE if is_damaged else ErrorCode.INVALID_RECORD
@@ -193,15 +193,16 @@ def test_zstd_needs_a_client_that_knows_it(client: CoreClient, version: int) -> 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767, -32768])
 def test_acks_that_do_not_exist_are_refused(client: CoreClient, acks: int) -> None:
-    """An unknown acks value gets INVALID_REQUIRED_ACKS, and nothing is stored."""
+    """If a Produce request has an unknown acks value, it gets INVALID_REQUIRED_ACKS, and the broker
+    does not store the batch."""
     assert produced(client, batch(b"x"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
     assert produced(client, batch(b"x")).base_offset == 0
 
 
 @pytest.mark.parametrize("version", range(4, 13))
 def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, version: int) -> None:
-    """Fetch with read_committed reads up to the watermark and gets an empty list of aborted
-    transactions; the preferred replica is -1."""
+    """A Fetch request with read_committed reads up to the high watermark and gets an empty list of
+    aborted transactions. The preferred replica in the answer is -1."""
     produced(client, batch(b"x"))
     committed, uncommitted = (fetched(client, 0, version, isolation) for isolation in (1, 0))
     assert (committed.aborted, uncommitted.aborted) == ((), None)
@@ -212,8 +213,9 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 
 @pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
-    """ApiVersions does not name the requests of KIP-848 and KIP-932, so clients do not send them.
-    If a client sends such a request all the same, the broker closes its connection."""
+    """The broker's ApiVersions answer does not list the requests of KIP-848 and KIP-932, so clients
+    do not send them. If a client still sends one of these requests, the broker closes the client's
+    connection."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered

@@ -175,8 +175,8 @@ def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, ver
 def test_metadata_of_everything_in_every_version(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """A Metadata request that names no topics lists all topics. In version 0 such a request
-    contains an empty list of topics, in later versions null."""
+    """A Metadata request that names no topics lists all topics. In version 0 this request contains
+    an empty list of topics, and in later versions it contains null."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         request = MetadataRequest(topics=() if version == 0 else None)
@@ -221,9 +221,9 @@ def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBrok
 def test_offsets_of_all_partitions_and_of_unknown_ones(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Without a list of topics, OffsetFetch gives every committed offset of the group, with its
-    metadata. A partition without a commit gets -1 and no error, because after an error consumers
-    would never begin to read."""
+    """If an OffsetFetch request has no list of topics, the answer contains every committed offset
+    of the group with the offset's metadata. A partition without a commit gets -1 and no error,
+    because after an error consumers would never begin to read."""
     topic = create(skidway_broker, 2)
     row = OffsetCommitRequestPartition(
         partition_index=1, committed_offset=42, committed_metadata="words"

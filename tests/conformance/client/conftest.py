@@ -40,7 +40,7 @@ class OurBroker:
         return False
 
     def restart(self) -> None:
-        """Kills the broker (kill -9) and starts it on the same files."""
+        """Kills the broker (kill -9) and starts it again with the same files."""
         self.program.signal(signal.SIGKILL)
         self.program.wait()
         self.program.start().wait_until(self.ready)

@@ -155,7 +155,7 @@ def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
 
 
 def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> None:
-    """Batches with event times of years ago arrive in order, each once."""
+    """Batches whose event times are years old arrive in order, each batch once."""
     tp = TopicPartition(topic, 2)
     producer = Producer(client)
     for number in range(8):
@@ -169,7 +169,7 @@ def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> Non
 
 
 def test_offsets_outside_are_told(client: Client, topic: str) -> None:
-    """A fetch beyond the log end gives an error."""
+    """If a fetch begins beyond the log end, the client returns an error."""
     fetcher = Fetcher(client, max_wait_ms=100)
     fetcher.seek(TopicPartition(topic, 0), 1_000)
     with pytest.raises(OffsetOutOfRange) as caught:
@@ -192,7 +192,8 @@ def test_a_fetch_waits_for_what_comes(client: Client, topic: str) -> None:
 
 
 def test_topics_are_administered(client: Client, topic: str) -> None:
-    """Topics can be made, described and deleted; mistakes get Kafka's error codes."""
+    """The client can create, describe and delete topics. A wrong request gets Kafka's error
+    code."""
     again = client.create_topics([NewTopic(topic, 1, 1)])[topic]
     assert again is not None
     assert again.code is ErrorCode.TOPIC_ALREADY_EXISTS

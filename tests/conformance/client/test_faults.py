@@ -199,7 +199,8 @@ def test_a_batch_refused_for_good_comes_back(
 
 
 def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> None:
-    """With acks=0 a batch counts as delivered once its bytes were sent, and has no offset."""
+    """With acks=0 a batch counts as delivered as soon as its bytes are sent, and it has no
+    offset."""
     producer = Producer(client, acks=0, idempotent=False)
     for number in range(5):
         producer.send(LOGS, encoded(number), number)
@@ -322,8 +323,8 @@ def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> No
 
 
 def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> None:
-    """An offset outside of the log gives an error with the log's bounds; other partitions are still
-    fetched."""
+    """If an offset is outside of the log, the client returns an error with the log's bounds, and
+    still fetches other partitions."""
     fill(broker, LOGS, 2)
     other = TopicPartition("logs", 1)
     fill(broker, other, 2)

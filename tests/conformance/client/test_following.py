@@ -125,8 +125,8 @@ def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> No
 
 
 def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> None:
-    """If an offset is gone from the source, or a batch is damaged, the client returns a value that
-    says so; it raises no exception in the loop."""
+    """If the source no longer has an offset, or a batch is damaged, the client returns a value that
+    describes the problem. It does not raise an exception in the event loop."""
     fill(broker, 2)
     broker.logs[LOGS].start = 2
     loop.client.seek(LOGS, 0)
@@ -146,7 +146,8 @@ def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> N
 
 
 def test_nobody_there_is_a_value(loop: Loop) -> None:
-    """If the source is down, requests fail at once or at their deadline, and nothing blocks."""
+    """If the source is down, requests fail at once or at their deadline, and no call blocks the
+    event loop."""
     lonely = Loop(f"127.0.0.1:{free_port()}")
     try:
         ticket = lonely.client.ask(metadata_call(None))

@@ -92,7 +92,7 @@ def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> N
 
 
 def check_log(client: Client, tp: TopicPartition, count: int) -> None:
-    """Asserts that the log has the batches' records, each once and in order, and nothing else."""
+    """Asserts that the log contains exactly the records of the batches, each once and in order."""
     assert client.list_offsets({tp: LATEST})[tp].offset == count * RECORDS
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=5_000)
     fetcher.seek(tp, 0)
@@ -121,7 +121,7 @@ def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition)
 
 
 def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """If all connections end again and again while batches are on their way, each batch is in the
+    """If all connections break again and again while batches are in flight, each batch is in the
     log once."""
     producer = Producer(client)
     found: list[Delivery] = []

@@ -119,7 +119,8 @@ def second(topic: Topic) -> Iterator[Topic]:
 
 
 def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
-    """One consumer reads two topics, and its Arrow batches have exactly the records of both."""
+    """One consumer can read two topics. Its Arrow batches contain exactly the records of both
+    topics."""
     topic.produce(300)
     second.produce(200)
     tables: list[pa.RecordBatch] = []

@@ -26,7 +26,7 @@ SESSION_MS = 4_000
 MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
-"""The maximum number of claims of partitions: each join or leave of a member moves each partition
+"""The maximum number of claims of partitions. Each join or leave of a member moves each partition
 at most once. If all members reacted to every change, they would make far more claims."""
 
 
@@ -92,8 +92,8 @@ def ends(topic: Topic) -> dict[int, int]:
 
 
 def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, start: Start) -> None:
-    """If one of two members is killed, the records that it had not committed are delivered again to
-    the other member; No record is skipped."""
+    """If one of two members is killed, the records that the killed member had not committed are
+    delivered to the other member. No record is skipped."""
     topic.produce(2_000)
     first, second = start("first"), start("second")
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])

@@ -25,8 +25,8 @@ def topics(bootstrap: str, *arguments: str) -> str:
 
 
 def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
-    """Produces records, each in a batch of its own. The records' timestamps are one second apart,
-    and the first record has the latest timestamp."""
+    """Produces records, each in a separate batch. The records' timestamps are one second apart, and
+    the first record has the latest timestamp."""
     with java.producer(bootstrap, batch_size=0) as producer:
         for number in range(count):
             at_ms = START_MS + (count - number) * 1_000
@@ -50,8 +50,8 @@ def test_topics_by_the_command(bootstrap: str) -> None:
 
 
 def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """kafka-configs shows a topic's changed settings, and with --all every default as well; it also
-    shows the broker's settings."""
+    """kafka-configs shows a topic's changed settings, and with --all also all default settings. It
+    can also show the broker's settings."""
     name = topic_name("configs")
     java_clients.create(admin, name, segment_bytes=2_000_000)
     common = ["--bootstrap-server", bootstrap, "--describe"]
@@ -83,8 +83,8 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
 def test_offsets_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.listOffsets gives the earliest and latest offsets, the offsets for given times, and the
-    offset of the record with the largest timestamp."""
+    """Admin.listOffsets returns the earliest and latest offsets, the offsets for given times, and
+    the offset of the record with the largest timestamp."""
     fill(java_clients, bootstrap, topic, 10)
     spec, tp = java_clients.kafka.clients.admin.OffsetSpec, java_clients.tp(topic)
 
@@ -135,8 +135,8 @@ def test_a_topic_made_again_is_another(
 
 
 def test_a_topic_is_deleted_by_id(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Deleting a topic by its id deletes that topic and no other; an unknown id deletes no
-    topic."""
+    """A client can delete a topic by its id. No other topic is deleted, and an unknown id deletes
+    no topic."""
     described = java_clients.wait(admin.describeTopics([topic]).allTopicNames())[topic]
     collection = java_clients.kafka.common.TopicCollection
     java_clients.wait(admin.deleteTopics(collection.ofTopicIds([described.topicId()])).all())

@@ -33,7 +33,8 @@ def stopped(clusters: Pair, what: str) -> str:
 
 
 def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
-    """Asserts that nothing was copied, and that /health and `mirror status` say why."""
+    """Asserts that the mirror has copied no batch, and that /health and `mirror status` give the
+    reason."""
     assert clusters.here.log_bytes("dc1.logs") == before
     assert clusters.here.ends("dc1.logs") == {0: 30}, "what is there is served"
     assert clusters.here.health()["ok"] is False
@@ -62,7 +63,7 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
     """If the source's log has the same topic id but different records, the mirror stops the
-    partition, even if the source's log is as long as the mirror's log or longer."""
+    partition. It does so even if the source's log is not shorter than the mirror's log."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)

@@ -151,8 +151,8 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
 
 
 def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
-    """If a client asks for a mirrored topic before the mirror has made it, automatic creation does
-    not create the topic, because an ordinary topic of that name would block the mirror."""
+    """If a client asks for a mirrored topic before the mirror has created the topic, the broker
+    does not create it automatically. An ordinary topic with this name would block the mirror."""
     producer = StockProducer(
         {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
     )

@@ -1,5 +1,5 @@
 """Skidway can be installed on a host that has no internet access and no pip. The files that `make
-wheels` creates are sufficient; they include a wheel of the stock pip."""
+wheels` creates are sufficient, because they include a wheel of the stock pip."""
 
 from __future__ import annotations
 

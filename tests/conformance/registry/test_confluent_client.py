@@ -49,7 +49,7 @@ def client(registry: Registry) -> Iterator[SchemaRegistryClient]:
 
 
 def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryClient) -> None:
-    """The serializer registers the schema of the first message; the deserializer finds the schema
+    """The serializer registers the schema with the first message. The deserializer finds the schema
     by the id in the message's bytes."""
     data = AvroSerializer(client, text(V1))({"name": "Ada"}, VALUE)
     assert data[:5] == wire.prefix(1)
@@ -74,8 +74,8 @@ def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClien
 
 
 def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient) -> None:
-    """With use.latest.version the serializer registers nothing, and writes with the newest
-    schema."""
+    """With use.latest.version the serializer registers no schema, and writes messages with the
+    newest schema of the subject."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     latest = client.register_schema("users-value", Schema(text(V2), "AVRO"))
     conf = {"auto.register.schemas": False, "use.latest.version": True}
@@ -105,8 +105,8 @@ TO_PART = [SchemaReference("Part", "part", 1)]
 
 
 def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
-    """Serializer and deserializer resolve a schema's reference; a referenced schema cannot be
-    deleted."""
+    """The serializer and the deserializer resolve the references of a schema. A referenced schema
+    cannot be deleted."""
     client.register_schema("part", Schema(text(PART), "AVRO"))
     data = AvroSerializer(client, Schema(text(WHOLE), "AVRO", TO_PART))({"part": {"a": 1}}, VALUE)
     assert data[:5] == wire.prefix(2)

@@ -146,7 +146,7 @@ def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
 
 def test_a_host_has_a_connection_for_each_scheme() -> None:
     """If the list of URLs contains a host both with http and with https, the client never sends
-    https requests over the http connection, because the credentials would not be encrypted."""
+    https requests over the http connection. Otherwise the credentials would not be encrypted."""
     requests: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(1)

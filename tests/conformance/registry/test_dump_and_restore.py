@@ -39,7 +39,7 @@ def contents(registry: Registry) -> Contents:
 
 @pytest.fixture
 def empty(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """A second registry that has nothing in common with the first."""
+    """A second registry that shares no data with the first registry."""
     made = Registry(f"{zookeeper}-other", tmp_path)
     with running(made.program, made.ready):
         yield made
@@ -86,7 +86,8 @@ def test_a_dump_brings_an_empty_registry_to_the_same(
 def test_a_restore_is_repeated_without_harm(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """A second restore finds nothing to do, and a dry run changes nothing."""
+    """If the same dump is restored twice, the second restore changes nothing. A dry run changes
+    nothing either."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     before = contents(empty)

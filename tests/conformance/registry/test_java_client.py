@@ -1,9 +1,9 @@
 """Confluent's Java client for schema registries, which Confluent's serializers use, works with our
 registry.
 
-Maven Central has this client only inside Flink's connector (with other package names, otherwise
-unchanged). This client is stricter than other clients, because it fails if an answer contains an
-unknown key.
+On Maven Central this client is only available inside Flink's connector, where it has different
+package names but is otherwise unchanged. This client is stricter than other clients, because it
+fails if an answer contains an unknown key.
 """
 
 from __future__ import annotations
@@ -85,8 +85,8 @@ def test_what_a_serializer_asks(client: Client) -> None:
 
 
 def test_a_deserializer_with_the_latest_version(client: Client) -> None:
-    """The client gets the metadata of the latest version and of a given version; it also gets the
-    lists of all versions and of all subjects."""
+    """The client can get the metadata of the latest version and of a given version. It can also get
+    the lists of all versions and of all subjects."""
     client.register("users-value", client.schema(V1))
     client.register("users-value", client.schema(V2))
     latest = client.getLatestSchemaMetadata("users-value")

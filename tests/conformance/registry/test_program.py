@@ -99,7 +99,8 @@ def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: st
 
 
 def test_validate_says_what_would_run() -> None:
-    """`registry validate` prints the address that would be served, and starts nothing."""
+    """`registry validate` prints the address that the registry would serve, and does not start the
+    registry."""
     done = run_skidway("registry", "validate")
     assert done.returncode == 0
     assert "http://127.0.0.1:8081" in done.stdout

@@ -84,7 +84,7 @@ def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: P
 @pytest.mark.quick
 def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_path: Path) -> None:
     """If two registries are killed in turn with kill -9 under load, no acknowledged registration is
-    lost, each id belongs to only one schema, no id is skipped, and both registries reach the same
+    lost. Each id belongs to only one schema, no id is skipped, and both registries reach the same
     state."""
     pair = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     answered: dict[int, int] = {}

@@ -77,7 +77,8 @@ def test_busy_port_is_one_sentence(program: Program) -> None:
 
 
 def test_port_is_free_after_stop() -> None:
-    """Stopping frees the port at once, so that a restart can use it."""
+    """When the server is stopped, its port is free at once, so that a restarted program can use the
+    port."""
     first = TelemetryServer("127.0.0.1:0", lambda: Health(True))
     first.start()
     first.stop()

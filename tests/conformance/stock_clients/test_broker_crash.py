@@ -45,9 +45,9 @@ def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClie
 def test_two_members_go_on_with_a_broker_that_was_killed(
     client: StockClient, broker: SkidwayBroker, start: Callable[[StockClient], Driver]
 ) -> None:
-    """The broker may be killed while the second member joins, and again while both members share
-    the partitions. Still every record arrives, the committed offsets are kept, and a later member
-    starts at the committed offsets."""
+    """If the broker is killed while the second member joins, and again while both members share the
+    partitions, every record arrives. The committed offsets are kept, and a later member starts at
+    these offsets."""
     group = Group(start(CLIENTS["confluent-kafka"]), lambda: start(client))
     group.write()
     first = group.join()

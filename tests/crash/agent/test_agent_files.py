@@ -86,8 +86,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """If a log is rotated twice while the agent is down, it later reads both rotated files to their
-    ends. It knew the first of these files, and has never seen the second."""
+    """If a log is rotated twice while the agent is down, the agent later reads both rotated files
+    to their ends. It knew the first of these files, and has never seen the second file."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -174,8 +174,8 @@ def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
     """If files are rotated and compressed while the agent is down, the agent later reads the rest
-    of the file that it knew, and all of the files that it has never seen. Each line arrives once,
-    and the agent declares no loss."""
+    of the file that it knew. It also reads the files that it has never seen. Each line arrives
+    once, and the agent declares no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

@@ -260,7 +260,7 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 @promise("6 expected hosts")
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
     """The collector loads a changed roster without a restart. If the new roster is invalid, the
-    collector keeps the old roster and logs the error once; /health shows the error until the roster
+    collector keeps the old roster and logs the error once. /health shows the error until the roster
     is valid. The audit no longer expects a host that the roster marks as retired. If the mark is
     removed, the audit expects the host again."""
     fleet.start_counter()

@@ -41,8 +41,7 @@ Limit = Callable[[list[str], int], list[str]]
 
 
 class Site:
-    """A broker, and methods with which a test acts as the agent: it sends records and publishes
-    their counts."""
+    """A broker, and methods that send records and publish their counts as an agent would."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
         self.folder, self.address = folder, broker.address

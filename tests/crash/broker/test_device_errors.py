@@ -135,7 +135,7 @@ def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: Faili
 
 
 def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """If a read error occurs while the broker looks up the position of a batch, it answers
+    """If a read error occurs while the broker looks up the position of a batch, the broker answers
     KAFKA_STORAGE_ERROR at once."""
     broker.restart()
     disk.fail("read", ".log")

@@ -63,8 +63,8 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """Two brokers that were stopped cleanly. Ten batches were produced to logs-0, and the first
-    three batches were deleted."""
+    """Two brokers of one cluster that were stopped cleanly. Ten batches were produced to logs-0,
+    and the first three of these batches were deleted."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / f"broker{number}"

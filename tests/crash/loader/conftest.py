@@ -197,7 +197,7 @@ class SharedSpark:
 
 ON_SPARK = {"spark.above.offsets": "0", "slice.records": "1000"}
 HERE = {"spark.above.offsets": "1000000", "slice.records": "100"}
-"""With these settings, all tasks run in the loader's own process; with ON_SPARK, all tasks run on
+"""With these settings, all tasks run in the loader's own process. With ON_SPARK, all tasks run on
 Spark. The slices are smaller here, so that a load in the loader's process takes long enough to be
 killed."""
 
@@ -326,7 +326,7 @@ class BehindProxy:
 
     def held(self, topic: str, *, first: int = 0, times: int | None = None) -> Intervention:
         """Holds the loader's fetches of a topic from the offset `first` on. If `times` is given,
-        holds that many fetches; otherwise holds all fetches until the test releases them."""
+        holds this number of fetches. Otherwise holds all fetches until the test releases them."""
         return self.proxy.inject(Fault.HOLD_REQUEST, fetches(topic, LOADER, first), times)
 
 

@@ -142,7 +142,7 @@ def test_safe_mode_before_a_run(troubled: Troubled) -> None:
 
 @promise("5 real loader")
 def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled) -> None:
-    """If HDFS enters safe mode while tasks read, nothing of the load is committed."""
+    """If HDFS enters safe mode while tasks read, the load is not committed."""
     troubled.fill()
     with contextlib.ExitStack() as safe:
         done = troubled.run_while(lambda: safe.enter_context(troubled.hdfs.safe_mode()))

@@ -116,8 +116,8 @@ def expired(client: Client, topic: str, count: int) -> bool:
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """A manifest is the file that makes a load valid. The loader commits the end offsets in the
-    newest manifest as the offsets of its consumer group. If a topic's retention.hold names this
+    """The loader commits the end offsets in the newest manifest as the offsets of its consumer
+    group. A manifest is the file that makes a load valid. If a topic's retention.hold names this
     group, the broker keeps expired records until they are loaded, and then deletes them."""
     cluster = loading.cluster
     other = cluster.topic()

@@ -67,8 +67,8 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
 
 def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
     """The mirror never mixes the records of a topic and of a new topic with the same name. If a
-    topic is made again while the mirror is paused, the batches that are already in the mirror's
-    sockets belong to the old topic, and later batches belong to the new topic."""
+    topic is deleted and created again while the mirror is paused, the mirror stops the topic and
+    copies no record of the new topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 10)
     clusters.mirrored("logs")

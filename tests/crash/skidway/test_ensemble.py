@@ -1,5 +1,5 @@
-"""Brokers and registry survive if one of three ZooKeeper servers is lost, or if a single ZooKeeper
-server has an older copy of its data."""
+"""Brokers and the registry survive if one of three ZooKeeper servers is lost, or if a single
+ZooKeeper server is restored from an older copy of its data."""
 
 from __future__ import annotations
 

@@ -203,7 +203,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if self._called_at - now > STOOD_STILL_S:\n",
         (f"{_INTERRUPTIONS}::test_a_loop_that_stood_still_is_an_interruption",),
     ),
-    # partition leaders, and connections
+    # These mutants concern the leaders of partitions, and connections.
     Mutant(
         "who asks for a leader creates the topic",
         "skidway/kafka/client/metadata.py",
@@ -218,7 +218,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if self._ticket is not None or not self._stale:",
         (f"{_METADATA}::test_a_stale_picture_and_an_old_one_are_renewed",),
     ),
-    # records as bytes
+    # This mutant concerns the partition that a key selects.
     Mutant(
         "the sign of a hash counts for the partition of a key",
         "skidway/kafka/partitioning.py",

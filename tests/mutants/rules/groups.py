@@ -33,7 +33,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "not record.empty_since_ms:",
         (f"{_RETENTION}::test_a_group_that_was_never_seen_empty_is_marked_first",),
     ),
-    # generations, zombies, static members
+    # These mutants concern generations, zombie members and static members.
     Mutant(
         "a commit of an older generation is taken",
         "broker/groups/group.py",
@@ -166,7 +166,7 @@ MUTANTS: tuple[Mutant, ...] = (
         """        return min""",
         (f"{_GROUP}::test_the_timer_is_set_for_whatever_ends_first",),
     ),
-    # how long a rebalance waits
+    # These mutants concern how long a rebalance waits.
     Mutant(
         "who came once prolongs the delay again and again",
         "broker/groups/join_window.py",

@@ -124,7 +124,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if gap.first >= end:\n            break\n",
         (f"{_SELECTION}::test_offsets_are_named_if_gaps_cover_all_of_them",),
     ),
-    # what the mirror follows
+    # These mutants concern the topics that the mirror follows.
     Mutant(
         "a topic that was made again in the source is gone on with",
         "broker/mirror/rounds.py",
