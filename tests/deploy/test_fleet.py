@@ -49,7 +49,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """On hosts without internet access, site.yml installs, configures and starts every program, and
-    enables it for the next boot. The timers for loads and recounts start nothing before the
+    enables it for the next boot. The timers for loads and recounts start no program before the
     night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
@@ -101,7 +101,7 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
     """If the loader's systemd unit is started, which its timer does at night, the lines of sshd,
     the journal and nginx become rows. Every line becomes one row, and the rows are in order. The
-    audit reports both hosts as complete in every topic and every tier."""
+    audit reports both hosts as complete in every topic and every tier (agent, broker and HDFS)."""
     fleet.start_press("first")
     for host in fleet.applications:
         fleet.pressed(host, more_than=100)
@@ -112,10 +112,10 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
-    """The nightly recount reads all rows in the files, and reports to the audit that the rows agree
-    with the counts. It does so even while new lines are written. If a file with rows is missing,
-    the recount's unit fails and names the file, and `audit report` exits with status 1. After the
-    file has been restored, the next recount succeeds."""
+    """The nightly recount counts the rows in the loader's files again, and reports to the audit
+    that the rows agree with the counts. The recount does so even while new lines are written. If a
+    file with rows is missing, the recount's unit fails and names the file, and `audit report` exits
+    with status 1. After the file has been restored, the next recount succeeds."""
     again = "systemctl start skidway-recount.service"
     fleet.server.run(again, within_s=300)
     eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
@@ -293,8 +293,8 @@ def metrics(fleet: Fleet) -> dict[str, float]:
 
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
     """`audit hosts` lists a host that was shut down. If a host is removed from the inventory, the
-    roster keeps the host as retired, and no verdict waits for the host. If the host is added to the
-    inventory again, the audit expects it again."""
+    audit's list of hosts keeps the host as retired, and no verdict waits for the host. If the host
+    is added to the inventory again, the audit expects it again."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
     eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")

@@ -234,9 +234,9 @@ def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries)
 
 
 def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
-    """A host can be drained, uninstalled and replaced by a new machine with the same name. All
-    lines of the old machine arrive, including its last line, and the new machine's lines arrive
-    too."""
+    """A host can be drained (so that its agent delivers all lines), uninstalled, and replaced by a
+    new machine with the same name. All lines of the old machine arrive, including its last line,
+    and the new machine's lines arrive too."""
     app2 = site.applications[1]
     written = site.stop_writing(app2)["app2"]
     site.control.succeed("uninstall", "--limit", "app2")

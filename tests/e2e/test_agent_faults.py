@@ -134,8 +134,9 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If an intent contains half a line when the agent dies, and the rest of the line is written
-    before the restart, the agent sends the first half again as a separate line."""
+    """If the agent dies with half a line in an intent, and the rest of the line is written before
+    the restart, the agent sends the first half again as a separate line. An intent is a durable
+    note about bytes that the agent will send."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -162,7 +163,8 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
     """If the regular expression is changed while an intent contains lines, the agent parses these
-    lines with the old expression when it sends them again. No line is doubled."""
+    lines with the old expression when it sends them again. An intent is a durable note about lines
+    to send. No line is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()
@@ -270,7 +272,7 @@ def rotations_in_quick_succession(trial: Trial) -> Told:
 @STORIES.add(pattern="app.log")
 def rotation_out_of_the_pattern(trial: Trial) -> Told:
     """If a file is renamed to a name that the agent's pattern does not match, the agent reads the
-    file to its end, including lines that are written after the rename."""
+    file to its end. It also reads lines that are written after the rename."""
     for generation in range(3):
         path = trial.write("app.log", 500)
         wait_seen(trial, generation + 1)

@@ -19,8 +19,8 @@ def test_the_recount_agrees(stage: Stage, story: Story) -> None:
 
 @STORIES.add()
 def rows_of_all_stories_counted_again(trial: Trial) -> Told:
-    """After all faults of all stories, the rows in the files are the rows that every tier
-    counted."""
+    """After all faults of all stories, the rows in the files are the rows that every tier (agent,
+    broker, mirror and HDFS) has counted."""
     trial.write("app.log", 100)
     trial.settle()
     yield

@@ -416,7 +416,7 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """The agent declares every destroyed line lost, and loses no other line, when generations are
+    """The agent declares every destroyed line lost, and loses no other line, when rotated files are
     deleted, freed inodes are reused, and files are made unreadable."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")

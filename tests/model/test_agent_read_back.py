@@ -207,7 +207,8 @@ class Upgrades(Schedule):
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
         """Remembers a file's bytes if the promised part of the file is unchanged. The promised part
-        is covered by intents. Bytes after it may be replaced without a new file id."""
+        is covered by intents. Bytes after the promised part may be replaced without a new file
+        id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -220,8 +221,8 @@ class Upgrades(Schedule):
     # --- what must hold -----------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
-        """Returns the cells in all ranges that have a known end and were declared with this
-        certainty."""
+        """Returns the cells (unique pieces of text) in all ranges that have a known end and were
+        declared with this certainty."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -277,8 +278,8 @@ class Upgrades(Schedule):
             assert {begin % PARTS for begin in begins} <= self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
-        """Returns the cells that were declared as possibly delivered twice, because the file that
-        follows a doubtful file also contains them."""
+        """Returns the cells (unique pieces of text) that were declared as possibly delivered twice,
+        because the file that follows a doubtful file also contains them."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:
@@ -287,8 +288,8 @@ class Upgrades(Schedule):
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
-    """Returns the parser of the given program version. Odd versions also reject lines that begin
-    with the letter b."""
+    """Returns the parser of the given program version. A parser of an odd version also rejects
+    lines that begin with the letter b."""
     assert recipe.pattern is not None
     pattern = recipe.pattern.replace("[^", "[^b") if version % 2 else recipe.pattern
     return RegexParser(pattern, schema, frozenset())
@@ -326,8 +327,8 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
     """If a truncation or a power loss destroys bytes of pending intents, the agent counts a
-    destroyed line as delivered if a broker has the line. It declares all other destroyed lines
-    lost."""
+    destroyed line as delivered if a broker has the line. An intent is a durable note about bytes to
+    send. It declares all other destroyed lines lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -443,8 +444,8 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the intents of refused records are not marked. After a crash, these
-    records would be sent after later records."""
+    """The model notices if the intents (durable notes) of refused records are not marked. After a
+    crash, these records would be sent after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 

@@ -102,8 +102,8 @@ class Faults:
     - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
       does not withdraw its last word.
     - latenesses: the agent's lateness and the audit's lateness are random and may differ.
-    - agents_word (breaks a rule): the audit assumes that a loss can only concern buckets within the
-      agent's lateness, even if the audit's own lateness is larger.
+    - agents_word (breaks a rule): the audit assumes that lost lines are late by at most the agent's
+      lateness, even if the audit's own lateness is larger.
     - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
       hour behind, or an hour ahead.
     - clock_steps: the host's clock is set during the run. With `clocks`, the new time is right, an
@@ -265,7 +265,8 @@ class World:
             self.position[file] += 1
 
     def commit(self) -> None:
-        """Moves the agent's checkpoint and sends the delta for it."""
+        """Moves the agent's checkpoint and sends a delta, which is a message with the counts since
+        the last checkpoint."""
         passed = [
             line
             for file in sorted(self.known & set(self.files))
@@ -305,8 +306,8 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """Stops the agent cleanly. The agent sends its last word if there is no unread line at that
-        moment."""
+        """Stops the agent cleanly. The agent sends its last word (a final seal of its counts) if
+        there is no unread line at that moment."""
         self.commit()
         self.look_and_leave()
 
@@ -320,8 +321,8 @@ class World:
         self.is_away, self.snapshot = True, None
 
     def drain_again(self) -> None:
-        """Starts the agent only to drain it again. The agent withdraws its last word, and sends a
-        new last word only if there is no unread line."""
+        """Starts the agent only to drain it again. The agent withdraws its last word (its final
+        seal), and sends a new last word only if there is no unread line."""
         if not self.faults.deaf_drains:
             self.come_back()
         self.look_and_leave()
@@ -334,7 +335,8 @@ class World:
             self.seal(self.last_word)
 
     def retire(self) -> None:
-        """Removes the host from the roster or adds it again, as an operator may do at any time."""
+        """Removes the host from the roster (the list of expected hosts) or adds it again, as an
+        operator may do at any time."""
         self.is_retired = not self.is_retired
 
     def lose_late_lines(self) -> None:
@@ -489,7 +491,7 @@ class World:
 
     def fold(self, messages: list[Message]) -> Evidence:
         """Returns the evidence that the messages give, either as the collector has it or as rebuilt
-        from the topic. In rebuilt evidence, no message is marked as heard live."""
+        from the topic. In rebuilt evidence, no message counts as received live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -502,8 +504,8 @@ class World:
     # Judgement and truth.
 
     def judge(self, messages: list[Message]) -> set[int]:
-        """Returns the buckets that the audit reports as complete. If one of these buckets is not
-        really complete, sets `wrong` to the reason."""
+        """Returns the buckets (time windows) that the audit reports as complete. If one of these
+        buckets is not really complete, sets `wrong` to the reason."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         complete = set()
@@ -555,8 +557,9 @@ class World:
         return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
-        """Returns whether the agent has left, so that the audit does not wait for it. This is so if
-        the agent is retired and its newest message that was heard is its last word."""
+        """Returns whether the agent has left, so that the audit does not wait for it. An agent has
+        left if it is retired and the newest message that was received from it is its last word (its
+        final seal)."""
         heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
         is_last = newest.number == max(x.number for x in heard)
         return self.is_retired and is_last and newest.topics[0].final
@@ -626,8 +629,8 @@ class World:
         return self.judge(self.delivered)
 
     def leave(self) -> set[int]:
-        """Ends the run. The agent reads every line, sends its last word and is retired. The counter
-        and the loader catch up later."""
+        """Ends the run. The agent reads every line, sends its last word (its final seal) and is
+        retired. The counter and the loader catch up later."""
         if self.is_away:
             self.come_back()
         self.scan()
@@ -691,8 +694,8 @@ RUNS = range(80)
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
     """Even with late lines, old files, wrong clocks and messages in any order, the audit never
-    reports an incomplete bucket as complete. In the end it reports every complete bucket as
-    complete."""
+    reports an incomplete bucket (time window of a topic) as complete. In the end it reports every
+    complete bucket as complete."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -726,7 +729,7 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
 )
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
     """Even if rows are lost or doubled, files are deleted, messages are lost, or older states are
-    restored, the audit never reports an incomplete bucket as complete."""
+    restored, the audit never reports an incomplete bucket (time window) as complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -735,8 +738,8 @@ def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seed
 def test_what_an_agent_delivered_that_left_for_good_is_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """If an agent has sent its last word and is retired, its buckets become complete without a
-    further seal."""
+    """If an agent has sent its last word (a final seal of its counts) and is retired, its buckets
+    become complete without a further seal. A bucket is a time window of a topic."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults, World.leave)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -744,8 +747,8 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """The audit does not report a bucket as complete if one row is lost and another row is doubled,
-    although the bucket's count is right. The schedules produce such buckets."""
+    """The audit does not report a bucket (time window) as complete if one row is lost and another
+    row is doubled, although the bucket's count is right. The schedules produce such buckets."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
@@ -768,8 +771,8 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
 def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
     clocks: bool, seeds: Seeds
 ) -> None:
-    """If a collector's store is rebuilt, the collector reports no incomplete bucket as complete,
-    however many messages at the beginning of the audit topic have expired."""
+    """If a collector's store is rebuilt, the collector reports no incomplete bucket (time window)
+    as complete, however many messages at the beginning of the audit topic have expired."""
     for seed in seeds(RUNS):
         faults = Faults(lost_rows=True, deletes=True, clocks=clocks)
         world, complete = _run(seed, faults)
@@ -788,8 +791,8 @@ def _blind_to_touches(evidence: Evidence) -> None:
 
 
 def _blind_to_rosters(evidence: Evidence) -> None:
-    """Makes the audit ignore the roster, so that a last word is valid even for a host that the
-    audit still expects."""
+    """Makes the audit ignore the roster (the list of expected hosts), so that an agent's last word
+    is valid even for a host that the audit still expects."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 

@@ -131,8 +131,8 @@ class Inode(NamedTuple):
 
 @dataclass
 class Delivery:
-    """One delivery of a line by an agent. `delta` is the number of the delta in which the agent
-    counts this delivery."""
+    """One delivery of a line by an agent. `delta` is the number of the delta (message with counts)
+    in which the agent counts this delivery."""
 
     line: int
     agent: int
@@ -354,7 +354,8 @@ class World:
         self.cut(self.one())
 
     def cut(self, agent: Agent, losses: list[Loss] | None = None) -> None:
-        """Moves the agent's checkpoint and sends the delta for it."""
+        """Moves the agent's checkpoint and sends a delta, which is a message with the counts since
+        the last checkpoint."""
         first = agent.teller.last
         self.tell(agent.teller, agent.open, self.clock_ms(), losses=losses)
         for sent in agent.open:
@@ -470,8 +471,8 @@ class World:
     # Judgement and truth.
 
     def judge(self) -> set[int]:
-        """Returns the buckets that the audit reports as complete. If one of these buckets is not
-        really complete, sets `wrong` to the reason."""
+        """Returns the buckets (time windows) that the audit reports as complete. If one of these
+        buckets is not really complete, sets `wrong` to the reason."""
         evidence = self.fold()
         self.faults.blind(evidence)
         found = verdicts(evidence, POLICY, max(self.now, self.now + self.skew) * SECOND)
@@ -504,8 +505,9 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Returns whether the bucket is sealed by the agent that began last. Only agents from which
-        the collector has received a message count."""
+        """Returns whether the agent that began last has sealed the bucket, that is, has declared
+        its counts in this time window final. Only agents from which the collector has received a
+        message count."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -646,8 +648,8 @@ def _ids(faults: Faults) -> str:
 def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """If the agents of one host read lines again, the audit never reports a bucket as complete that
-    contains a second delivery of a line."""
+    """If the agents of one host read lines again, the audit never reports a bucket (time window) as
+    complete that contains a second delivery of a line."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -666,8 +668,8 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     ids=_ids,
 )
 def test_later_buckets_are_complete_again(faults: Faults, seeds: Seeds) -> None:
-    """When the new agent has sealed a time after the old agent's last message, later buckets become
-    complete again."""
+    """When the new agent has sealed a time after the old agent's last message, later buckets (time
+    windows) become complete again."""
     more, tried = 0, seeds(RUNS)
     for seed in tried:
         world, complete = _run(seed, faults)

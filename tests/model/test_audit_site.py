@@ -114,9 +114,9 @@ def _ids(faults: Faults) -> str:
     ids=_ids,
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
-    """The audit never reports an incomplete bucket as complete, even if a mirror loses offsets,
-    counters count again, rows are misplaced, topics are created again and records expire. In the
-    end every bucket is complete in which all tiers have counted the same lines."""
+    """The audit never reports an incomplete bucket (time window) as complete, even if a mirror
+    loses offsets, counters count again, rows are misplaced, topics are created again and records
+    expire. In the end every bucket is complete in which all tiers have counted the same lines."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -154,8 +154,8 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
 def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """A new collector reports no incomplete bucket as complete, even if each partition of the audit
-    topic has lost a different number of messages at its beginning."""
+    """A new collector reports no incomplete bucket (time window) as complete, even if each
+    partition of the audit topic has lost a different number of messages at its beginning."""
     for seed in seeds(RUNS):
         _rebuild(_run(seed, faults), seed)
 
@@ -163,7 +163,8 @@ def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
 @promise("6 two ways")
 def test_rows_changed_behind_the_manifests_are_named_by_the_recount(seeds: Seeds) -> None:
     """If rows disappear, are doubled or are replaced without a change in the manifests, the recount
-    reports exactly the buckets of these rows."""
+    reports exactly the buckets (time windows) of these rows. A recount counts the rows in the files
+    again."""
     found = 0
     for seed in seeds(RUNS):
         world = _run(seed, Faults(tampers=True))
@@ -256,8 +257,8 @@ def _blind_to_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_gaps(evidence: Evidence) -> None:
-    """Makes the audit ignore gaps, as if each tier had counted every record, even records that
-    expired before the tier could count them."""
+    """Makes the audit ignore gaps, as if each tier (broker, mirror or HDFS) had counted every
+    record, even records that expired before the tier could count them."""
     for topic in evidence.topics.values():
         topic.gaps.clear()
         for covered in topic.coverage.values():

@@ -101,8 +101,8 @@ def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
-    """A run that reads all records again. Each row becomes a reject, and each reject becomes a
-    row."""
+    """A run that reads all records again. Each row becomes a rejected record, and each rejected
+    record becomes a row."""
     newest = yield from commit.begin(TOPIC, lambda _: True)
     if newest is None:
         return None
@@ -502,7 +502,8 @@ class Stopped:
 
 
 def folding_loads(*numbers: int, prefixes: Sequence[str]) -> Run:
-    """A series of runs that load records, and fold old manifests as early as possible."""
+    """A series of runs that load records and, as early as possible, fold old manifests into
+    checkpoints."""
     mine = None
     for number in numbers:
         mine = yield from session(f"{number:032x}", 9, prefixes)

@@ -67,7 +67,7 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
     """However a partition is cut into slices and loads, the result has the same rows and marks as
-    the result of the function `sequential`."""
+    the result of the function `sequential`. A mark says how far a file is loaded."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)
     marks: dict[FileKey, int] = {}
@@ -95,7 +95,7 @@ def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
 @pytest.mark.parametrize("seed", range(10), indirect=True)
 def test_counts_add_up_whatever_the_slices(seed: int) -> None:
     """The counts, bytes and checksums of all slices add up to those of a single slice over the
-    whole partition."""
+    whole partition. A slice is a range of a partition's offsets."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 80)
     batches = log(records, batch_records=4)

@@ -3,7 +3,7 @@
 Two addresses lead to one partition's log, and one of these is the leader's address. The broker
 remembers the last five batches of a producer, accepts any first sequence of an unknown producer,
 and forgets a producer after an idle hour. Like Kafka, the broker also forgets a producer whose
-batches have event times that are too old. The broker refuses batches for a while or finally,
+batches have event times that are too old. The broker refuses batches temporarily or permanently,
 crashes, and loses batches that were not flushed. Connections break, and requests that were sent
 over them may still arrive, much later. The producer's owner, which acts as the agent, crashes and
 restarts from an old checkpoint.

@@ -8,9 +8,9 @@ the list itself. For every promise in support.promises, there must be a mutant t
 promise's tests notices.
 
     mutant     the fields of a mutant
-    rules/     the mutants, a module for each package: what the rule is, and how it is broken
-    listing    all mutants, or a share of them that a given text selects
-    trial      a copy of the tree, and the trial of a mutant in it
+    rules/     the mutants, in one module for each package
+    listing    lists all mutants, or a part of them that a given text selects
+    trial      tries a mutant in a copy of the source tree
     __main__   the command
 
 A mutant is not a typing error. It is code that a programmer might write without understanding the

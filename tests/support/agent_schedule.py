@@ -32,7 +32,8 @@ BUCKET_MS = 1_000
 REJECTED_CODEC = Codec(schema_text("Rejected"))
 
 Sums = dict[tuple[str, int], list[int]]
-"""The number of records, the number of bytes and the checksum, for each topic and bucket."""
+"""The number of records, the number of bytes and the checksum, for each topic and bucket (time
+window)."""
 
 
 def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
@@ -94,13 +95,14 @@ class Schedule(ABC):
     # --- the host -----------------------------------------------------------------------------
 
     def new_cell(self) -> str:
-        """Returns a cell that occurs nowhere else. The cell's first character decides which
-        patterns match the cell."""
+        """Returns a cell, which is a piece of text that occurs nowhere else. The cell's first
+        character decides which patterns match the cell."""
         self.cells += 1
         return f"{self.random.choice('abcxy')}{self.cells:05d}"
 
     def append(self, text: str) -> None:
-        """Appends text to the log, and notes when its cells were written."""
+        """Appends text to the log, and notes the time at which the text's cells (unique pieces of
+        text) were written."""
         self.world.files.append(PATH, text.encode())
         for cell in cells_of(text.encode()):
             self.written[cell] = self.world.clock.time_ms()
@@ -134,7 +136,8 @@ class Schedule(ABC):
         self.say("POWER LOSS")
 
     def _lose_tail(self, file: MemoryFile) -> None:
-        """Cuts a file at a random place after its durable bytes, but never inside a cell."""
+        """Cuts off the end of a file at a random place after its durable bytes, but never inside a
+        cell (a unique piece of text)."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1
@@ -224,7 +227,7 @@ class Schedule(ABC):
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """Returns the cells in a range of a file id's bytes."""
+        """Returns the cells (unique pieces of text) in a range of a file id's bytes."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:
@@ -238,18 +241,19 @@ class Schedule(ABC):
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
     def cells_there(self) -> set[str]:
-        """Returns the cells of all records in the brokers' logs."""
+        """Returns the cells (unique pieces of text) of all records in the brokers' logs."""
         return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """Returns the cells that were written before this time. If an agent's seal has this time,
-        it says that the agent's deltas count these cells. Deltas are messages with counts."""
+        """Returns the cells (unique pieces of text) that were written before this time. If an
+        agent's seal has this time, it says that the agent's deltas count these cells. Deltas are
+        messages with counts."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """Returns what a loader would count in the logs, that is, the cells in rows and rejects,
-        the number of straddles, and the sums. A straddle is a record of which only a part is a
-        repeat."""
+        """Returns what a loader would count in the logs, that is, the cells (unique pieces of text)
+        in accepted and rejected lines, the number of straddles, and the sums. A straddle is a
+        record of which only a part is a repeat."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0
@@ -268,7 +272,7 @@ class Schedule(ABC):
         return rows, straddles, dict(sums)
 
     def agent_sums(self) -> Sums:
-        """Returns the sums of all deltas that the agent has published."""
+        """Returns the sums of all deltas (messages with counts) that the agent has published."""
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         for delta in self.world.deltas():
             for count in delta.counts:
@@ -284,13 +288,14 @@ def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
 
 
 def cells_of(data: bytes | bytearray) -> list[str]:
-    """Returns the cells in some lines or parts of lines."""
+    """Returns the cells (unique pieces of text) in some lines or parts of lines."""
     joined = bytes(data).decode().replace("\r", "").replace("\n", "")
     return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """Returns the cells in the records of a partition of TOPIC or of REJECTED."""
+    """Returns the cells (unique pieces of text) in the records of a partition of TOPIC or of
+    REJECTED."""
     if tp.topic == TOPIC:
         return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
     if not log:

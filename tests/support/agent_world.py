@@ -586,8 +586,8 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """Appends the pieces to a file one by one. For each piece, the agent stores an intent and
-        then sends the piece. Kills the agent before any answer arrives.
+        """Appends the pieces to a file one by one. For each piece, the agent stores an intent (a
+        durable note) and then sends the piece. Kills the agent before any answer arrives.
 
         `arrives` is the partition whose first batch reaches its broker before the kill.
         """
@@ -668,7 +668,7 @@ class World:
 
     def counted(self) -> list[tuple[str, int, int]]:
         """Returns the topic, the number of records and the number of bytes of each count in the
-        deltas."""
+        published deltas (messages with counts)."""
         counts = [count for delta in self.deltas() for count in delta.counts]
         return [(count.source.topic, count.count, count.bytes) for count in counts]
 

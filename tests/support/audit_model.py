@@ -25,8 +25,9 @@ HOUR = 3_600
 
 @dataclass(eq=False)
 class NumberedSender:
-    """The durable state of one sender. It consists of the number of the sender's last message, and
-    of the number of the last message that touched each bucket."""
+    """The durable state of one sender. It consists of the number of the sender's last message, and,
+    for each bucket (time window), of the number of the last message that contained counts of this
+    bucket."""
 
     sender: Sender
     last: int = 0
@@ -42,8 +43,8 @@ class NumberedSender:
         losses: Sequence[Loss] = (),
         limit_bytes: int = 900_000,
     ) -> tuple[Delta, ...]:
-        """Returns the sender's next deltas, which together contain all these counts, ranges, gaps
-        and losses."""
+        """Returns the sender's next deltas (messages with counts), which together contain all these
+        counts, ranges, gaps and losses."""
         counts = Counts(BUCKET_MS)
         for key, sums in counted:
             counts.put(key, sums)
@@ -77,8 +78,8 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 def run(
     world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
 ) -> tuple[AnyWorld, set[int]]:
-    """Runs the steps and then `end`. Returns the simulated site and the buckets that are complete
-    at the end."""
+    """Runs the steps and then `end`. Returns the simulated site and the buckets (time windows) that
+    are complete at the end."""
     for _ in range(steps):
         world.step()
         if world.wrong:

@@ -3,9 +3,9 @@ in .cache/peers.
 
 `python -m support.debian` makes the root file system if it is missing. `make test-deploy` runs this
 program first, and the fixtures only look for the root file system. The program needs debootstrap,
-systemd-nspawn and the ssh client. If it runs as root, it installs them with apt-get; otherwise it
-prints a sentence that asks for them. The packages come from the mirror that the machine's own apt
-uses for this Debian release, or else from debootstrap's default mirror.
+systemd-nspawn and the ssh client. If this program runs as root, it installs these packages with
+apt-get. Otherwise it prints a sentence that asks for them. The packages come from the mirror that
+the machine's own apt uses for this Debian release, or else from debootstrap's default mirror.
 
 The root file system contains what a server has before Skidway is installed, that is, systemd, sshd,
 Python, rsyslog, nginx, logrotate, and an account `admin` that may use sudo. The hosts have no pip

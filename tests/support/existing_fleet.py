@@ -69,7 +69,7 @@ class ExistingFleet:
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)
 
     def unfinished(self) -> list[str]:
-        """Returns the buckets that are not complete in every tier."""
+        """Returns the buckets (time windows of topics) that are not complete in every tier."""
         return [
             f"{each['time']}: {each['reasons']}"
             for each in self.report("report")["buckets"]

@@ -34,8 +34,8 @@ def loaded_to_the_end(fleet: Fleet) -> None:
 
 
 def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
-    """Returns the buckets up to `until_ms` that are incomplete for at least one host. Raises
-    AssertionError if a topic or a host is missing."""
+    """Returns the buckets (time windows) up to `until_ms` that are incomplete for at least one
+    host. Raises AssertionError if a topic or a host is missing."""
     past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
     judged = [(each, agent) for each in past for agent in each["agents"]]
     assert {(each["topic"], agent["host"]) for each, agent in judged} >= {

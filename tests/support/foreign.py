@@ -3,7 +3,7 @@
 The clients are made once, in .cache/peers. `python tests/support/foreign.py` makes the clients and
 tools that are missing. `make foreign` runs this program first, and the fixtures only look for the
 clients and tools. If the program runs as root, it installs npm, Go, kcat, libfuse and strace with
-apt-get; otherwise it prints a sentence that asks for these packages. The clients run on a Node that
+apt-get. Otherwise it prints a sentence that asks for these packages. The clients run on a Node that
 npm installs, so they work even if the machine's own Node is too old. If the machine's Go is too
 old, the program makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go
 module.

@@ -1,9 +1,9 @@
 """A ZooKeeper in memory, and clients that lose their connections, are late and lose their sessions.
 
-This ZooKeeper keeps the promises of a real ZooKeeper. Transactions are atomic, ephemeral nodes
-disappear with their session, a session ends if its client sends nothing for the session timeout,
-and watches fire once. Each request calls the `hook` of its client. So the actions of the hook
-happen while the client waits for the answer.
+This ZooKeeper keeps the promises of a real ZooKeeper. Transactions are atomic, and ephemeral nodes
+disappear with their session. A session ends if its client sends no request for the session timeout.
+Watches fire once. Each request calls the `hook` of its client. So the actions of the hook happen
+while the client waits for the answer.
 """
 
 from __future__ import annotations

@@ -2,8 +2,8 @@
 own tests.
 
 `make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
-fixtures only look for the peers. If the program runs as root, it installs Maven with apt-get;
-otherwise it prints a sentence that asks for Maven. Maven runs on the same Java as Skidway, so PATH
+fixtures only look for the peers. If the program runs as root, it installs Maven with apt-get.
+Otherwise it prints a sentence that asks for Maven. Maven runs on the same Java as Skidway, so PATH
 does not have to contain a Java.
 """
 

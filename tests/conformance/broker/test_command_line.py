@@ -16,8 +16,8 @@ pytestmark = pytest.mark.conformance
 
 
 def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None:
-    """If a broker mirrors nothing, `skidway mirror status` prints a sentence that says this; with
-    --json it prints an empty list."""
+    """If a broker mirrors nothing, `skidway mirror status` says so in one sentence. With --json the
+    command prints an empty list."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
     done = run_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (

@@ -266,9 +266,9 @@ def committed(address: str, group: str, topic: str) -> dict[int, int]:
 def test_two_members_share_and_commit(
     broker: SkidwayBroker, client: Callable[[str, str, str], Member]
 ) -> None:
-    """A second member gets half of the partitions. When this member leaves, the first member gets
-    all partitions again. A member that joins after all others have left continues at the committed
-    offsets."""
+    """A second member gets its share of the partitions. When this member leaves, the first member
+    gets all partitions again. A member that joins after all others have left continues at the
+    committed offsets."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     first = client(broker.address, group, topic)

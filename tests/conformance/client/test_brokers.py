@@ -89,7 +89,7 @@ def read(client: Client, tp: TopicPartition, start: int, until: int) -> list[col
 @pytest.mark.parametrize("codec", list(Codec))
 def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -> None:
     """With every codec, the client fetches the values, timestamps and origins that it produced, at
-    the acknowledged offsets."""
+    the acknowledged offsets. An origin says from which place in a log file a record comes."""
     tp = TopicPartition(topic, 1)
     producer = Producer(client)
     sent = [encoded(number, codec=codec) for number in range(12)]

@@ -279,8 +279,7 @@ def fill(broker: ScriptedBroker, tp: TopicPartition, batches: int, first: int = 
 
 
 def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> list[bytes]:
-    """Reads values from the offset `start` on. Asserts that batches neither skip nor repeat
-    records."""
+    """Reads values from the offset `start` on. Asserts that no record is skipped or repeated."""
     found: list[bytes] = []
     position = start
     deadline = time.monotonic() + 300

@@ -89,8 +89,8 @@ def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) 
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_we_read_librdkafkas(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """Our client can read the records of librdkafka with every codec, including keys, nulls,
-    origins and other headers."""
+    """Our client can read the records of librdkafka with every codec, including keys, nulls, the
+    headers with the origins of records, and other headers."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         stock = StockProducer(

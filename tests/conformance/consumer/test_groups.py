@@ -1,4 +1,4 @@
-"""Members of consumer groups work in one process. The tests cover many simultaneous members,
+"""Consumer groups whose members all run in one process. The tests cover many simultaneous members,
 streams, rewinding, and restarts of ZooKeeper."""
 
 from __future__ import annotations

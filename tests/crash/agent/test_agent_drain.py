@@ -107,9 +107,9 @@ def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list
 
 
 def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """A drain delivers the lines that the stopped agent had not read, and sends the last word. A
-    second drain succeeds as well. When the agent is started again, it withdraws the last word and
-    continues. Each line arrives once."""
+    """A drain delivers the lines that the stopped agent had not read, and sends the last word,
+    which is the agent's final message to the audit. A second drain succeeds as well. When the agent
+    is started again, it withdraws the last word and continues. Each line arrives once."""
     process = agent(source(log))
     write(log, 0, 1_000)
     process.start()
@@ -135,8 +135,8 @@ def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBr
 def test_drained_while_lines_are_appended(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """While a program still writes to a file, drain sends no last word. After the writing has
-    stopped, drain sends the last word."""
+    """While a program still writes to a file, drain does not send the last word, which is the
+    agent's final message to the audit. After the writing has stopped, drain sends the last word."""
     process = agent(source(log))
     write(log, 0, 5_000)
     process.start()
@@ -185,9 +185,9 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """A drain sends no last word if it is killed after it has noted which lines it will send, or
-    while it sends these lines. The next drain delivers the remaining lines, each once, and sends
-    the last word."""
+    """A drain sends no last word (final message to the audit) if it is killed after it has noted
+    which lines it will send, or while it sends these lines. The next drain delivers the remaining
+    lines, each once, and sends the last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -215,7 +215,7 @@ def test_killed_in_the_middle_and_drained_again(
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
     """If no broker can be reached, drain ends within its time limit, says that it reached no
-    broker, and sends no last word."""
+    broker, and sends no last word (final message to the audit)."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -234,10 +234,11 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If a file cannot be read, `drain` prints the file's path, and sends no last word for the
-    file's topic. It sends the last words of all other topics. After the file has become readable,
-    the next drain delivers the file's lines and sends the topic's last word. If the file then grows
-    and becomes unreadable again, the next drain withdraws this last word."""
+    """If a file cannot be read, `drain` prints the file's path, and sends no last word (final
+    message to the audit) for the file's topic. It sends the last words of all other topics. After
+    the file has become readable, the next drain delivers the file's lines and sends the topic's
+    last word. If the file then grows and becomes unreadable again, the next drain withdraws this
+    last word."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)

@@ -89,8 +89,8 @@ def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBrok
 def test_an_orderly_end_leaves_nothing_to_send_again(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """After SIGTERM the agent exits only when the broker has acknowledged everything that the agent
-    sent. So the agent repeats no record after its next start."""
+    """When the agent has exited after SIGTERM, the broker has acknowledged everything that the
+    agent sent. So the agent repeats no record after its next start."""
     process = agent(source(lines))
     lines.write("a.log", 30_000)
     process.start()

@@ -83,8 +83,8 @@ class Fleet:
         )
 
     def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
-        """Writes the roster as Ansible does. First writes a new file beside the roster, and then
-        renames the new file to the roster's name."""
+        """Writes the roster, which is the list of expected hosts, as Ansible does. First writes a
+        new file in the roster's directory, and then renames this file to the roster's name."""
         fresh = self.folder / "roster.new"
         fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
         os.replace(fresh, self.folder / "roster.yml")
@@ -217,9 +217,10 @@ def this_second() -> str:
 
 
 def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) -> None:
-    """`wait` exits with status 1 if the host is in the roster but no agent of the host was ever
-    heard. If the host is in no roster, `wait` exits with status 2, because this is a mistake of the
-    caller. If the cluster does not answer, the exit status is 3."""
+    """`wait` exits with status 1 if the audit expects the host, but no message of the host's agent
+    was ever received. If the host is not in the list of expected hosts (the roster), `wait` exits
+    with status 2, because this is a mistake of the caller. If the cluster does not answer, the exit
+    status is 3."""
     fleet.write_roster(APP1, APP2)
     status, said = fleet.wait(host="app2", timeout_s=1)
     assert (status, "app2 (main): no agent of it was ever heard." in said) == (1, True), said
@@ -233,9 +234,9 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
-    """If the audit topic contains a message with an unknown schema, no bucket is complete, and a
-    metric counts the message. The log, /health, every verdict and the gate name the unknown schema
-    until a collector that knows the schema has read the message."""
+    """If the audit topic contains a message with an unknown schema, no bucket (time window of a
+    topic) is complete, and a metric counts the message. The log, /health, every verdict and the
+    gate name the unknown schema until a collector that knows the schema has read the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -319,9 +320,10 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @promise("6 last word")
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
-    """If a host is retired but not drained, the verdict on its last buckets stays "unknown". After
-    the host has been drained, these buckets are complete. If the host's agent is started again, the
-    audit waits for the agent as before, and counts the agent's new lines."""
+    """If a host is retired but not drained, the verdict on its last buckets stays "unknown". A
+    bucket is a time window of a topic. After the host has been drained with `skidway agent drain`,
+    these buckets are complete. If the host's agent is started again, the audit waits for the agent
+    as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # `lateness.ms` is so large that even a slow drain ends before the bucket of the drained lines
     # is due. So only a last word can seal that bucket, and an ordinary seal cannot.

@@ -144,7 +144,8 @@ def _counted(report: dict[str, Any], tier: str) -> int:
 
 
 def _sizes(report: dict[str, Any], tier: str) -> set[int]:
-    """Returns the sizes of all buckets in which a tier has counted records."""
+    """Returns the sizes of all buckets (time windows) in which the given tier has counted
+    records."""
     return {
         bucket["bucket_ms"]
         for bucket in report["buckets"]
@@ -324,9 +325,9 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
 
 @promise("6 bucket size")
 def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
-    """If `bucket.ms` was changed, the counter prints a sentence and exits with status 78. If it is
-    started with a new epoch, it counts all records from the beginning in buckets of the new
-    size."""
+    """If `bucket.ms`, the size of the time windows, was changed, the counter prints a sentence and
+    exits with status 78. If it is started with a new epoch, it counts all records from the
+    beginning in buckets of the new size."""
     site.send()
     counter = site.counter().start()
     eventually(site.ready, what="the counter runs")

@@ -1,5 +1,5 @@
-"""A recount can read the loader's output from a real HDFS. It counts the rows in the loader's files
-again."""
+"""A recount can read the loader's output from a real HDFS. A recount counts the rows in the
+loader's files again."""
 
 from __future__ import annotations
 
@@ -107,8 +107,8 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
-    """On HDFS, as in a local directory, the recount reports a file that no manifest lists, and a
-    file that differs from the committed file."""
+    """On HDFS, as in a local directory, the recount reports a file that no manifest of a load
+    lists, and a file that differs from the committed file."""
     store = open_store(url)
     content, checksum = _parquet()
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"

@@ -1,4 +1,4 @@
-"""A broker with two log directories survives if the device under one of them fails with EIO on a
+"""A broker with two log directories survives if the device under one directory fails with EIO on a
 write, an fsync or a read.
 
 In each case the broker refuses the request with KAFKA_STORAGE_ERROR, takes the failed device's log
@@ -125,7 +125,7 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
 def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
     """If sendfile fails after the head of a Fetch answer was sent, the broker closes the
     connection. The next request gets the error."""
-    broker.restart()  # empties the page cache: sendfile must read the disk
+    broker.restart()  # so no page of the log is in memory, and sendfile reads the disk
     disk.fail("read", ".log", above=LARGE_BYTES * 2)
     with RawClient(broker.port) as client:
         client.send_fetch("logs", 0)

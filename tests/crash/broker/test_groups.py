@@ -148,7 +148,7 @@ def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
 
 def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> None:
     """After a crash of the broker, a group's member continues in its generation. The broker refuses
-    requests with another generation or from unknown members."""
+    requests with another generation or another member id."""
     own_broker.settings["group.initial.rebalance.delay.ms"] = 0
     own_broker.start()
     with RawClient(own_broker.port) as client:

@@ -300,8 +300,8 @@ def _quiet(_sentence: str) -> None:
 
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """If hand-over is killed before any of its changes to files, either the old broker or no broker
-    serves the partition afterwards. No record is lost, and the move is finished when the command is
+    """At whichever change of a file hand-over is killed, either the old broker or no broker serves
+    the partition afterwards. No record is lost, and the move is finished when the command is
     repeated."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
@@ -319,8 +319,8 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """If take-over is killed before any of its changes to files, either the new broker or no broker
-    serves the partition afterwards. No record is lost, and the move is finished when the command is
+    """At whichever change of a file take-over is killed, either the new broker or no broker serves
+    the partition afterwards. No record is lost, and the move is finished when the command is
     repeated."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))

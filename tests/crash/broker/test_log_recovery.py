@@ -136,8 +136,8 @@ def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Pa
 
 
 def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
-    """Recovery never cuts off flushed data, not even the last batch. It reports damage in flushed
-    data as damage."""
+    """If flushed data is damaged, even in the last batch, recovery reports the damage and cuts off
+    nothing."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())

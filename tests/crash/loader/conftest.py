@@ -73,7 +73,8 @@ class Cluster:
         return name
 
     def announce(self, topic: str, file: int, path: str = "/var/log/app.log") -> None:
-        """Publishes the announcement that maps a file id of AGENT to a host and a path."""
+        """Publishes an announcement, which is a message that maps a file id of AGENT to a host and
+        a path."""
         with Client(self.broker) as client:
             source = sources_of(client, [topic], "main")[topic]
             message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)
@@ -198,8 +199,8 @@ class SharedSpark:
 ON_SPARK = {"spark.above.offsets": "0", "slice.records": "1000"}
 HERE = {"spark.above.offsets": "1000000", "slice.records": "100"}
 """With these settings, all tasks run in the loader's own process. With ON_SPARK, all tasks run on
-Spark. The slices are smaller here, so that a load in the loader's process takes long enough to be
-killed."""
+Spark. The slices of a task are smaller here, so that a load in the loader's process takes long
+enough to be killed."""
 
 
 class Loading:

@@ -70,7 +70,8 @@ def test_load_by_load(loading: Loading) -> None:
 @promise("5 slices")
 def test_both_ways_give_the_same(loading: Loading) -> None:
     """A load on Spark and a load in the loader's own process write the same rows to the same files,
-    and have the same counts and the same marks."""
+    and have the same counts and the same marks. A mark says up to which position a log file is
+    loaded."""
     fill(loading, 0, 2500)
     fill(loading, 2000, 1000)
     found = []
@@ -201,7 +202,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes runs wait only a short time for missing announcements."""
+    """Makes runs wait only a short time for missing announcements of files."""
     monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
 
 
@@ -209,8 +210,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """If no announcement has given the host and path of a file yet, the loader does not load the
-    file's records before the announcement arrives. No record is lost or doubled."""
+    """The loader does not load the records of a file before an announcement has given the file's
+    host and path. An announcement is a message of the agent. No record is lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -227,7 +228,7 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     """If a file is still not announced after `announce.wait.ms`, the loader writes the file's
-    records to the rejects, with their bytes and origins, and counts them."""
+    records to the rejected records of its output, with their bytes and origins, and counts them."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -264,9 +265,9 @@ def with_the_same_name(loading: Loading) -> None:
 @promise("1 restored state")
 @pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
-    """If an output's manifests are older than the counts that were published for the output, the
-    output is an old copy. The loader refuses an old copy, because the next load would get the same
-    number as an earlier load."""
+    """If the newest manifest of an output is older than the counts that were published for the
+    output, the output is an old copy. The loader refuses an old copy, because the next load would
+    get the same number as an earlier load."""
     fill(loading, 0, 10)
     loading.loaded()
     copy = Path(loading.output).with_name("copy")

@@ -44,7 +44,8 @@ def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dic
 
 
 def faults(output: str) -> list[str]:
-    """Returns the faults that a recount of the files finds."""
+    """Counts the rows in the files again with a recount, and returns the faults that the recount
+    finds."""
     opened = open_output(output)
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))
@@ -104,9 +105,9 @@ def test_lost_files_come_back(loading: Loading) -> None:
 
 @promise("5 reload")
 def test_rejects_become_rows(loading: Loading) -> None:
-    """If records were rejected because the announcement of their file was missing, a reload turns
-    them into rows after the announcement has arrived. The loader then publishes the same number of
-    records and no rejects to the audit."""
+    """If records were rejected because the agent's announcement of their file was missing, a reload
+    turns them into rows after the announcement has arrived. The loader then publishes the same
+    number of records and no rejects to the audit."""
     fill(loading, 0, 500)
     loading.cluster.send(loading.topic, 0, 0, 300, file=3)
     loading.cluster.send(loading.topic, 0, 300, 100, file=4)

@@ -160,7 +160,8 @@ def compacted(loading: Loading) -> dict[str, Any]:
 
 
 def is_whole(output: str, rows: int) -> bool:
-    """Returns whether a recount finds this number of rows and no fault."""
+    """Counts the rows in the files again with a recount. Returns whether the recount finds this
+    number of rows and no fault."""
     opened = open_output(output)
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))

@@ -120,7 +120,7 @@ def test_a_counter_is_ready_when_it_counts(
     own_broker: SkidwayBroker, tmp_path: Path, manager: ServiceManager
 ) -> None:
     """A counter says "ready" only after it has reached its cluster and opened its state. The
-    message to the service manager names the counter's tier."""
+    message to the service manager names the counter's tier, for example "broker"."""
     own_broker.start()
     settings = [
         f"bootstrap.servers={own_broker.address}",
