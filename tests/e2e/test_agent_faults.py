@@ -54,7 +54,7 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
     """If the agent is killed after it has written an intent and before the intent's lines have
-    reached the broker, it sends these lines once after its restart. An intent is the agent's
+    reached the broker, the agent sends these lines once after its restart. An intent is the agent's
     durable note about lines that it will send."""
     trial.write("app.log", 10)
     trial.settle()
@@ -287,8 +287,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """If the agent first finds files under rotated names that its pattern does not match, it reads
-    each of these files once."""
+    """If the agent first finds files under rotated names that its pattern does not match, the agent
+    reads each of these files once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):
@@ -371,8 +371,8 @@ def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_while_it_is_open(trial: Trial) -> Told:
-    """If a file is deleted while a program still writes to it, the agent reads the file until the
-    program has closed it, and then closes the file too."""
+    """If a file is deleted while a program still writes to it, the agent reads the file as long as
+    the program writes. Afterwards the agent closes the file."""
     path = trial.write("app.log", 500)
     with path.open("ab", buffering=0) as out:
         wait_seen(trial, 1)

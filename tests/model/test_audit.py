@@ -378,8 +378,8 @@ class World:
     def beyond_assumption(self, line: Line) -> bool:
         """Returns whether the audit assumes that an unread line that vanished did not exist. The
         audit assumes this only if two conditions are true. First, the line is older than the last
-        seal's time W by more than the lateness of both the agent and the audit. Second, no delta
-        has touched the line's bucket since that seal."""
+        seal's time W by more than the larger of the agent's lateness and the audit's lateness.
+        Second, no delta has touched the line's bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal

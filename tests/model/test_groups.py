@@ -41,8 +41,8 @@ LIMITS = GroupLimits(
 
 @dataclass
 class Client:
-    """A group member from its client's point of view, with the facts that the client believes and
-    the request for which it waits."""
+    """A group member from the point of view of its client. Contains what the client believes, and
+    the request to which the client waits for an answer."""
 
     name: str
     instance_id: str | None

@@ -9,9 +9,10 @@ over them may still arrive, much later. The producer's owner, which acts as the 
 restarts from an old checkpoint.
 
 Whatever happens, the first occurrences of the batches in the log are in order, and no batch is
-missing between them. A loader relies on this order, because it keeps only one mark for each file,
-which is the end of the loaded part. Acknowledged batches are durable, a retry has the same bytes,
-and deliveries are in order. After the faults have ended, all batches are delivered.
+missing between them. A loader relies on this order, because it keeps only one mark for each file.
+The mark is the end of the part that is already loaded. Acknowledged batches are durable, a retry
+has the same bytes, and deliveries are in order. After the faults have ended, all batches are
+delivered.
 """
 
 from __future__ import annotations

@@ -71,8 +71,8 @@ class FileNotes:
 
     def files(self) -> Iterator[list[FileNote]]:
         """Yields the notes of each file. File ids with the same creation time belong to one file.
-        File ids with the same first bytes also belong to one file if the creation time of one of
-        them is unknown."""
+        File ids with the same first bytes also belong to one file if the creation time of at least
+        one of these ids is unknown."""
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:

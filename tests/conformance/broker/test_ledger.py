@@ -40,7 +40,7 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
 """The deletion of a group makes at most this many requests to ZooKeeper. If a consumer waited for
-one request more before it registers, the deletion would be over by then."""
+one more request before it registers, the deletion would already be finished."""
 WEEK_S = 7 * 86_400
 
 

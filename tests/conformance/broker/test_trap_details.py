@@ -84,9 +84,9 @@ def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])
 def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
-    """If the broker does not know the version of an ApiVersions request, it answers error 35 in a
-    body of version 0. The body contains the version range of every API, so that the client can
-    choose a version and send its request again."""
+    """If the broker does not know the version of an ApiVersions request, the broker answers with
+    error 35 in a body of version 0. The body contains the version range of every API, so that the
+    client can choose a version and send its request again."""
     answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
     assert answer is not None
     assert answer[:4] == struct.pack(">i", 99)
@@ -98,8 +98,8 @@ def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, versio
 
 @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
 def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
-    """If an ApiVersions request has a malformed client name, it gets INVALID_REQUEST, because the
-    broker would otherwise use the name in a metric."""
+    """If an ApiVersions request has a malformed client name, the client gets INVALID_REQUEST,
+    because the broker would otherwise use the name in a metric."""
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
 
@@ -193,8 +193,8 @@ def test_zstd_needs_a_client_that_knows_it(client: CoreClient, version: int) -> 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767, -32768])
 def test_acks_that_do_not_exist_are_refused(client: CoreClient, acks: int) -> None:
-    """If a Produce request has an unknown acks value, it gets INVALID_REQUIRED_ACKS, and the broker
-    does not store the batch."""
+    """If a Produce request has an unknown acks value, the client gets INVALID_REQUIRED_ACKS, and
+    the broker does not store the batch."""
     assert produced(client, batch(b"x"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
     assert produced(client, batch(b"x")).base_offset == 0
 

@@ -75,9 +75,9 @@ def test_our_consumer_does_not_enter_a_group_of_stock_clients(
 def test_stock_clients_do_not_enter_a_group_of_our_consumers(
     topic: Topic, stock: StockConsumer, skidway_broker: SkidwayBroker
 ) -> None:
-    """If stock clients join a group of our consumers, they get INCONSISTENT_GROUP_PROTOCOL and no
-    record, and the broker logs the refusal. After our last consumer has left, the stock clients
-    continue at the offsets that our consumers committed."""
+    """If stock clients join a group of our consumers, the stock clients get
+    INCONSISTENT_GROUP_PROTOCOL and no record, and the broker logs the refusal. After our last
+    consumer has left, the stock clients continue at the offsets that our consumers committed."""
     topic.produce(100)
     with ours(topic) as consumer:
         assert len([next(consumer) for _ in range(50)]) == 50

@@ -106,8 +106,8 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
 
 
 def test_producers_are_refused_in_words(clusters: Pair) -> None:
-    """If a client produces to a mirrored topic, it gets an error, because the mirrored topic must
-    contain exactly the records of the source."""
+    """If a client produces to a mirrored topic, the client gets an error, because the mirrored
+    topic must contain exactly the records of the source."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 2)
     clusters.mirrored("logs")

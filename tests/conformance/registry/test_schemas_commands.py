@@ -215,7 +215,7 @@ def test_a_diff_sets_versions_side_by_side(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
     """`diff` compares the last two versions, two given versions, or a version and a file, and says
-    for each of the two whether it can read the other's records."""
+    for each of the two schemas whether it can read the records of the other schema."""
     found = json.loads(run("diff", "users", "--json").stdout)
     assert (found["from"], found["to"]) == (1, "2")
     assert [(each["change"], each["place"]) for each in found["differences"]] == [

@@ -174,8 +174,8 @@ def test_rotations_out_of_the_pattern(
 def test_generations_that_were_deleted_unread_are_declared(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """If files are deleted before the agent has read them, because only two rotated files are kept,
-    the agent declares the loss of their lines. It sends no line twice."""
+    """If only two rotated files are kept, and files are deleted before the agent has read them, the
+    agent declares the loss of their lines. It sends no line twice."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()

@@ -237,9 +237,9 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
     tmp_path: Path, first: int, end: int
 ) -> None:
     """The kernel may write pages to a disk in any order, so after a power failure a page may be
-    missing before other pages. Only bytes before the first missing page can have been flushed.
-    Recovery cuts the log at this page, and keeps the rest in a separate file. Later batches are
-    appended at the cut."""
+    missing although later pages were written. Only bytes before the first missing page can have
+    been flushed. Recovery cuts the log at this page, and keeps the rest in a separate file. Later
+    batches are appended at the cut."""
     starts = write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())

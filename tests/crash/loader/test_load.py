@@ -228,7 +228,8 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
     """If a file is still not announced after `announce.wait.ms`, the loader writes the file's
-    records to the rejected records of its output, with their bytes and origins, and counts them."""
+    records to the rejected records of its output, with their bytes and origins. It counts these
+    records."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
