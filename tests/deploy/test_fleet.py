@@ -99,7 +99,7 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
 
 
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
-    """If the loader's systemd unit is started, which its timer does at night, the lines of sshd,
+    """When the timer has started the loader's systemd unit, as it does at night, the lines of sshd,
     the journal and nginx become rows. Every line becomes one row, and the rows are in order. The
     audit reports both hosts as complete in every topic and every tier (agent, broker and HDFS)."""
     fleet.start_press("first")

@@ -506,7 +506,7 @@ class World:
 
     def is_sealed(self, bucket: int) -> bool:
         """Returns whether the agent that began last has sealed the bucket, that is, has declared
-        its counts in this time window final. Only agents from which the collector has received a
+        its counts for this time window final. Only agents from which the collector has received a
         message count."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
