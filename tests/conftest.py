@@ -1,10 +1,12 @@
-"""What every suite may use: fixtures, and how random schedules and examples are chosen.
+"""Fixtures that every test suite can use, and the rules by which random schedules and examples are
+chosen.
 
-ZooKeeper, Apache Kafka and HDFS are the real ones, started only when a test asks for them.
+The fixtures for ZooKeeper, Apache Kafka and HDFS start the real programs, but only when a test asks
+for them.
 
-Suites start programs by the hundred. Without bytecode files each program would compile our modules
-anew. So the programs that tests start may write bytecode files, even where PYTHONDONTWRITEBYTECODE
-is set.
+The suites start hundreds of programs. Without bytecode files, each program would have to compile
+our modules again. So the programs that tests start may write bytecode files, even if
+PYTHONDONTWRITEBYTECODE is set.
 """
 
 import os
@@ -14,7 +16,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 os.environ["SKIDWAY_PROFILE"] = ""
-"""Commands ask the servers that a test names, not the servers of a developer's own profile."""
+"""An empty profile, so that commands use the servers that a test gives, and not the servers in a
+developer's own profile."""
 
 pytest_plugins = [
     "support.randomness",

@@ -1,4 +1,4 @@
-"""The fleet of the deployment story."""
+"""The fleet of hosts for the deployment tests."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from support.fleet_inventory import HOSTS
 
 @pytest.fixture(scope="module")
 def fleet() -> Iterator[Fleet]:
-    """Three hosts without anything of ours, and wheels on the control node.
+    """Three hosts without any of our programs, and a control node with the wheels.
 
-    If an earlier run has kept the hosts, the wheels exist already and are not made again.
+    If the hosts of an earlier run still exist, the wheels exist too and are not built again.
     """
     if "SKIDWAY_HOSTS" not in os.environ:
         make_versions()

@@ -1,5 +1,5 @@
-"""The agent without Ansible on a real Debian host: installed as a package, and by hand with the
-commands that `skidway agent install-snippet` prints."""
+"""The agent can be installed without Ansible on a real Debian host, either as a Debian package or
+by hand with the commands that `skidway agent install-snippet` prints."""
 
 from __future__ import annotations
 
@@ -63,9 +63,9 @@ def install(host: Host, package: Path) -> str:
 
 
 def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
-    """The Debian package starts the agent only once the agent is configured. Upgrade and removal
-    keep the agent's state, and a purge leaves nothing behind. A refused configuration makes the
-    unit fail, without a loop of restarts."""
+    """The Debian package starts the agent only after the agent is configured. Upgrade and removal
+    keep the agent's state, and a purge leaves nothing behind. If the agent refuses its
+    configuration, the unit fails, and systemd does not restart it again and again."""
     old, new = (deb.build(version, wheels_of(version)) for version in (OLD, NEW))
     carry(run, host, [old, new])
 
@@ -116,8 +116,8 @@ def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
 
 
 def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
-    """The three commands of the printed snippet, run exactly as printed, install the agent. Only
-    the configuration is edited, before the third command."""
+    """The three commands of the printed snippet install the agent. An operator runs them exactly as
+    printed, and only edits the configuration before the third command."""
     wheels = wheels_of(NEW)
     manifest = json.loads((wheels / "wheels.json").read_text())
     host.run("mkdir -m 777 /srv/wheels")
@@ -141,7 +141,7 @@ def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
 
 
 def commands(printed: str) -> list[str]:
-    """The commands below the snippet's three numbered lines."""
+    """Returns the commands that follow the snippet's three numbered lines."""
     blocks = printed.split("\n\n")
     found = [block for block in blocks if block.startswith(("# 1.", "# 2.", "# 3."))]
     assert len(found) == 3

@@ -1,9 +1,9 @@
-"""One story, told test by test: the operator of a site already has ZooKeeper, Apache Kafka, a
+"""Skidway can be installed at a site whose operator already has ZooKeeper, Apache Kafka, a
 registry, HDFS and Spark.
 
-The inventory names these services, and the playbooks install the missing programs on Debian 12
-hosts: an agent, the audit, a loader, and the broker of another cluster. Each test goes on where the
-one before it ended.
+The inventory names these services. The playbooks install the missing programs on Debian 12 hosts,
+that is, an agent, the audit, a loader, and the broker of another cluster. Each test continues where
+the previous test ended.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ UNITS = {
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingFleet]:
-    """Bare hosts, the operator's services in their network, and wheels on the control node."""
+    """Bare hosts, the operator's services in the hosts' network, and a control node with the
+    wheels."""
     for version in (OLD, NEXT):
         wheels.collect(version)
     with hosts.running(HOSTS) as run:
@@ -43,8 +44,8 @@ def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ExistingFleet]:
 
 def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: ExistingFleet) -> None:
     """site.yml installs the missing programs and uses the existing services, and a second run
-    changes nothing. No host gets a ZooKeeper or a registry, and none gets a broker for the cluster
-    that Apache Kafka serves."""
+    changes nothing. No host gets a ZooKeeper, a registry, or a broker for the cluster that Apache
+    Kafka serves."""
     fleet.write("before")
     fleet.control.succeed("site")
     for name, programs in PROGRAMS.items():
@@ -59,8 +60,8 @@ def test_one_playbook_installs_what_is_missing_and_uses_what_is_there(fleet: Exi
 
 def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
     """The application's lines go through the operator's Apache Kafka and Spark into the operator's
-    HDFS: every line once, in order, in files that belong to the loader's user. The audit calls the
-    host complete in the tiers agent, broker and hdfs."""
+    HDFS. The files there belong to the loader's user and contain every line once and in order. The
+    audit reports the host as complete in the tiers agent, broker and hdfs."""
     fleet.services.await_hadoop()
     fleet.write("first")
     loaded_to_the_end(fleet)
@@ -70,8 +71,8 @@ def test_lines_become_rows_and_are_complete(fleet: ExistingFleet) -> None:
 
 
 def loaded_to_the_end(fleet: ExistingFleet) -> None:
-    """Loads everything. Asserts that the rows are the written lines, that the audit says complete,
-    and that each tier's count is the number of lines."""
+    """Loads all records. Asserts that the rows are the written lines, that the audit's verdict is
+    "complete", and that each tier has counted all lines."""
     fleet.wait_for_verdict()
     fleet.load()
     assert fleet.rows() == {APPLICATION: fleet.lines}
@@ -84,8 +85,8 @@ def loaded_to_the_end(fleet: ExistingFleet) -> None:
 def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
     fleet: ExistingFleet,
 ) -> None:
-    """In the operator's ZooKeeper, our broker's cluster keeps all its znodes under the chroot that
-    the inventory names."""
+    """In the operator's ZooKeeper, all znodes of our broker's cluster are below the chroot that the
+    inventory gives."""
     assert fleet.in_zookeeper("/") == ["company", "registry", "zookeeper"]
     assert fleet.in_zookeeper("/company") == ["edge"]
     assert fleet.in_zookeeper("/company/edge/brokers/ids") == ["1"]
@@ -96,8 +97,8 @@ def test_a_broker_of_ours_keeps_to_its_part_of_the_operators_zookeeper(
 
 
 def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
-    """While HDFS and Spark answer nobody, rolling_restart.yml still restarts each program of ours,
-    and finds each healthy."""
+    """Even if HDFS and Spark answer no requests, rolling_restart.yml restarts each of our programs
+    and finds each program healthy."""
     where = [(fleet.run.hosts[name], unit) for name, units in UNITS.items() for unit in units]
     before = [host.read(f"systemctl show -P MainPID {unit}") for host, unit in where]
     with fleet.services.without_hadoop():
@@ -107,8 +108,9 @@ def test_a_rolling_restart_waits_for_none_of_them(fleet: ExistingFleet) -> None:
 
 
 def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> None:
-    """upgrade.yml brings every program of ours to the next version. The audit confirms that the
-    upgraded agents deliver to Apache Kafka, and no line is lost or doubled on the way."""
+    """upgrade.yml upgrades each of our programs to the next version. The audit confirms that the
+    upgraded agents deliver their lines to Apache Kafka. No line is lost or doubled during the
+    upgrade."""
     fleet.write("on the way")
     fleet.install(NEXT)
     with fleet.services.without_hadoop():
@@ -122,8 +124,8 @@ def test_an_upgrade_is_judged_by_what_apache_kafka_has(fleet: ExistingFleet) -> 
 
 
 def test_uninstalling_takes_nothing_of_theirs(fleet: ExistingFleet) -> None:
-    """Even if uninstall.yml is told to remove our data, it leaves the rows, topics, subjects and
-    znodes in the operator's services, and these services keep running."""
+    """Even if an operator tells uninstall.yml to remove our data, it does not remove rows, topics,
+    subjects or znodes from the operator's services. These services continue to run."""
     before = fleet.theirs()
     assert TOPIC in before["topics"]
     fleet.control.succeed("uninstall", "-e", "skidway_remove_data=true")

@@ -1,10 +1,9 @@
-"""One story, told test by test: three bare hosts become a running fleet, which is upgraded and
-meets failures.
+"""Three bare hosts become a running fleet, which is then upgraded and survives failures.
 
-The hosts are Debian 12 under systemd, reached by ssh. The tests install and upgrade programs only
-with the playbooks of our Ansible collection, run as an operator runs them. The lines are those of
-sshd and sudo (auth.log), of the journal that rsyslog writes to a file (syslog), and of nginx
-(access.log). Each test goes on where the one before it ended.
+The hosts run Debian 12 with systemd, and are reached by ssh. The tests run the playbooks of our
+Ansible collection as an operator does, and use nothing else to install and upgrade programs. The
+lines come from auth.log (sshd and sudo), from syslog (the journal, which rsyslog writes to this
+file) and from access.log (nginx). Each test continues where the previous test ended.
 """
 
 from __future__ import annotations
@@ -31,7 +30,7 @@ TEXTFILE = "/var/lib/skidway/loader/skidway_load.prom"
 
 
 def show(host: Host, unit: str, *names: str) -> dict[str, str]:
-    """The properties of a systemd unit."""
+    """Returns the properties of a systemd unit."""
     asked = " ".join(f"--property={name}" for name in names)
     return dict(
         line.split("=", 1) for line in host.read(f"systemctl show {unit} {asked}").splitlines()
@@ -49,8 +48,9 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
-    """site.yml installs, configures and starts every program on hosts without internet, and enables
-    each for the next boot. The timers of load and recount start nothing before the night."""
+    """On hosts without internet access, site.yml installs, configures and starts every program, and
+    enables it for the next boot. The timers for loads and recounts start no program before the
+    night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
         assert fleet.versions(host) == {"agent": OLD}
@@ -65,8 +65,8 @@ def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
 
 
 def test_an_agent_is_held_by_its_limits(fleet: Fleet) -> None:
-    """systemd enforces the inventory's limits on the agent and confines its process: the process
-    runs as its own user, has no privileges, and can write only to its state."""
+    """systemd enforces the inventory's limits on the agent. The agent's process runs as its own
+    user, has no privileges, and can write only to its state directory."""
     host = fleet.applications[0]
     assert show(
         host, "skidway-agent", "CPUQuotaPerSecUSec", "MemoryHigh", "MemoryMax", "TasksMax"
@@ -93,15 +93,15 @@ def test_a_second_run_changes_nothing(fleet: Fleet) -> None:
     assert {name: counts["changed"] for name, counts in again.recap.items()} == dict.fromkeys(
         again.recap, 0
     ), again.changed
-    # the run above covered the server, so these options need only the agents
+    # The server was part of the run above, so this check is limited to the agents.
     checked = fleet.control.succeed("site", "--check", "--diff", "--limit", "agents")
     assert not checked.changed
 
 
 def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> None:
-    """When the loader's systemd unit is started, as its timer does at night, the lines of sshd, the
-    journal and nginx become rows, every line once and in order. The audit calls both hosts
-    complete, in every topic and every tier."""
+    """When the timer has started the loader's systemd unit, as it does at night, the lines of sshd,
+    the journal and nginx become rows. Every line becomes one row, and the rows are in order. The
+    audit reports both hosts as complete in every topic and every tier (agent, broker and HDFS)."""
     fleet.start_press("first")
     for host in fleet.applications:
         fleet.pressed(host, more_than=100)
@@ -112,10 +112,10 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
-    """The nightly recount, which reads all rows in the files, tells the audit that they agree with
-    the counts, although lines are written all the while. When a file of rows is missing, the
-    recount's unit fails and names the file, and `audit report` exits with status 1. Once the file
-    is back, the next recount succeeds."""
+    """The nightly recount counts the rows in the loader's files again, and reports to the audit
+    that the rows agree with the counts. The recount does so even while new lines are written. If a
+    file with rows is missing, the recount's unit fails and names the file, and `audit report` exits
+    with status 1. After the file has been restored, the next recount succeeds."""
     again = "systemctl start skidway-recount.service"
     fleet.server.run(again, within_s=300)
     eventually(lambda: recounted(fleet) == {(OUTPUT, "agrees")}, within_s=30, what="told")
@@ -133,8 +133,8 @@ def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
 
 
 def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet) -> None:
-    """With `loader_recount: false`, site.yml stops and disables the recount's timer. Once this
-    setting is gone, site.yml enables and starts the timer again."""
+    """If the inventory contains `loader_recount: false`, site.yml stops and disables the recount's
+    timer. If the setting is removed, site.yml enables and starts the timer again."""
     played = ["--limit", "loaders", "--tags", "loader_run"]
     look = "systemctl is-active skidway-recount.timer; systemctl is-enabled skidway-recount.timer"
     fleet.control.succeed("site", *played, "-e", '{"loader_recount": false}')
@@ -144,9 +144,10 @@ def test_a_site_without_a_nightly_recount_says_so_in_its_inventory(fleet: Fleet)
 
 
 def test_loads_may_follow_each_other_all_day(fleet: Fleet) -> None:
-    """With `loader_every`, site.yml disables the loader's timer and starts a service that stays:
-    lines become rows although nobody starts a load. Once this variable is gone, site.yml stops the
-    service, which ends well, and the timer is back."""
+    """If the inventory contains `loader_every`, site.yml disables the loader's timer and starts a
+    service that keeps running. Lines then become rows without anyone starting a load. If the
+    variable is removed, site.yml stops the service, which ends without an error, and enables the
+    timer again."""
     played = ["--limit", "loaders", "--tags", "loader_configure,loader_run"]
     stays, timer = "skidway-loader-resident.service", "skidway-loader.timer"
     state = "systemctl is-active {0}; systemctl is-enabled {0}"
@@ -183,14 +184,15 @@ def test_loads_may_follow_each_other_all_day(fleet: Fleet) -> None:
 
 
 def recounted(fleet: Fleet) -> set[tuple[str, str]]:
-    """(output, verdict) of each recount that the audit knows, in all topics."""
+    """Returns the pair (output, verdict) of each recount that was reported to the audit, for all
+    topics."""
     topics = fleet.report("report")["topics"]
     return {(x["output"], x["verdict"]) for topic in topics for x in topic["recounts"]}
 
 
 def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> None:
-    """If `skidway agent validate` refuses a configuration, the play stops and shows the error. The
-    old configuration file stays in place, and the agent keeps running."""
+    """If `skidway agent validate` refuses a new configuration, the play stops and shows the error.
+    The old configuration file stays in place, and the agent continues to run."""
     host = fleet.applications[0]
     look = "sha256sum /etc/skidway/agent.yml; systemctl show --property=MainPID skidway-agent"
     before = host.read(look)
@@ -204,8 +206,9 @@ def test_a_refused_configuration_leaves_the_running_one_alone(fleet: Fleet) -> N
 
 
 def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
-    """upgrade.yml brings the servers to the next version, and then the agents in waves that the
-    audit confirms one by one, while lines are written and nginx's log is rotated."""
+    """upgrade.yml first upgrades the servers to the next version, and then the agents in waves. The
+    audit confirms each wave before the next wave begins. Meanwhile lines are written, and nginx's
+    log is rotated."""
     fleet.start_press("second-on-the-way")
     fleet.inventory["all"]["vars"]["skidway_version"] = NEXT
     fleet.control.write(fleet.inventory)
@@ -225,9 +228,9 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
-    """If the new version's agent does not start, upgrade.yml ends after the first wave: the host of
-    that wave goes back to the old version, the other hosts are not touched, and the play says
-    so."""
+    """If the agent of the new version does not start, upgrade.yml stops after the first wave and
+    says so. It rolls the host of the first wave back to the old version, and does not change the
+    other hosts."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0
@@ -240,7 +243,8 @@ def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
 
 
 def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
-    """rolling_restart.yml restarts every program once, and waits until each is healthy."""
+    """rolling_restart.yml restarts every program once, and waits after each restart until the
+    program is healthy."""
     where = [(fleet.server, unit) for unit in SERVICES]
     where += [(host, "skidway-agent") for host in fleet.applications]
     before = [show(host, unit, "MainPID")["MainPID"] for host, unit in where]
@@ -250,16 +254,17 @@ def test_a_rolling_restart_restarts_every_program(fleet: Fleet) -> None:
 
 
 def test_no_line_was_lost_and_none_doubled_on_the_way(fleet: Fleet) -> None:
-    """Each line that was written during upgrade, roll-back, restarts and a rotation is exactly one
-    row."""
+    """Each line that was written during the upgrade, the rollback, the restarts and the log
+    rotation is exactly one row."""
     last = fleet.stop_press()
     loaded_to_the_end(fleet)
     pressed_once(fleet, "second-on-the-way", last)
 
 
 def test_a_failed_load_is_seen(fleet: Fleet) -> None:
-    """A failed load shows as a failed unit and as a failed run in the metrics. The next good load
-    clears both, and only a good load moves the time of the last success."""
+    """After a failed load, the loader's unit is in the failed state, and the metrics show a failed
+    run. The next successful load clears both. Only a successful load changes the time of the last
+    success."""
     good = metrics(fleet)
     assert good["skidway_loader_last_run_exit_status"] == 0
     fleet.server.run("systemctl stop skidway-registry skidway-broker")
@@ -281,15 +286,15 @@ def test_a_failed_load_is_seen(fleet: Fleet) -> None:
 
 
 def metrics(fleet: Fleet) -> dict[str, float]:
-    """The metrics in the text file that the loader writes."""
+    """Returns the metrics in the text file that the loader writes."""
     lines = fleet.server.read(f"cat {TEXTFILE}").splitlines()
     return {name: float(value) for name, value in (x.split() for x in lines if x[0] != "#")}
 
 
 def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(fleet: Fleet) -> None:
-    """`audit hosts` names a host that was shut down. A host that leaves the inventory is retired in
-    the roster, not forgotten, and no verdict waits for it. When the host returns to the inventory,
-    it is expected again."""
+    """`audit hosts` lists a host that was shut down. If a host is removed from the inventory, the
+    audit's list of hosts keeps the host as retired, and no verdict waits for the host. If the host
+    is added to the inventory again, the audit expects it again."""
     gone, stays = fleet.applications[1], fleet.applications[0]
     gone.power_off()
     eventually(lambda: fleet.audit("hosts")[0] == 1, within_s=180, what="audit sees it")
@@ -315,8 +320,8 @@ def test_a_host_that_is_off_is_named_and_one_that_was_taken_away_is_retired(flee
 
 
 def test_uninstalling_leaves_the_data_and_nothing_else(fleet: Fleet) -> None:
-    """uninstall.yml drains each agent, then removes programs, units, configuration and limits, and
-    leaves the data."""
+    """uninstall.yml drains each agent. Then it removes programs, units, configuration and limits,
+    but no data."""
     data = {
         fleet.server: f"ls {OUTPUT}/_skidway/*/*.json /var/lib/skidway/broker/nginx-0/*.log",
         **dict.fromkeys(fleet.applications, "ls /var/lib/skidway/agent/*.db"),

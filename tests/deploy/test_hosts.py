@@ -1,4 +1,4 @@
-"""Tests of the test hosts, on which the other tests of this folder run."""
+"""The test hosts, on which the other tests in this directory run, work like real servers."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ pytestmark = pytest.mark.deploy
 
 
 def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
-    """A test host has a name and systemd as PID 1, reaches its neighbour and no other network, and
-    comes back with its files after a shutdown."""
+    """A test host has a name and runs systemd as PID 1. It reaches the neighbouring test host and
+    no other network. After a shutdown it can start again, and its files still exist."""
     with hosts.running(["one", "two"]) as run:
         one, two = run.hosts["one"], run.hosts["two"]
         assert one.read("cat /proc/1/comm; hostname; systemctl is-system-running") == (
@@ -35,8 +35,8 @@ def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
 
 
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_remove(tmp_path: Path) -> None:
-    """If a test runner is killed, its hosts die too, and the next run removes the killed runner's
-    folder. The next run does not touch the folder of a run that is still alive."""
+    """If a test run is killed, its hosts die too, and the next test run removes the killed run's
+    directory. It does not remove the directory of a test run that is still active."""
     command = [sys.executable, "-m", "support.hosts", "alone"]
     paths = {"PYTHONPATH": f"{Path(hosts.__file__).parents[1]}:{Path(hosts.__file__).parents[2]}"}
     killed = Program(command, tmp_path / "killed", env=paths).start()

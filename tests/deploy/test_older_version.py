@@ -1,8 +1,8 @@
-"""A fleet is upgraded from an older Skidway to the version of this tree and back; code and messages
-of the two versions differ.
+"""A fleet can be upgraded from an older version of Skidway to the version of this source tree, and
+back, although the two versions have different code and messages.
 
-The older version's own playbooks installed the fleet (support.older). Lines are written all the
-while. Each test goes on where the one before it ended.
+The older version's own playbooks install the fleet (see support.older). Lines are written during
+all tests. Each test continues where the previous test ended.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ pytestmark = pytest.mark.operations
 
 LINES = "through-versions"
 NO_COLLECTOR = '{"loader_collector_url": ""}'
-"""The older loader does not know `collector.url`, which this tree's roles derive."""
+"""The older version's loader does not know the setting `collector.url`. This variable keeps this
+tree's roles from writing it."""
 AUDIT_LOG = "journalctl --namespace=skidway -u skidway-audit --no-pager"
 
 
 @pytest.fixture(scope="module")
 def fleet(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fleet]:
-    """Three hosts with the older version, on which lines are written all the while."""
+    """Three hosts with the older version. Lines are written on these hosts until the tests end."""
     collection = older.make(tmp_path_factory.mktemp("versions"))
     wheels.collect(NEXT)
     with hosts.running(HOSTS) as run:
@@ -49,22 +50,23 @@ def change_version(fleet: Fleet, version: str) -> None:
 
 
 def all_have(fleet: Fleet, version: str) -> bool:
-    """Whether every program of every host has this version, and lines are still written."""
+    """Returns whether every program on every host has this version and lines are still being
+    written."""
     found = {each for host in fleet.run.hosts.values() for each in fleet.versions(host).values()}
     pressing = [host.read(f"systemctl is-active {PRESS}") for host in fleet.applications]
     return found == {version} and pressing == ["active"] * len(pressing)
 
 
 def test_what_the_older_version_wrote_is_loaded_by_it(fleet: Fleet) -> None:
-    """Before the upgrade the fleet of the older version works: its lines are loaded, and its audit
-    calls these lines complete."""
+    """Before the upgrade, the fleet works with the older version. Its lines are loaded, and its
+    audit reports the lines as complete."""
     assert all_have(fleet, older.VERSION)
     loaded_to_the_end(fleet)
 
 
 def test_it_comes_to_this_version(fleet: Fleet) -> None:
     """This tree's upgrade.yml upgrades the fleet that the older playbooks installed, and the audit
-    confirms each wave (each group of hosts that are upgraded together)."""
+    confirms each wave. A wave is a group of hosts that are upgraded together."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)
@@ -72,9 +74,10 @@ def test_it_comes_to_this_version(fleet: Fleet) -> None:
 
 
 def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -> None:
-    """If the audit's configuration has a setting that only this tree's roles write, the older audit
-    does not start, and its error names the setting. upgrade.yml then brings the audit back to the
-    newer version, while all other programs have the older version."""
+    """If the audit's configuration contains a setting that only this tree's roles write, the older
+    version's audit does not start, and its error names the setting. At this time all other programs
+    have the older version. The playbook upgrade.yml then changes the audit back to the newer
+    version."""
     change_version(fleet, older.VERSION)
     played = fleet.control.play("upgrade", "-e", NO_COLLECTOR)
     assert played.returncode != 0
@@ -85,9 +88,9 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
 
 
 def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
-    """Once the inventory has no setting that the older version refuses, the older version starts,
-    and reads the state that the newer version left. upgrade.yml changes the audit after the agents,
-    so that the older audit never gets a message of a newer agent."""
+    """If the inventory contains no setting that the older version refuses, the older version starts
+    and can read the state that the newer version has written. The playbook upgrade.yml changes the
+    audit after the agents, so that the older audit never gets a message from a newer agent."""
     fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}', "-e", NO_COLLECTOR)
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]
@@ -97,13 +100,13 @@ def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
 
 
 def started_at(host: Host, unit: str) -> int:
-    """The time at which a unit was started, in microseconds of the clock that all hosts of this
-    machine share."""
+    """Returns the time at which a unit was started, in microseconds. All test hosts on this machine
+    share the same clock."""
     return int(host.read(f"systemctl show -P ExecMainStartTimestampMonotonic {unit}"))
 
 
 def test_it_comes_again_and_no_line_was_lost_or_doubled(fleet: Fleet) -> None:
-    """Each line that was written during three changes of version is exactly one row."""
+    """Each line that was written during three changes of the version is exactly one row."""
     change_version(fleet, NEXT)
     fleet.control.succeed("upgrade")
     assert all_have(fleet, NEXT)

@@ -1,8 +1,9 @@
-"""The tasks that the guide docs/operations.md describes after the installation, done on hosts as
-Ansible left them.
+"""The tasks that the guide docs/operations.md describes for the time after the installation work on
+hosts that Ansible has installed.
 
-The commands are the guide's own (support.recipes). Lines are written to one log all the while, and
-at the end each line has arrived once. Each test goes on where the one before it ended.
+The tests run the commands of the guide itself (see support.recipes). Lines are written to one log
+during all tests, and at the end each line has arrived once. Each test continues where the previous
+test ended.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ SITE_WITHIN_S = 1200
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[SecondDay]:
-    """One server of each kind, and an agent that publishes lines until the end."""
+    """One server of each kind, and an agent that publishes lines until the tests end."""
     if "SKIDWAY_HOSTS" not in os.environ:
         wheels.collect(VERSION)
     with hosts.running(HOSTS) as run:
@@ -43,9 +44,9 @@ def site() -> Iterator[SecondDay]:
 
 
 def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
-    """site.yml turns one ZooKeeper server into an ensemble, and the ensemble keeps the server's
-    data. site.yml also turns one broker into a cluster of two, and the new broker leads its share
-    of the new partitions."""
+    """site.yml can extend one ZooKeeper server to an ensemble, which keeps the server's data. It
+    can also extend one broker to a cluster of two brokers. The new broker then leads its share of
+    the new partitions."""
     site.write(zookeeper=HOSTS, brokers=(FIRST, SECOND))
     site.control.succeed("site", within_s=SITE_WITHIN_S)
     assert site.modes() == THREE_SERVE
@@ -56,8 +57,9 @@ def test_one_server_becomes_three_and_one_broker_two(site: SecondDay) -> None:
 
 
 def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
-    """A partition moves by the guide's commands while lines are written. The old broker reports it
-    as handed over, the new broker leads it in the next leader epoch, and both end up healthy."""
+    """The guide's commands move a partition to another broker while lines are written. The old
+    broker reports the partition as handed over, and the new broker leads the partition with the
+    next leader epoch. In the end both brokers are healthy."""
     give(site.first, "broker", recipe(MOVE, 1, MOVED))
     assert "was handed over" in str(site.health(site.first, "broker")["stopped_partitions"])
     site.pipe(recipe(MOVE, 2, {"OLD": FIRST, "NEW": SECOND, **MOVED}))
@@ -69,15 +71,15 @@ def test_a_partition_moves_while_lines_are_written(site: SecondDay) -> None:
 
 
 def test_a_member_without_data_takes_it_from_the_others(site: SecondDay) -> None:
-    """A ZooKeeper server that lost its data gets the data from the other two servers, and all three
-    serve again."""
+    """If a ZooKeeper server loses its data, it gets the data from the other two servers. Then all
+    three servers answer clients again."""
     give(site.second, "zookeeper", recipe("Replace a member"))
     eventually(lambda: site.modes() == THREE_SERVE, within_s=90, every_s=1, what="three serve")
 
 
 def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
-    """When all ZooKeeper servers have lost their data, the operator restores the data from a copy
-    of one server's data and from the registry's dump."""
+    """If all ZooKeeper servers lose their data, the operator can restore the data from a copy of
+    one server's data and from the registry's dump."""
     give(site.audit, "registry", recipe(BACK_UP, 0))
     follower = next(
         host for host in site.hosts if site.health(host, "zookeeper")["mode"] == "follower"
@@ -111,8 +113,8 @@ def test_zookeeper_is_restored_from_a_copy(site: SecondDay) -> None:
 
 
 def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
-    """rolling_restart.yml stops no broker while another broker is not healthy, and its error names
-    that broker. Once all brokers are healthy, the playbook restarts them."""
+    """rolling_restart.yml does not stop a broker while another broker is unhealthy, and its error
+    names the unhealthy broker. When all brokers are healthy, the playbook restarts them."""
     started = "systemctl show -P ExecMainStartTimestamp skidway-broker"
     before = site.first.read(started)
     site.second.run("systemctl stop skidway-broker")
@@ -129,7 +131,8 @@ def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
 
 
 def test_every_line_arrived_once(site: SecondDay) -> None:
-    """After all these tasks there are as many records as lines, and the audit says complete."""
+    """After all these tasks there are as many records as lines, and the audit's verdict is
+    "complete"."""
     written = site.stop_writing()
     wait = recipe("Add a host", 1, {"app1": AUDIT, "5m": "60m"})
     assert "complete since then" in give(site.audit, "audit", wait, within_s=320)
@@ -137,8 +140,8 @@ def test_every_line_arrived_once(site: SecondDay) -> None:
 
 
 def test_a_host_is_taken_away(site: SecondDay) -> None:
-    """uninstall.yml, limited to one host, removes the programs of this host and leaves its data;
-    the other hosts' programs go on."""
+    """uninstall.yml, limited to one host, removes the programs of this host but not its data. The
+    programs of the other hosts continue to run."""
     site.control.succeed("uninstall", "--limit", SECOND)
     assert not site.second.read("ls -d /opt/skidway /etc/skidway 2>/dev/null || :")
     assert TOPIC in site.second.read("ls /var/lib/skidway/broker")

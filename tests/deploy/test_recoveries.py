@@ -1,9 +1,10 @@
-"""Breakdowns and later changes that the guide docs/operations.md describes, on hosts as Ansible
-left them.
+"""The guide docs/operations.md describes how to recover from breakdowns and how to make later
+changes. Its instructions work on hosts that Ansible has installed.
 
-The fleet is a datacenter and its mirror, two agents whose logs are written all the while, and a
-registry with TLS. The commands are the guide's own (support.recipes). Each test goes on where the
-one before it ended, and leaves a fleet whose lines arrive.
+The fleet consists of a datacenter, the datacenter's mirror, two agents whose logs are written
+during all tests, and a registry with TLS. The tests run the commands of the guide itself (see
+support.recipes). Each test continues where the previous test ended, and leaves a fleet in which
+lines arrive.
 """
 
 from __future__ import annotations
@@ -34,8 +35,8 @@ CLIENTS = ",".join([*APPLICATIONS, OFFLINE])
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
-    """The fleet that one run of site.yml installs on bare hosts. Lines are written to its logs all
-    the while."""
+    """The fleet that one run of site.yml installs on bare hosts. Lines are written to the fleet's
+    logs until the tests end."""
     if "SKIDWAY_HOSTS" not in os.environ:
         for version in (OLD, NEXT):
             wheels.collect(version)
@@ -54,13 +55,14 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Recoveries]:
 
 
 def started(site: Recoveries, program: str) -> str:
-    """The time at which a program on the offline host was started."""
+    """Returns the time at which a program on the offline host was started."""
     return site.offline.read(f"systemctl show -P ExecMainStartTimestamp skidway-{program}")
 
 
 def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
-    """With TLS in the inventory, agents and loader reach a registry that uses https and asks for a
-    password. The audit says that all lines have arrived, and each line is one row."""
+    """If the inventory configures TLS, the agents and the loader can use a registry that uses https
+    and requires a password. The audit reports that all lines have arrived, and each line is one
+    row."""
     site.proven()
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     rows = site.rows()
@@ -69,9 +71,9 @@ def test_tls_is_set_from_the_inventory(site: Recoveries) -> None:
 
 
 def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_path: Path) -> None:
-    """Certificate authority and password are changed step by step. The registry reads its new files
-    without a restart, clients that start between two steps are let in, and at the end the registry
-    accepts neither the old password nor the old authority."""
+    """The certificate authority and the password can be changed step by step. The registry reads
+    its new files without a restart, and accepts clients that start between two steps. At the end
+    the registry accepts neither the old password nor the old authority."""
     old_trust, old_user = site.authorities, site.user
     new = Authority(tmp_path, "new")
     site.authorities += new.certificate.read_text()
@@ -84,7 +86,7 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
         path = f"/etc/skidway/registry/{name}"
         put = f"cp -p {path} {path}.new && cat >{path}.new && mv {path}.new {path}"
         site.offline.run(put, given=site.files[name])
-    # the guide's command asks for the password; here it reads the password from standard input
+    # Here the guide's command reads the password from standard input, instead of asking for it.
     line = give(site.offline, "registry", recipe(CERTIFICATES).replace("\n", " <<<second\n"))
     site.files["users"] += line + "\n"
     site.offline.run("cat >>/etc/skidway/registry/users", given=line + "\n")
@@ -114,8 +116,8 @@ def test_certificates_authority_and_password_are_changed(site: Recoveries, tmp_p
 
 
 def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]:
-    """Configures `skidway schemas` on the registry's host as the guide says, and lists the
-    subjects. Returns the exit status and the output."""
+    """Configures `skidway schemas` on the registry's host as the guide describes, lists the
+    subjects, and returns the exit status and the output."""
     site.offline.run("cat >/etc/skidway/ca.pem", given=trust)
     site.offline.run(
         "cat >/etc/skidway/schemas.yml; chgrp skidway-registry /etc/skidway/schemas.yml; "
@@ -128,8 +130,8 @@ def ask_for_subjects(site: Recoveries, trust: str, user: str) -> tuple[int, str]
 
 
 def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
-    """While a mirror's source is down, `skidway mirror status` reports the source and no partition
-    stops; once the source is back, the mirror goes on by itself."""
+    """While a mirror's source is down, `skidway mirror status` reports this, and no partition is
+    stopped. When the source is up again, the mirror continues without help."""
     site.source.run("systemctl stop skidway-broker")
     status = recipe("A mirror's source is away")
     eventually(lambda: not site.mirror()["reachable"], within_s=60, every_s=1, what="away")
@@ -141,9 +143,9 @@ def test_a_source_that_is_away_is_waited_for(site: Recoveries) -> None:
 
 
 def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
-    """If records expired while a mirror was down, the mirror names their offsets as a gap and goes
-    on after the gap. With the guide's retention.hold at the source, the same outage leaves no
-    gap."""
+    """If records expire while a mirror is down, the mirror records their offsets as a gap and
+    continues after the gap. If the source has the guide's setting of retention.hold, the same
+    outage leaves no gap."""
     site.offline.run("systemctl stop skidway-broker")
     alter(site, TOPIC, "dc1", "retention.bytes=4096", "segment.bytes=1024")
     mirrored = site.end("dc1-broker", TOPIC)
@@ -166,9 +168,9 @@ def test_a_mirror_names_what_its_source_let_go(site: Recoveries) -> None:
 
 
 def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recoveries) -> None:
-    """When a mirror's source comes back with an older copy of its disk, the mirror stops, changes
-    nothing, and says why. With the right disk, the mirror's broker and the source's counter go on
-    after a restart."""
+    """If a mirror's source comes back with an older copy of its disk, the mirror stops without
+    changing its log, and says why. After the right disk has been restored, the mirror's broker and
+    the source's counter continue when they are restarted."""
     keep_a_copy(site)
     ends = site.end("offline-broker", "dc1.nginx")
     eventually(lambda: site.end("offline-broker", "dc1.nginx") > ends + 100, within_s=90, every_s=1)
@@ -190,9 +192,9 @@ def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recov
 
 
 def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> None:
-    """When records expired before a load, the loader names their offsets. It loads no later records
-    until the operator accepts the gap. With the guide's retention.hold, no record expires before it
-    is loaded."""
+    """If records expire before they are loaded, the loader reports their offsets, and loads no
+    later records until the operator accepts the gap. With the guide's setting of retention.hold, no
+    record expires before it is loaded."""
     alter(site, MIRROR_TOPIC, "offline", "retention.bytes=4096", "segment.bytes=1024")
     end = site.end("offline-broker", MIRROR_TOPIC)
     eventually(lambda: site.begin("offline-broker", MIRROR_TOPIC) > end, within_s=90, every_s=1)
@@ -214,9 +216,9 @@ def test_what_expired_before_a_load_is_accepted_by_name(site: Recoveries) -> Non
 
 
 def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries) -> None:
-    """If one agent of a wave (of hosts that are upgraded together) fails, upgrade.yml takes the
-    whole wave back: both agents are healthy at the old version, and the play names the agent that
-    failed."""
+    """If one agent of a wave fails, upgrade.yml rolls back the whole wave. A wave is a group of
+    hosts that are upgraded together. Both agents of this wave are then healthy with the old
+    version, and the play names the agent that failed."""
     drop_in = "/etc/systemd/system/skidway-agent.service.d/90-fails.conf"
     fails = f"[Service]\nExecStartPre=/bin/sh -c 'readlink {LINK} | grep -qw {OLD}'\n"
     site.applications[1].run(f"cat >{drop_in}; systemctl daemon-reload", given=fails)
@@ -232,8 +234,9 @@ def test_a_wave_with_one_agent_that_fails_goes_back_as_a_whole(site: Recoveries)
 
 
 def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
-    """A host is drained, uninstalled and replaced by a new machine of the same name. The old
-    machine's lines are complete to the last one, and the new machine's lines arrive."""
+    """A host can be drained (so that its agent delivers all lines), uninstalled, and replaced by a
+    new machine with the same name. All lines of the old machine arrive, including its last line,
+    and the new machine's lines arrive too."""
     app2 = site.applications[1]
     written = site.stop_writing(app2)["app2"]
     site.control.succeed("uninstall", "--limit", "app2")
@@ -248,9 +251,9 @@ def test_a_host_is_replaced_by_another_of_its_name(site: Recoveries) -> None:
 
 
 def test_a_mirror_whose_disk_is_empty_is_filled_again(site: Recoveries) -> None:
-    """A mirror whose disk is empty does not begin anew by itself: site.yml stops and names the
-    partition. The operator allows the mirror, topic by topic, to begin anew. Then offsets and
-    counts are as before."""
+    """If a mirror's disk is empty, the mirror does not begin again without permission, and site.yml
+    stops and names the partition. The operator gives the mirror permission for each topic. After
+    the mirror has copied the topics again, the offsets and counts are as before."""
     dead = "A broker's disk is dead"
     site.offline.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.gone; "
@@ -284,7 +287,7 @@ SWAP = (
 
 
 def keep_a_copy(site: Recoveries) -> None:
-    """Copies the source broker's disk while the broker is stopped."""
+    """Stops the source's broker, copies its disk, and starts the broker again."""
     site.source.run(
         f"systemctl stop skidway-broker; rm -rf {BROKER_DISK}.copy; "
         f"cp -a {BROKER_DISK} {BROKER_DISK}.copy; systemctl start skidway-broker"
@@ -299,13 +302,13 @@ def agents(site: Recoveries, what: str) -> None:
 
 
 def loaded(site: Recoveries) -> dict[str, int]:
-    """How often each line is in the rows after a load."""
+    """Runs a load. Returns how often each line is in the rows."""
     give(site.offline, "loader", recipe("The loader failed"), within_s=300)
     return site.rows()
 
 
 def alter(site: Recoveries, topic: str, cluster: str, *settings: str) -> None:
-    """`skidway topics alter` with these settings."""
+    """Runs `skidway topics alter` with these settings."""
     words = " ".join(f"--topic-config {each}" for each in settings)
     command = f"skidway topics alter {topic} {words} --bootstrap-server {cluster}-broker:9092"
     status, said = site.say(site.source, "broker", command)

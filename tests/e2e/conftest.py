@@ -1,6 +1,6 @@
-"""One pipeline for the stories of all modules. A story is a generator that makes a fault while
-lines are written, and checks the rows (support.trials). The stories also share the runs of the
-loader, because each run starts Spark."""
+"""The stories of all modules in this directory share one pipeline. A story is a generator that
+causes a fault while lines are written, and then checks the rows (see support.trials). The stories
+also share the runs of the loader, because each run starts Spark."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from support.pipeline import Pipeline
 from support.trials import Stage, Story, chosen
 
 
-@pytest.hookimpl(tryfirst=True)  # this hook runs before the option -m looks at the marks
+@pytest.hookimpl(tryfirst=True)  # runs before the option -m selects tests by their marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Gives a test the mark of its story."""
+    """Gives each test the pytest marks of its story."""
     for item in items:
         if isinstance(item, pytest.Function) and Path(__file__).parent in item.path.parents:
             params = item.callspec.params if hasattr(item, "callspec") else {}
@@ -26,7 +26,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.fixture(scope="session")
 def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
-    """Runs every program of a site; the agent has no file to read yet."""
+    """Runs every program of a pipeline. The agent has no file to read yet."""
     folder = tmp_path_factory.mktemp("pipeline")
     made = Pipeline(folder, [{"topic": "nothing", "paths": [str(folder / "nothing")]}])
     try:
@@ -38,12 +38,12 @@ def pipeline(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pipeline]:
 
 @pytest.fixture(scope="session")
 def site(request: pytest.FixtureRequest, pipeline: Pipeline) -> Stage:
-    """Runs the stories of the chosen tests to their ends."""
+    """Runs the stories of the selected tests to their ends."""
     return Stage(pipeline, chosen(request)).tell()
 
 
 @pytest.fixture(scope="module")
 def stage(site: Stage) -> Stage:
-    """The stage (a pipeline and an output) on which a module's stories run. A module that needs
-    another stage overrides this fixture."""
+    """The stage on which a module's stories run. A stage consists of a pipeline and an output. A
+    module that needs a different stage overrides this fixture."""
     return site

@@ -1,5 +1,5 @@
-"""Faults of the agent, of its files and of the services that it needs lose no line and double
-none."""
+"""No line is lost or doubled because of faults of the agent, of the agent's files, or of the
+services that the agent needs."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ MANY_FILES = 50
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that makes a fault and checks the rows) keeps its
-    promise, which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    causes a fault and checks the rows."""
     stage.result(story)
 
 
@@ -38,7 +38,7 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
-    """If the agent is killed (kill -9) in the middle of sending, again and again, while lines are
+    """If the agent is killed (kill -9) again and again while it sends lines and more lines are
     written, no line is lost or doubled."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
@@ -53,8 +53,9 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """If the agent is killed when an intent (its durable note of what it will send) holds lines,
-    and these lines did not reach the broker, the agent sends them once, after the restart."""
+    """If the agent is killed after it has written an intent and before the intent's lines have
+    reached the broker, the agent sends these lines once after its restart. An intent is the agent's
+    durable note about lines that it will send."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -73,8 +74,8 @@ def agent_killed_between_intent_and_send(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
-    """If the agent is killed after the broker appended lines and before the acknowledgement
-    arrived, the agent sends these lines again, and each line becomes one row."""
+    """If the agent is killed after the broker has appended lines and before the agent has received
+    the acknowledgement, the agent sends these lines again. Each line still becomes only one row."""
     held = trial.hold_answers()
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -93,8 +94,8 @@ def agent_killed_between_send_and_acknowledgement(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
-    """If a batch of a dead agent arrives after the restarted agent sent the batch's lines again,
-    each line still becomes one row."""
+    """If a batch of a killed agent reaches the broker after the restarted agent has sent the same
+    lines again, each line still becomes only one row."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()
@@ -117,8 +118,8 @@ def batch_of_a_dead_agent_arrives_late(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_without_its_end(trial: Trial) -> Told:
-    """A last line without a line end is sent when the file has not grown for a while; text that is
-    added to that line later becomes another row."""
+    """If the last line of a file has no line ending, the agent sends the line when the file has not
+    grown for a while. Text that is added to this line later becomes another row."""
     path = trial.write("app.log", 10)
     trial.oracle.put(path, "the first half")
     trial.settle()
@@ -133,8 +134,9 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If an intent of the agent held half a line when the agent died, and the rest of the line was
-    written before the restart, the agent sends the first half again as a line of its own."""
+    """If the agent dies with half a line in an intent, and the rest of the line is written before
+    the restart, the agent sends the first half again as a separate line. An intent is a durable
+    note about bytes that the agent will send."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -160,8 +162,9 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines that an intent held before the regular expression was changed are parsed with the old
-    expression when they are sent again; no line is doubled."""
+    """If the regular expression is changed while an intent contains lines, the agent parses these
+    lines with the old expression when it sends them again. An intent is a durable note about lines
+    to send. No line is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()
@@ -204,8 +207,9 @@ MISFITS = {
 
 @STORIES.add(parser={"type": "json"}, schema=str(SCHEMA))
 def line_that_its_schema_refuses(trial: Trial) -> Told:
-    """A line that its schema refuses goes as a whole to <topic>.rejected, with its origin and the
-    reason. The topic <topic>.rejected is loaded and audited like any other."""
+    """If a line does not fit its schema, the agent sends the whole line to the topic
+    <topic>.rejected, with the line's origin and the reason. This topic is loaded and audited like
+    any other topic."""
     good = [json.dumps({"level": "info", "code": code, "text": "ä"}) for code in range(300)]
     mixed = [*good[:100], *MISFITS, *good[100:], *MISFITS]
     path = trial.oracle.append("app.log", mixed)
@@ -229,8 +233,8 @@ def line_that_its_schema_refuses(trial: Trial) -> Told:
 
 @STORIES.add()
 def registry_down_when_the_agent_starts(trial: Trial) -> Told:
-    """If the registry is down, the agent waits and says so; once the registry is up, the agent
-    reads everything."""
+    """If the registry is down when the agent starts, the agent waits and says so. When the registry
+    is up, the agent reads all lines."""
     for name in ("agent", "registry"):
         trial.pipeline.kill(name)
     agent = trial.pipeline.programs["agent"]
@@ -252,8 +256,8 @@ def registry_down_when_the_agent_starts(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log*")
 def rotations_in_quick_succession(trial: Trial) -> Told:
-    """If a file that is being read is renamed again and again, faster than the agent looks, each
-    rotated file is read once."""
+    """If a log is rotated again and again, faster than the agent looks for changes, the agent reads
+    each rotated file once."""
     chance = random.Random(2)
     for _ in range(ROTATIONS):
         path = trial.write("app.log", chance.randrange(1, 2000))
@@ -267,8 +271,8 @@ def rotations_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotation_out_of_the_pattern(trial: Trial) -> Told:
-    """If a file gets a name that the agent's pattern does not match, the agent reads the file to
-    its end, including the lines that are written after the rename."""
+    """If a file is renamed to a name that the agent's pattern does not match, the agent reads the
+    file to its end. It also reads lines that are written after the rename."""
     for generation in range(3):
         path = trial.write("app.log", 500)
         wait_seen(trial, generation + 1)
@@ -283,8 +287,8 @@ def rotation_out_of_the_pattern(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
-    """Files that the agent first finds under rotated names, which its pattern does not match, are
-    read once."""
+    """If the agent first finds files under rotated names that its pattern does not match, the agent
+    reads each of these files once."""
     path = trial.write("app.log", 500)
     trial.settle()
     for _ in range(ROTATIONS):
@@ -304,8 +308,8 @@ def rotations_out_of_the_pattern_in_quick_succession(trial: Trial) -> Told:
 
 @STORIES.add(pattern="app.log")
 def generations_deleted_before_anybody_looked(trial: Trial) -> Told:
-    """The lines of rotated files that were deleted before the agent read them are not loaded; the
-    verdict is "lost", not "complete"."""
+    """If rotated files are deleted before the agent has read them, their lines are not loaded, and
+    the audit's verdict is "lost" and not "complete"."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -349,8 +353,8 @@ def rotate(path: Path) -> Path:
 
 @STORIES.add()
 def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If a file is renamed within its pattern while the agent is down, the agent recognizes it by
-    its inode."""
+    """If a file is renamed while the agent is down, and the new name also matches the agent's
+    pattern, the agent recognizes the file by its inode."""
     path = trial.write("app.log", 500)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -367,8 +371,8 @@ def rotation_while_the_agent_is_dead(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_while_it_is_open(trial: Trial) -> Told:
-    """The agent reads a deleted file as long as a program still writes to the file, and closes the
-    file afterwards."""
+    """If a file is deleted while a program still writes to it, the agent reads the file as long as
+    the program writes. Afterwards the agent closes the file."""
     path = trial.write("app.log", 500)
     with path.open("ab", buffering=0) as out:
         wait_seen(trial, 1)
@@ -386,7 +390,8 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
 
 @STORIES.add()
 def file_deleted_and_written_again(trial: Trial) -> Told:
-    """A new file with the same lines is read as another file, even if it gets the same inode."""
+    """If a file is deleted and a new file with the same lines is created, the agent reads the new
+    file as a different file. It does so even if the new file gets the same inode."""
     lines = [f"the same line {number}" for number in range(200)]
     for generation in range(3):
         path = trial.oracle.append("app.log", lines)
@@ -400,10 +405,11 @@ def file_deleted_and_written_again(trial: Trial) -> Told:
 
 @STORIES.add()
 def copied_and_truncated(trial: Trial) -> Told:
-    """Lines that were read before a truncation, and lines written after it, are loaded once.
+    """If a log is copied and truncated, the lines that the agent read before the truncation and the
+    lines written after it are loaded once.
 
-    Nobody can know whether something was written between copy and truncation, so the verdict is
-    "lost".
+    The agent cannot know whether lines were written between the copying and the truncation, so the
+    audit's verdict is "lost".
     """
     path = trial.write("app.log", 1000)
     trial.settle()
@@ -417,8 +423,8 @@ def copied_and_truncated(trial: Trial) -> Told:
 
 @STORIES.add()
 def truncated_before_it_was_read(trial: Trial) -> Told:
-    """Lines that a truncation removed before they were read are declared lost; every other line is
-    loaded once."""
+    """If a truncation removes lines before the agent has read them, the agent declares these lines
+    lost. Every other line is loaded once."""
     path = trial.write("app.log", 1000)
     trial.settle()
     trial.pipeline.kill("agent")
@@ -437,8 +443,8 @@ def truncated_before_it_was_read(trial: Trial) -> Told:
 
 @STORIES.add(pattern="**/*.log")
 def many_files(trial: Trial) -> Told:
-    """The many files of a busy host, in directories that were made after the agent's start, arrive
-    completely."""
+    """The agent reads all lines of the many files of a busy host, even in directories that are
+    created after the agent's start."""
     for turn in range(4):
         for number in range(MANY_FILES):
             trial.write(f"app-{number % 7}/{number}.log", 20 + turn)

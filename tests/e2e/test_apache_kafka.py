@@ -1,4 +1,5 @@
-"""With Apache Kafka 4.1 in place of the datacenter's broker, rows and verdict are the same."""
+"""If Apache Kafka 4.1 replaces the datacenter's broker, the rows and the audit's verdict are the
+same."""
 
 from __future__ import annotations
 
@@ -24,8 +25,8 @@ def stage(
     tmp_path_factory: pytest.TempPathFactory,
     apache_kafka: ApacheKafka,
 ) -> Iterator[Stage]:
-    """A stage with agent, Apache Kafka, mirror, offline broker and load: the datacenter has no
-    broker of ours."""
+    """A stage on which the datacenter uses Apache Kafka and none of our brokers. The stage also has
+    an agent, an offline broker with the mirror, and a loader."""
     folder = tmp_path_factory.mktemp("through-kafka")
     mirror = {
         "cluster": DATACENTER,
@@ -51,8 +52,8 @@ def stage(
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_lines_through_apache_kafka(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that sends lines and checks the rows) keeps its
-    promise, which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    sends lines and checks the rows."""
     stage.result(story)
 
 
@@ -74,8 +75,8 @@ def through_kafka_killed_and_started_again(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def through_kafka_with_old_times(trial: Trial) -> Told:
-    """Lines that are ten years old stay in Kafka, because the agent creates topics with configs
-    that let Kafka delete nothing by event time."""
+    """Kafka does not delete lines with event times of ten years ago, because the agent creates
+    topics with configs under which retention ignores event times."""
     lines = [f"2015-06-{1 + n % 3:02}T10:{n % 60:02}:00Z line {n}" for n in range(600)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

@@ -1,4 +1,5 @@
-"""Faults of brokers, mirror, ZooKeeper and counters lose no line and double none."""
+"""No line is lost or doubled because of faults of brokers, the mirror, ZooKeeper or the
+counters."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ REGISTRATION = "/brokers/ids/1"
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that makes a fault and checks the rows) keeps its
-    promise, which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    causes a fault and checks the rows."""
     stage.result(story)
 
 
@@ -64,7 +65,8 @@ def partitions_added_while_running(trial: Trial) -> Told:
 
 
 def places(trial: Trial) -> dict[tuple[int, int], set[int]]:
-    """The partitions in which each line lies, by the line's file id and its first byte."""
+    """Returns the partitions in which each line is stored, by the line's file id and the position
+    of its first byte."""
     found: dict[tuple[int, int], set[int]] = collections.defaultdict(set)
     ends = {tp: end for tp, end in trial.watermarks().items() if end}
     with Client(trial.pipeline.site.address("broker-dc1")) as client:
@@ -83,8 +85,9 @@ def places(trial: Trial) -> dict[tuple[int, int], set[int]]:
 
 @STORIES.add(parser={"type": "regex", "pattern": r"(?P<line>\S+ (?P<number>\S+) .*)"}, key="number")
 def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
-    """Lines that the agent sent to a topic of two partitions before it was killed are sent again to
-    these two partitions, by their keys, although the topic has more partitions by then."""
+    """If partitions are added to a topic after the agent was killed, the restarted agent sends
+    unacknowledged lines again to the same partitions as before. It does not use the new partitions
+    for these lines."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -112,8 +115,8 @@ def partitions_added_between_crash_and_restart(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost(trial: Trial) -> Told:
-    """If the connection breaks after the broker appended a batch and before its answer, the agent
-    sends the batch again, and the broker does not append it twice."""
+    """If the connection breaks after the broker has appended a batch and before its answer arrives,
+    the agent sends the batch again. The broker does not append the batch twice."""
     lost = trial.proxy.inject(Fault.LOSE_ANSWER, produces(trial.topic), times=3)
     with Writer(trial.oracle, "app.log"):
         lost.wait_for_hit(3)
@@ -127,9 +130,9 @@ def acknowledgement_lost(trial: Trial) -> Told:
 
 @STORIES.add()
 def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
-    """If the broker dies after it appended a batch and before its answer, the agent sends the batch
-    again to the restarted broker. The broker recognizes the batch, because the batch is in the
-    broker's log."""
+    """If the broker dies after it has appended a batch and before its answer arrives, the agent
+    sends the batch again to the restarted broker. The broker finds the batch in its log, and does
+    not append it again."""
     trial.write("app.log", 100)
     trial.settle()
     held = trial.hold_answers()
@@ -147,8 +150,8 @@ def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def broker_killed_while_it_takes(trial: Trial) -> Told:
-    """If the datacenter's broker is killed (kill -9) in the middle of appending, again and again,
-    no line is lost or doubled."""
+    """If the datacenter's broker is killed (kill -9) again and again while it appends batches, no
+    line is lost or doubled."""
     chance = random.Random(3)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -162,8 +165,8 @@ def broker_killed_while_it_takes(trial: Trial) -> Told:
 
 @STORIES.add()
 def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
-    """Agent and mirror wait for the datacenter's broker while it is down, and then go on where they
-    were."""
+    """While the datacenter's broker is down, the agent and the mirror wait. Then they continue
+    where they were."""
     trial.write("app.log", 500)
     trial.settle()
     with down(trial.pipeline, "broker-dc1"):
@@ -179,8 +182,8 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
-    """After kill -9 of the offline broker its mirror goes on at the end of its own log, with the
-    same offsets as the source."""
+    """If the offline broker is killed with kill -9 while it mirrors a topic, it continues at the
+    end of its own log after its restart. The offsets are still the same as in the source."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_mirror_moves()
@@ -193,8 +196,8 @@ def mirror_killed_while_it_follows(trial: Trial) -> Told:
 
 @STORIES.add()
 def zookeeper_restarted(trial: Trial) -> Told:
-    """While ZooKeeper is down, running programs go on; once it is back, new topics can be
-    created."""
+    """While ZooKeeper is down, running programs continue to work. When ZooKeeper is up again, new
+    topics can be created."""
     with Writer(trial.oracle, "app.log"), down(trial.pipeline, "zookeeper"):
         trial.wait_appended(trial.appended() + 2000)
     trial.settle()
@@ -214,8 +217,9 @@ def zookeeper_restarted(trial: Trial) -> Told:
 
 @STORIES.add()
 def broker_stands_still_past_its_session(trial: Trial) -> Told:
-    """If a broker stands still for longer than its session, ZooKeeper takes the broker for dead.
-    When the broker goes on, it registers again, and nothing is lost."""
+    """If a broker's process is suspended for longer than its ZooKeeper session timeout, ZooKeeper
+    ends the broker's session. When the process continues, the broker registers again, and no line
+    is lost."""
     broker = trial.pipeline.programs["broker-dc1"]
     with Writer(trial.oracle, "app.log"), zookeeper_of(trial.pipeline, DATACENTER) as zookeeper:
         broker.signal(signal.SIGSTOP)
@@ -230,7 +234,8 @@ def broker_stands_still_past_its_session(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def whole_site_killed_at_once(trial: Trial) -> Told:
-    """If every program is killed with kill -9 at once, all go on where they were."""
+    """If every program is killed with kill -9 at the same time, all programs continue where they
+    were after their restart."""
     with Writer(trial.oracle, "app.log"):
         trial.wait_appended(2000)
         for name in ORDER:
@@ -244,8 +249,8 @@ def whole_site_killed_at_once(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def counters_and_collector_killed(trial: Trial) -> Told:
-    """After kill -9 of counters and collector each record is counted once, and the verdict is
-    right."""
+    """If the counters and the collector are killed with kill -9, each record is still counted once,
+    and the audit's verdict is right."""
     with Writer(trial.oracle, "app.log"):
         for name in ("count-dc1", "count-offline", "audit"):
             trial.wait_appended(trial.appended() + 2000)
@@ -258,7 +263,7 @@ def counters_and_collector_killed(trial: Trial) -> Told:
 
 @contextmanager
 def zookeeper_of(pipeline: Pipeline, cluster: str) -> Iterator[KazooClient]:
-    """A ZooKeeper client in the chroot of a cluster."""
+    """Yields a ZooKeeper client in the chroot of the cluster."""
     client = KazooClient(f"{pipeline.site.address('zookeeper')}/{cluster}")
     client.start()
     yield client

@@ -1,5 +1,5 @@
-"""Jobs that wait until a topic is complete: they ask `skidway audit complete`, or they look for the
-file `_SUCCESS` of an hour."""
+"""A job can wait until a topic is complete. It either runs `skidway audit complete`, or checks
+whether the directory of an hour contains the file `_SUCCESS`."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ STORIES = Stories()
 @promise("6 complete before a time", "5 success file")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_a_job_asks(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that asks before and after a load) keeps its promise,
-    which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that runs
+    checks before and after a load."""
     stage.result(story)
 
 
 def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
-    """The answer for the ten minutes before a time."""
+    """Runs `skidway audit complete` for the ten minutes before `until`, and returns its answer."""
     since = until - timedelta(minutes=10)
     options = ["--since", since.isoformat(), "--until", until.isoformat(), "--wait", wait]
     return trial.pipeline.audit("complete", "--topic", trial.topic, *options)
@@ -37,8 +37,9 @@ def asked(trial: Trial, until: datetime, wait: str) -> dict[str, Any]:
 
 @STORIES.add()
 def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
-    """As long as rows are not loaded, the answer is no, and says how many are missing in the
-    output. After the load it is yes, and counts exactly the rows in the files."""
+    """As long as rows are not loaded, `skidway audit complete` answers "no", and says how many rows
+    are missing in the output. After the load it answers "yes", and its count is exactly the number
+    of rows in the files."""
     trial.write("app.log", 200)
     trial.settle()
     until = datetime.fromtimestamp(time.time() + 1, UTC)
@@ -57,9 +58,9 @@ def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def an_hour_has_success_exactly_while_it_is_complete(trial: Trial) -> Told:
-    """A load that knows the collector marks an hour once the audit calls it complete. Late rows of
-    the hour take the mark away, whichever loader brings them; the audit's next yes brings it
-    back."""
+    """If a loader is configured with the collector's URL, it marks an hour with the file `_SUCCESS`
+    when the audit reports the hour as complete. If any loader adds late rows to the hour, it
+    removes the mark. The mark returns when the audit reports the hour as complete again."""
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     name = f"{DATACENTER}.{trial.topic}/dt={hour:%Y-%m-%d}/hour={hour:%H}/_SUCCESS"
     success = Path(trial.pipeline.site.output, name)
@@ -76,7 +77,8 @@ def an_hour_has_success_exactly_while_it_is_complete(trial: Trial) -> Told:
 
 
 def write(trial: Trial, hour: datetime, count: int) -> None:
-    """Writes lines with times in an hour, and waits until the agent has delivered them."""
+    """Writes lines with times in the given hour, and waits until the agent has delivered these
+    lines."""
     known = len(trial.oracle.lines)
     times = (hour + timedelta(seconds=at) for at in range(count))
     lines = [f"{at:%Y-%m-%dT%H:%M:%SZ} line {known + n}" for n, at in enumerate(times)]
@@ -86,8 +88,8 @@ def write(trial: Trial, hour: datetime, count: int) -> None:
 
 
 def marked(trial: Trial, hour: datetime, success: Path) -> Any:
-    """What the mark says after a load with the collector, when the audit calls the hour
-    complete."""
+    """Waits until the audit reports the hour as complete, runs a load that is configured with the
+    collector, and returns the content of the mark."""
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]

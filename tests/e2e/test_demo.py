@@ -1,4 +1,4 @@
-"""Runs `skidway demo` in the way of a newcomer who has run nothing else before."""
+"""`skidway demo` works for a newcomer who has not run any other command before."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def run_demo(folder: Path, *arguments: str, **env: str) -> subprocess.CompletedP
 
 @contextmanager
 def begun(folder: Path, *arguments: str, **env: str) -> Iterator[subprocess.Popen[str]]:
-    """Starts a demo and kills it after the `with` block; its output goes to files in the folder."""
+    """Starts a demo, and kills it after the `with` block. The demo's output goes to files in the
+    folder."""
     folder.mkdir(exist_ok=True)
     with (folder / "said").open("w") as out, (folder / "errors").open("w") as err:
         demo = subprocess.Popen(
@@ -63,15 +64,15 @@ def expect_complete(text: str, status: int | None) -> None:
 
 
 def processes_in(folder: Path) -> list[str]:
-    """The command lines of the processes that were started for this folder."""
+    """Returns the command lines of all processes that were started for this folder."""
     found = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True)
     return [line for line in found.stdout.splitlines() if str(folder) in line]
 
 
 @promise("6 two ways")
 def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -> None:
-    """The default demo, with three formats, rotations and four kills, turns every line into a row,
-    and prints plain text if its output is a file."""
+    """The default demo uses three log formats, rotates logs and kills four programs. It still turns
+    every line into a row. If its output goes to a file, it prints plain text."""
     done = run_demo(tmp_path, "--lines", "60000")
     expect_complete(done.stdout + done.stderr, done.returncode)
     assert not {"\r", "\x1b"} & set(done.stdout + done.stderr)
@@ -90,8 +91,9 @@ def test_every_line_is_a_row_although_four_programs_are_killed(tmp_path: Path) -
 
 @dataclass(frozen=True)
 class Two:
-    """Two quick demos that start at the same moment, each in its own folder. One uses the bundled
-    Java (from a Python package) and logs of other systems, the other loads into a real HDFS."""
+    """Two quick demos that start at the same moment, each in its own folder. One demo uses the
+    bundled Java from a Python package and reads logs of other systems. The other demo loads into a
+    real HDFS."""
 
     logs: Path
     into_hdfs: Path
@@ -120,7 +122,8 @@ def two(tmp_path_factory: pytest.TempPathFactory, hdfs: Hdfs) -> Two:
 
 
 def test_two_demos_at_once_share_no_port(two: Two) -> None:
-    """Two demos started at the same moment use different ports, and both end complete."""
+    """If two demos are started at the same moment, they use different ports, and both end with the
+    verdict "complete"."""
     taken = [
         config["metrics.listener"]
         for folder in (two.logs, two.into_hdfs)
@@ -131,13 +134,14 @@ def test_two_demos_at_once_share_no_port(two: Two) -> None:
 
 
 def test_the_demo_loads_into_a_real_hdfs(two: Two) -> None:
-    """With --hdfs the rows, the manifests and the recount are in HDFS."""
+    """With --hdfs the demo writes the rows and the manifests to HDFS, and recounts the rows
+    there."""
     assert not (two.into_hdfs / "skidway-demo-quick" / "hdfs").exists()
 
 
 def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
-    """A second run in the same folder reads the lines written since the first one, makes no
-    duplicates, and ends complete like the first run."""
+    """A second run of the demo in the same folder reads the lines that were written since the first
+    run, and makes no duplicates. It ends with the verdict "complete", like the first run."""
     with (two.logs / "logs" / "hadoop.log").open("a") as out:
         out.write("\n081111 101954 26 INFO dfs.FSNamesystem: written between the runs\n")
     lines = sum(len(path.read_bytes().splitlines()) for path in (two.logs / "logs").iterdir())
@@ -162,8 +166,8 @@ def test_the_quick_demo_goes_on_without_duplicates(two: Two) -> None:
 def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
-    """If a signal stops the demo at any moment, the demo stops all programs and says so; its exit
-    status is that of the signal."""
+    """If the demo gets a signal at any moment, it stops all programs and says that it was stopped.
+    Its exit status is the one for that signal."""
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
         os.killpg(demo.pid, number)
@@ -174,8 +178,8 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
 
 
 def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
-    """After kill -9 of the demo itself, while a writer and Spark are at work, no process is
-    left."""
+    """If the demo itself is killed with kill -9 while a writer and Spark run, no process is left
+    behind."""
     with begun(tmp_path) as demo:
         eventually(lambda: "kill -9" in said(tmp_path), within_s=WITHIN_S, what="the first kill")
         demo.kill()
@@ -183,7 +187,8 @@ def test_a_killed_demo_leaves_no_process_behind(tmp_path: Path) -> None:
 
 
 def test_a_program_that_ends_ends_the_demo(tmp_path: Path) -> None:
-    """If a program ends, the demo names it, ends with status 1, and stops the other programs."""
+    """If one of its programs ends, the demo names this program, stops the other programs, and exits
+    with status 1."""
     with begun(tmp_path) as demo:
         eventually(lambda: "a writer begins" in said(tmp_path), within_s=WITHIN_S, what="a writer")
         subprocess.run(["pkill", "-9", "-f", f"{tmp_path}.*/etc/broker-offline.yml"], check=True)

@@ -1,4 +1,5 @@
-"""The loader's output on a real HDFS: NameNode and DataNode of Apache Hadoop."""
+"""The loader can write its output to a real HDFS with a NameNode and a DataNode of Apache
+Hadoop."""
 
 from __future__ import annotations
 
@@ -15,20 +16,20 @@ STORIES = Stories(stage="hdfs")
 
 @pytest.fixture(scope="module")
 def stage(request: pytest.FixtureRequest, pipeline: Pipeline, hdfs: Hdfs) -> Stage:
-    """A stage whose stories are loaded into HDFS."""
+    """A stage on which the loader writes its output to HDFS."""
     return Stage(pipeline, chosen(request, "hdfs"), f"{hdfs.url}/skidway").tell()
 
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_rows_on_hdfs_are_the_lines(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that sends lines and checks the rows) keeps its
-    promise, which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    sends lines and checks the rows."""
     stage.result(story)
 
 
 @STORIES.add()
 def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
-    """After each load, the rows read back from HDFS are the written lines."""
+    """After each load, the rows on HDFS are exactly the written lines."""
     trial.write("app.log", 5000)
     trial.settle()
     yield
@@ -42,8 +43,9 @@ def one_load_after_the_other_on_hdfs(trial: Trial) -> Told:
 
 @STORIES.add()
 def batch_of_a_dead_agent_after_its_lines_are_on_hdfs(trial: Trial) -> Told:
-    """If a batch of a dead agent arrives after its lines are on HDFS, the loader drops the repeated
-    lines by its marks (which lines are loaded), which it reads back from HDFS."""
+    """If a batch of a killed agent arrives after its lines were loaded, the loader drops the
+    repeated lines. It recognizes them by its marks, which say which lines are loaded, and which it
+    reads from HDFS."""
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic), times=1)
     trial.write("app.log", 1000)
     held.wait_for_hit()

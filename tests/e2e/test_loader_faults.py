@@ -26,15 +26,15 @@ HOURS = 400
 @promise("all programs")
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that makes a fault and checks the rows) keeps its
-    promise, which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    causes a fault and checks the rows."""
     stage.result(story)
 
 
 @STORIES.add()
 def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
-    """If a load is killed between writing and committing, none of its rows is visible. The next
-    load writes all rows again, and the load after that cleans up."""
+    """If a load is killed after it has written its files and before its commit, none of its rows is
+    visible. The next load writes all rows again, and the load after that cleans up."""
     trial.write("app.log", LINES)
     trial.settle()
     loader = stopped_when(trial, lambda: bool(staged(trial)))
@@ -56,8 +56,8 @@ def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
     timestamp={"fields": ["time"], "format": "rfc3339"},
 )
 def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
-    """If the loader is killed after a commit and before it has moved the committed files into
-    place, the next run moves them, although it has nothing else to do."""
+    """If the loader is killed after a commit and before it has moved the committed files to their
+    final places, the next run moves these files. It does so even if there are no new records."""
     lines = [f"2026-01-{1 + n // 24 % 28:02}T{n % 24:02}:00:00Z line {n}" for n in range(HOURS)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]
@@ -76,8 +76,8 @@ def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
 
 @STORIES.add()
 def two_loads_at_once(trial: Trial) -> Told:
-    """Of two loads at once, the load that commits first wins; the other load notices that it came
-    second, and adds nothing."""
+    """If two loads run at the same time, the load that commits first wins. The other load notices
+    that it was too late, and adds no rows."""
     trial.write("app.log", LINES)
     trial.settle()
     slow = stopped_when(trial, lambda: bool(staged(trial)))
@@ -99,8 +99,8 @@ def two_loads_at_once(trial: Trial) -> Told:
 
 
 def stopped_when(trial: Trial, happened: Callable[[], bool]) -> Program:
-    """Starts a load, and stops its driver (SIGSTOP) as soon as `happened` is true; Spark's workers
-    go on."""
+    """Starts a load, and suspends its driver with SIGSTOP as soon as `happened` is true. Spark's
+    workers continue to run."""
     loader = trial.loader().start()
     loader.wait_until(lambda: '"event": "spark_started"' in loader.output(), LOAD_WITHIN_S)
     loader.wait_until(happened, every_s=0.0005)
@@ -117,12 +117,13 @@ def manifests(trial: Trial) -> list[Path]:
 
 
 def staged(trial: Trial) -> list[Path]:
-    """Files of rows that are not in their final places yet."""
+    """Returns the files with rows that are not yet in their final places."""
     return list((state(trial) / "staging").glob("*/**/*.parquet"))
 
 
 def staged_rows(trial: Trial) -> int:
-    """The number of rows in staged files; -1 while one of the files is still being written."""
+    """Returns the number of rows in the staged files, or -1 while a staged file is still being
+    written."""
     try:
         return sum(pq.read_metadata(path).num_rows for path in staged(trial))
     except pa.ArrowInvalid:

@@ -1,4 +1,4 @@
-"""The steps of README.md from "Point an agent at your own logs" to the loaded rows, run exactly as
+"""The steps of README.md from "Point an agent at your own logs" to the loaded rows work exactly as
 printed."""
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ JOBS: dict[str, type[Any]] = {
 
 
 class Reader:
-    """A person at one machine who does what README.md says.
+    """Acts as a person who follows README.md on one machine.
 
-    The test changes two things everywhere: the folder of the logs, and every port, whether the text
-    names it or a program uses it by default. So if README.md gives two programs the same port, they
-    also collide in this test.
+    The test replaces only the folder of the logs and every port, including the ports that programs
+    use by default. A port is always replaced by the same other port. So if README.md gives two
+    programs the same port, these programs also collide in this test.
     """
 
     def __init__(self, folder: Path) -> None:
@@ -66,7 +66,7 @@ class Reader:
         }
 
     def changed(self, text: str) -> str:
-        """The same text with the test's folder and ports."""
+        """Returns the same text with the test's folder and ports."""
         moved = ADDRESS.sub(lambda found: f"127.0.0.1:{self._port(found[1])}", text)
         return moved.replace(LOGS, str(self.logs))
 
@@ -74,7 +74,7 @@ class Reader:
         (self.folder / name).write_text(self.changed(text))
 
     def start(self, command: list[str]) -> None:
-        """Starts a program in a terminal of its own, and waits until it is healthy."""
+        """Starts a program as in a separate terminal, and waits until the program is healthy."""
         words = self._words(command, SERVICES[" ".join(command[:2])])
         log = self.folder / f"{len(self.programs)}-{command[0]}.out"
         program = Program([sys.executable, "-m", "skidway.cli", *words], log, cwd=self.folder)
@@ -94,8 +94,8 @@ class Reader:
         return run_skidway(*words, env=self.env, cwd=self.folder, within_s=300)
 
     def _words(self, command: list[str], cls: type[Any] | None) -> list[str]:
-        """The command with changed ports, and with settings for the ports that it would use by
-        default."""
+        """Returns the command with replaced ports, and with settings for the ports that the program
+        would use by default."""
         words = [self.changed(word) for word in command]
         for key, spec in () if cls is None else specs(cls).items():
             several = isinstance(spec.default, tuple | list)
@@ -107,7 +107,7 @@ class Reader:
         return words
 
     def _setting(self, words: list[str], key: str) -> str | None:
-        """The value of a setting on the command line or in the configuration file."""
+        """Returns the value of a setting from the command line or from the configuration file."""
         for word in words:
             if word.startswith(f"{key}="):
                 return word.partition("=")[2]
@@ -133,7 +133,7 @@ def reader(tmp_path: Path) -> Iterator[Reader]:
 
 
 def blocks() -> Iterator[list[str]]:
-    """The indented blocks of README.md between "Point an agent at your own logs" and "Apache
+    """Yields the indented blocks of README.md between "Point an agent at your own logs" and "Apache
     Kafka"."""
     text = (ROOT / "README.md").read_text()
     part = text.partition("## Point an agent at your own logs\n")[2].partition("## Apache Kafka")[0]
@@ -144,8 +144,8 @@ def blocks() -> Iterator[list[str]]:
 
 
 def test_the_steps_run_one_after_the_other(reader: Reader) -> None:
-    """On one machine, with the commands exactly as printed, every line becomes a row, and the audit
-    confirms it."""
+    """If a reader runs the commands of README.md on one machine exactly as printed, every line
+    becomes a row, and the audit confirms that all lines are loaded."""
     said: dict[str, str] = {}
     for block in blocks():
         named = re.fullmatch(r"# (\w+\.yml)", block[0])

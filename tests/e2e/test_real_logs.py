@@ -1,4 +1,4 @@
-"""Logs of real systems from file to row: every line, every field and every time."""
+"""Skidway loads logs of real systems with every line, every field and every time."""
 
 from __future__ import annotations
 
@@ -82,7 +82,8 @@ def told(trial: Trial) -> Told:
 
 
 def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
-    """Asserts that the rows' byte ranges follow each other without a hole and cover the file."""
+    """Asserts that the rows' byte ranges follow each other without gaps and cover the whole
+    file."""
     begins = [sum(lengths[:at]) for at in range(len(lengths))]
     assert [(row["_offset"], row["_length"]) for row in rows] == list(
         zip(begins, lengths, strict=True)
@@ -90,8 +91,8 @@ def expect_tiled(rows: list[dict[str, Any]], lengths: list[int]) -> None:
 
 
 def expect_time(found: datetime, text: str, format: str) -> None:
-    """Asserts that the row's time is the time in the text; if the format has no year, the row's
-    year is used."""
+    """Asserts that the row's time is the time in the text. If the format has no year, compares the
+    times with the row's year."""
     if "%y" in format.lower():
         assert found == datetime.strptime(text, format).replace(tzinfo=UTC)
     else:
@@ -100,8 +101,8 @@ def expect_time(found: datetime, text: str, format: str) -> None:
 
 
 def expect_truth(name: str, rows: list[dict[str, Any]]) -> None:
-    """Asserts that the fields equal those that an independent parser found, if its results
-    exist."""
+    """Asserts that the rows' fields equal the fields that an independent parser found. Does nothing
+    if there are no results of such a parser for this log."""
     path = LOGS / f"{name}.truth.csv"
     if not path.exists():
         return
@@ -126,6 +127,6 @@ STORIES = Stories(Story(name, told, source_of(name)) for name in FORMATS)
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_every_line_of_a_real_log_is_a_row(stage: Stage, story: Story) -> None:
-    """The rows are the lines of a real log, with the fields that independent parsers found in these
-    lines."""
+    """Every line of a real log becomes a row, with the fields that independent parsers found in the
+    line."""
     stage.result(story)

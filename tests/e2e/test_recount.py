@@ -1,4 +1,4 @@
-"""A recount of all rows that were loaded, which is a second way to the audit's verdict."""
+"""A recount counts all loaded rows again. So it checks the audit's verdict in a second way."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ STORIES = Stories()
 
 @pytest.mark.parametrize("story", STORIES, ids=str)
 def test_the_recount_agrees(stage: Stage, story: Story) -> None:
-    """Each story (a function of this module that sends lines and checks the rows) keeps its
-    promise, which is the story's docstring."""
+    """Each story keeps the promise in its docstring. A story is a function of this module that
+    sends lines and checks the rows."""
     stage.result(story)
 
 
 @STORIES.add()
 def rows_of_all_stories_counted_again(trial: Trial) -> Told:
-    """After all faults of all stories, the rows in the files are the rows that every tier
-    counted."""
+    """After all faults of all stories, the rows in the files are the rows that every tier (agent,
+    broker, mirror and HDFS) has counted."""
     trial.write("app.log", 100)
     trial.settle()
     yield

@@ -1,5 +1,5 @@
-"""If the registry uses TLS and asks for passwords, and agent and loader have a password in their
-settings, lines arrive."""
+"""Lines arrive if the registry uses TLS and requires passwords, and the agent and the loader have a
+password in their settings."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ USER_INFO = "ada:ge:heim"
 
 
 def secured(folder: Path) -> Pipeline:
-    """A pipeline whose registry uses https and asks for a password."""
+    """Returns a pipeline whose registry uses https and requires a password."""
     authority = Authority(folder)
     pair = authority.sign("registry")
     users = folder / "users"
@@ -46,8 +46,8 @@ def secured(folder: Path) -> Pipeline:
 
 
 def test_lines_become_rows_and_no_log_has_the_password(tmp_path: Path) -> None:
-    """Schemas are registered and read over https with a password, and no log contains this
-    password."""
+    """The agent and the loader register and read schemas over https with a password. No program
+    writes this password to its log."""
     oracle = Oracle(tmp_path / "logs")
     pipeline = secured(tmp_path)
     try:

@@ -1,11 +1,11 @@
-"""The real agent under random schedules of writes, rotations, kills, late batches, new partitions
-and new settings.
+"""The real agent runs under random schedules of writes, rotations, kills, late batches, new
+partitions and new settings.
 
-All decisions are made by the agent's own code, over a real SQLite database; the host, the cluster
-and the clock are simulated (support.agent_world, support.agent_schedule). The model counts the
-records in the logs by marks, as the loader does: a file's mark is the highest position that its
-records have reached. Every line has cells, pieces of text that occur nowhere else; the model
-remembers when each cell was written, and which bytes each file had.
+All decisions are made by the agent's own code, which uses a real SQLite database. The host, the
+cluster and the clock are simulated (support.agent_world, support.agent_schedule). The model counts
+the records in the logs with marks, as the loader does. A file's mark is the highest position that
+the file's records have reached. Every line consists of cells, which are pieces of text that occur
+nowhere else. The model remembers when each cell was written, and which bytes each file had.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 
 
 class Growing(Schedule):
-    """One random run: an agent reads a log that grows and is rotated, while random faults disturb
-    it."""
+    """One random run, in which an agent reads a log that grows and is rotated while random faults
+    happen."""
 
     steps = 160
 
@@ -55,7 +55,8 @@ class Growing(Schedule):
     # --- what happens -------------------------------------------------------------------------
 
     def run(self) -> None:
-        # a generation (rotated file) from before the agent's first start belongs to no log
+        # with narrow patterns, a generation (rotated file) from before the agent's first start
+        # belongs to no log
         if "narrow" in self.faults:
             self.start()
             self.turn()
@@ -101,8 +102,8 @@ class Growing(Schedule):
                 self.write()
 
     def shift(self) -> None:
-        """Gives each generation the next number; with the fault `oldest` only two generations are
-        kept."""
+        """Gives each generation (each rotated file) the next number. With the fault `oldest`, keeps
+        only two generations."""
         files = self.world.files
         last = 1
         while f"{PATH}.{last}" in files.by_path:
@@ -148,8 +149,8 @@ class Growing(Schedule):
             self.check_seal(message)
 
     def check_seal(self, seal: Seal) -> None:
-        """Asserts that every line written before the seal's W (the time up to which the seal
-        vouches) is in the logs, is gone from the host, or was declared uncertain."""
+        """A seal's W is the time up to which the agent has sealed its counts. Asserts that every
+        line written before W is in the logs, is gone from the host, or was declared uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:
@@ -192,7 +193,7 @@ class Growing(Schedule):
             assert self.agent_sums() == sums, "the equation does not hold"
 
     def check_declared(self, missing: list[str], losses: list[Loss]) -> None:
-        """Asserts that the bucket of each missing line is covered by a declared loss."""
+        """Asserts that a declared loss covers the bucket (time window) of each missing line."""
         late_ms = self.world.settings.lateness_ms
         for cell in missing:
             written = bucket.start_of(self.written[cell], BUCKET_MS)
@@ -224,8 +225,8 @@ EVERYTHING_SURE = frozenset({"growth", "settings"})
 def test_kills_growth_and_new_settings_lose_and_double_nothing(
     partitioning: str, block: int, seeds: Seeds
 ) -> None:
-    """Kills, new partitions and changed settings neither lose nor double a line, and the agent's
-    counts equal those of the rows."""
+    """No line is lost or doubled because of kills, new partitions or changed settings, and the
+    agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
 
@@ -233,8 +234,8 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
 @promise("2 ledger")
 @pytest.mark.parametrize("block", range(3))
 def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, seeds: Seeds) -> None:
-    """Truncation, deletion and power loss cost only the lines that they destroyed, and the agent
-    declares those lines lost."""
+    """If a truncation, a deletion or a power loss destroys lines, only these lines are lost, and
+    the agent declares them lost."""
     for seed in seeds(range(1000 + block * 10, 1000 + block * 10 + 10)):
         run(seed, "key", EVERYTHING_SURE | {"truncate", "delete", "power"})
 
@@ -242,8 +243,8 @@ def test_what_the_host_destroys_is_named_and_nothing_else_suffers(block: int, se
 @promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds: Seeds) -> None:
-    """If the pattern matches no rotated name, the agent still finds every generation and delivers
-    each line once, however often it is killed."""
+    """If the agent's pattern does not match the names of rotated files, the agent still finds every
+    rotated file and delivers each line once, however often it is killed."""
     for seed in seeds(range(3000 + block * 10, 3000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow"})
 
@@ -251,8 +252,8 @@ def test_rotations_out_of_the_pattern_lose_and_double_nothing(block: int, seeds:
 @promise("1 generations")
 @pytest.mark.parametrize("block", range(2))
 def test_generations_that_were_deleted_unread_are_declared(block: int, seeds: Seeds) -> None:
-    """If files rotate faster than the agent looks and only two generations are kept, the agent
-    declares the deleted generations lost."""
+    """If a log is rotated faster than the agent looks for changes, and only two rotated files are
+    kept, the agent declares the deleted files lost."""
     for seed in seeds(range(4000 + block * 10, 4000 + block * 10 + 10)):
         run(seed, "file", EVERYTHING_SURE | {"narrow", "oldest"})
 

@@ -1,10 +1,12 @@
-"""The real agent under random schedules, on a host that treats log files as real hosts do.
+"""The real agent runs under random schedules on a simulated host that treats log files as real
+hosts do.
 
 The host links, renames, moves, copies, truncates and deletes files, reuses inodes and takes away
-permissions; some of its file systems have no times of birth. The agent may be down meanwhile. The
-test knows every line and in which file it lies. Four things are failures. A line is missing and was
-not declared lost. A line was delivered twice and was not declared as possibly doubled. A loss is
-declared although no line is missing. A doubt is declared although no line can be doubled.
+permissions. Some of its file systems do not record when a file was created. The agent may be down
+at any of these moments. The test knows every line and the file that contains it. The test fails in
+four cases. A line is missing and was not declared lost. A line was delivered twice and was not
+declared as possibly doubled. The agent declared a loss although no line is missing. The agent
+declared a line as possibly doubled although no line can be doubled.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ class Line:
 
 @dataclass
 class Host:
-    """Programs that write, and whatever rotates their logs. scheme: how rotated files are named."""
+    """The programs that write logs, and the tools that rotate these logs. `scheme` says how rotated
+    files are named."""
 
     world: World
     random: random.Random
@@ -55,13 +58,13 @@ class Host:
     lines: dict[str, Line] = field(default_factory=dict)
     serial: int = 0
     compressing: str = ""
-    has_lost_copy: bool = False  # a deleted copy may have held more than its original
+    has_lost_copy: bool = False  # a deleted copy may have had lines that its original did not have
     freed: int = 0  # the inode of the last file that was deleted
     trace: list[str] = field(default_factory=list)
 
     @property
     def path(self) -> str:
-        """The path of the file to which the program writes."""
+        """Returns the path of the file to which the program writes."""
         return TARGET if self.scheme == "kubelet" else APP
 
     @property
@@ -123,8 +126,8 @@ class Host:
                     files.rename(f"{APP}.{number}{ending}", f"{APP}.{number + 1}{ending}")
 
     def copytruncate(self) -> None:
-        """Copies the log and truncates it. This happens at most once between two looks of the
-        agent, because after several copies nobody can say which copy belongs to which file."""
+        """Copies and truncates the log, but at most once between two looks of the agent. After
+        several copies it would be impossible to say which copy belongs to which file."""
         if not self.was_looked_at:
             return
         self.was_looked_at = False
@@ -150,7 +153,8 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    # if the log rested for longer, the agent expects no rotated file
+                    # If the log did not change for longer than this, the agent expects no rotated
+                    # file.
                     line.has_trace &= stood_ms < STILL_S * 1000
 
         if not self.world.files.by_path.keys() - {self.path, path}:
@@ -178,13 +182,13 @@ class Host:
             self.delete(min(rotated, key=self.first_line))
 
     def first_line(self, path: str) -> int:
-        """The number of a file's first line. The oldest file has the lowest number."""
+        """Returns the number of a file's first line. The oldest file has the lowest number."""
         found = re.search(rb"line (\d+)", self.world.files.by_path[path].data)
         return int(found[1]) if found else 0
 
     def compress(self) -> None:
-        """Compresses a rotated file at once, or only begins to compress it, so that the plain and
-        the compressed file both exist for a while."""
+        """Either compresses a rotated file at once, or only begins the compression. In the second
+        case the plain file and the compressed file both exist for a while."""
         self.finish_compressing()
         known = [APP, TARGET, f"{self.path}.bak", f"{self.path}.bak.gz"]
         plain = [x for x in self.world.files.by_path if not x.endswith(".gz") and x not in known]
@@ -216,8 +220,8 @@ class Host:
             self.say(f"compressed {path}")
 
     def run_again(self) -> None:
-        """Acts as `rm app.log; job > app.log`: the new file gets the freed inode and may have the
-        same first bytes."""
+        """Does the same as `rm app.log; job > app.log`. The new file gets the freed inode, and may
+        have the same first bytes."""
         if self.path in self.world.files.by_path and self.world.loop is None:
             beginning = bytes(self.world.files.by_path[self.path].data)
             self.delete(self.path)
@@ -228,8 +232,8 @@ class Host:
             self.write()
 
     def backup(self) -> None:
-        """Acts as `cp app.log app.log.bak`: afterwards the original and the copy have the same
-        bytes."""
+        """Does the same as `cp app.log app.log.bak`. Afterwards the original and the copy have the
+        same bytes."""
         file = self.world.files.by_path.get(self.path)
         copy = f"{self.path}.bak"
         if file is not None and copy not in self.world.files.by_path:
@@ -248,8 +252,8 @@ class Schedule:
 
     def __init__(self, seed: int, scheme: str, faults: frozenset[str]) -> None:
         self.random = random.Random(seed)
-        # With the schemes "olddir" and "any name", nothing would show what became of a deleted
-        # file, or that the file had belonged to the log.
+        # With the schemes "olddir" and "any name", the agent could not find out that a file was
+        # deleted, or that the file had belonged to the log.
         self.faults = faults - ({"again", "delete"} if scheme in ("olddir", "any name") else set())
         pattern = {"kubelet": LINK, "glob": "/log/app*"}.get(scheme, APP)
         held = 99 if scheme == "olddir" else self.random.choice([1, 9])
@@ -290,7 +294,7 @@ class Schedule:
         else:
             yield self.turn, 8
             yield self.tick, 6
-            # in olddir a moved file is found only if it is still open
+            # with "olddir" the agent finds a moved file only if it still has the file open
             if self.host.scheme != "olddir":
                 yield self.kill, 1
 
@@ -333,7 +337,7 @@ class Schedule:
         for file in self.world.files.by_path.values():
             file.unreadable = False
         if self.host.path not in self.world.files.by_path:
-            self.host.write()  # a link to a missing file would hold back the seal
+            self.host.write()  # a link to a missing file would delay the seal
         if self.world.loop is None:
             self.world.start()
         self.world.settle(60, 0.5)
@@ -346,7 +350,7 @@ class Schedule:
         records = {
             (r.file, r.first, datum_text(r.value)) for r in self.world.brokers.records("logs")
         }
-        # a record that was sent again counts once
+        # A record that was sent again counts only once.
         found = collections.Counter(text for _, _, text in records)
         for text, line in self.host.lines.items():
             if found[text] == 0 and line.has_trace:
@@ -370,7 +374,7 @@ class Schedule:
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
 
     def is_doubt(self, text: str, losses: list[Loss]) -> bool:
-        """Whether one of the line's records lies in a declared range."""
+        """Returns whether one of the line's records is in a range that the agent declared."""
         return any(
             record.file == loss.file
             and loss.first <= record.first
@@ -403,8 +407,8 @@ def run(seed: int, scheme: str, *faults: str) -> None:
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", [*RENAMES, "copytruncate"])
 def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """Every line arrives once and the agent declares nothing, no matter how files are rotated and
-    when the agent is down."""
+    """Every line arrives once, and the agent declares no loss and no doubling, however files are
+    rotated and whenever the agent is down."""
     for seed in seeds(range(20)):
         run(seed, scheme)
 
@@ -412,7 +416,7 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """The agent declares every destroyed line lost, and loses no other line, when generations are
+    """The agent declares every destroyed line lost, and loses no other line, when rotated files are
     deleted, freed inodes are reused, and files are made unreadable."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
@@ -421,9 +425,9 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @promise("6 unreadable")
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
-    """While a file system is not mounted or a directory cannot be searched, the agent takes no file
-    for deleted. No line is lost or doubled and no loss is declared, even if the file system comes
-    back with another device number."""
+    """While a file system is not mounted or a directory cannot be searched, the agent does not
+    treat its files as deleted. No line is lost or doubled, and the agent declares no loss. This is
+    so even if the file system is mounted again with another device number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
         run(seed, scheme, "blind")
@@ -433,7 +437,7 @@ def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> Non
 @promise("1 compression")
 @pytest.mark.parametrize("scheme", ["numbers", "glob", "dates", "log4j2", "kubelet"])
 def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seeds) -> None:
-    """No matter when a rotated file is compressed, its lines arrive once, or the agent declares
+    """Whenever a rotated file is compressed, either its lines arrive once or the agent declares
     them as possibly doubled."""
     for seed in seeds(range(4_000, 4_020)):
         run(seed, scheme, "compress")
@@ -443,15 +447,15 @@ def test_compressed_generations_lose_and_double_nothing(scheme: str, seeds: Seed
 @promise("1 copies")
 @pytest.mark.parametrize("scheme", ["numbers", "dates", "log4j2", "kubelet"])
 def test_copies_are_known_or_declared(scheme: str, seeds: Seeds) -> None:
-    """If a copy of a log appears, the agent does not read the copy, or it declares the copied bytes
-    as possibly doubled."""
+    """If a copy of a log appears, the agent either does not read the copy or declares the copied
+    bytes as possibly doubled."""
     for seed in seeds(range(3_000, 3_020)):
         run(seed, scheme, "delete", "copies")
 
 
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_without_times_of_birth_doubts_are_declared(scheme: str, seeds: Seeds) -> None:
-    """On file systems without times of birth, where the agent cannot always tell two files apart,
-    it declares every loss and every doubling."""
+    """On file systems that do not record when files were created, the agent cannot always
+    distinguish two files. But it declares every loss and every possible doubling."""
     for seed in seeds(range(2_000, 2_020)):
         run(seed, scheme, "delete", "again", "copies", "births")

@@ -1,16 +1,17 @@
-"""After an upgrade of the agent or a refused retry, which happen here at random moments, the agent
-reads the brokers' logs to find out which of its batches arrived.
+"""After an upgrade or a refused retry, the agent reads the brokers' logs to find out which of its
+batches arrived. In these tests, upgrades and refused retries happen at random moments.
 
-The agent's own code runs over a real SQLite database; host, cluster and clock are simulated
-(support.agent_world, support.agent_schedule). Every line has cells, pieces of text that occur
-nowhere else. Four things are failures. Silent loss: a cell is in no log and in no declared loss.
-Silent doubling: readers count a cell twice. False loss: a log has a cell that was declared lost.
-False uncertainty: a cell was declared uncertain although no record can have expired, or although
-the log still has the cell.
+The agent's own code runs with a real SQLite database. The host, the cluster and the clock are
+simulated (support.agent_world, support.agent_schedule). Every line consists of cells, which are
+pieces of text that occur nowhere else. The tests fail in four cases. Silent loss means that a cell
+is in no log and in no declared loss. Silent doubling means that readers count a cell twice. False
+loss means that a log contains a cell that was declared lost. False uncertainty means that a cell
+was declared uncertain although no record can have expired, or although the log still contains the
+cell.
 
 The model assumes that a late batch arrives within `read.back.wait.ms`. For a batch of an earlier
-process, this time begins when the next process starts. For a batch of an earlier attempt, it begins
-when the attempt's connection is lost. agent/delivery/search.py gives the reasons for this
+process, this time begins when the next process starts. For a batch of an earlier attempt, the time
+begins when the attempt's connection is lost. agent/delivery/search.py gives the reasons for this
 assumption.
 """
 
@@ -53,7 +54,8 @@ SUCCESSOR = "may have been delivered as those of file"
 
 
 class Upgrades(Schedule):
-    """One random run of an agent that is killed and started again as another version."""
+    """One random run of an agent that is killed and then started again with another version of the
+    program."""
 
     steps = 140
 
@@ -63,7 +65,7 @@ class Upgrades(Schedule):
         super().__init__(seed, partitioning, faults, World(configured, partitions=2), kills=5)
         self.version = 0
         self.started_at = 0.0
-        self.interrupted_at: float | None = None  # when batches under way were first interrupted
+        self.interrupted_at: float | None = None  # when batches in flight were first interrupted
         self.refused: set[int] = set()
         self.losses: list[Loss] = []
 
@@ -114,15 +116,15 @@ class Upgrades(Schedule):
         self.world.clock.advance(seconds)
 
     def interrupt(self) -> None:
-        """Breaks a connection. Sometimes the batches under way also get a new producer id."""
+        """Breaks a connection. Sometimes the batches in flight also get a new producer id."""
         producer = self.world.producer
         waiting = {tp for tp, sent in producer.sent.items() if sent}
         waiting |= {sent.tp for sent, _ in producer.appended}
         if waiting:
             tp = self.random.choice(sorted(waiting))
             is_known = self.random.random() < 0.7
-            # If a late batch arrived after other lines have expired, it would look as old as those
-            # lines.
+            # If other lines have expired and a late batch then arrives, the batch seems to be as
+            # old as those lines. So no batch survives if lines can expire.
             survivors = 0 if "expire" in self.faults else self.random.randint(0, 2)
             producer.interrupt(tp, survivors, is_known=is_known)
             if self.interrupted_at is None:
@@ -132,8 +134,9 @@ class Upgrades(Schedule):
                 self.tighten()
 
     def arrive(self) -> None:
-        """Lets a batch arrive. With the fault `refuse`, often lets several batches arrive in a row,
-        because the agent needs many answers before it has cut a batch down to a single record."""
+        """Lets a batch arrive. With the fault `refuse`, often lets several batches arrive one after
+        the other, because the agent needs many answers before it has split a batch into single
+        records."""
         super().arrive()
         if "refuse" in self.faults and self.random.random() < 0.3:
             for _ in range(10):
@@ -141,8 +144,8 @@ class Upgrades(Schedule):
                 self.turn()
 
     def tighten(self) -> None:
-        """Makes brokers refuse some records from now on, chosen by the position of their first
-        byte."""
+        """From now on, brokers refuse some records, which are chosen by the positions of their
+        first bytes."""
         remainder = self.random.randrange(PARTS)
         self.world.brokers.refuses = lambda record: record.first % PARTS == remainder
         self.refused.add(remainder)
@@ -169,7 +172,7 @@ class Upgrades(Schedule):
             self.world.settings = settings(mine, read_back_wait_ms=self.wait_ms)
         self.world.brokers.away = False
         super().start()
-        self.remember()  # after a power loss, bytes that no intent promised may differ
+        self.remember()  # after a power loss, bytes that are in no intent may differ
         self.started_at = self.world.clock.monotonic()
         self.say(f"start version {self.version}")
 
@@ -194,7 +197,7 @@ class Upgrades(Schedule):
         self.check_end()
 
     def settle(self) -> None:
-        """Goes on until the agent has decided about every batch and every range."""
+        """Continues until the agent has decided about every batch and every range."""
         for _ in range(500):
             if not self.world.agent.tracker.flying and self.world.agent.reading_back is None:
                 return
@@ -203,8 +206,9 @@ class Upgrades(Schedule):
         raise AssertionError("something is never decided")
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Remembers a file's bytes, unless the promised part of the file changed and the agent did
-        not notice. Bytes after the promised part may be replaced under the same file id."""
+        """Remembers a file's bytes if the promised part of the file is unchanged. The promised part
+        is covered by intents. Bytes after the promised part may be replaced without a new file
+        id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -217,7 +221,8 @@ class Upgrades(Schedule):
     # --- what must hold -----------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
-        """The cells in ranges that were declared with this certainty and have a known end."""
+        """Returns the cells (unique pieces of text) in all ranges that have a known end and were
+        declared with this certainty."""
         found: set[str] = set()
         for loss in self.losses:
             if (
@@ -264,8 +269,7 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that every record that the agent declared lost may have been refused by a
-        broker."""
+        """Asserts that a broker may have refused every record that the agent declared lost."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -274,8 +278,8 @@ class Upgrades(Schedule):
             assert {begin % PARTS for begin in begins} <= self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
-        """The cells that were declared as possibly delivered twice because they also lie in the
-        file that follows a doubtful file."""
+        """Returns the cells (unique pieces of text) that were declared as possibly delivered twice,
+        because the file that follows a doubtful file also contains them."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:
@@ -284,7 +288,8 @@ class Upgrades(Schedule):
 
 
 def other_program(recipe: Recipe, schema: pa.Schema, version: int) -> RegexParser:
-    """The parser of the given program version. Odd versions also reject lines that begin with b."""
+    """Returns the parser of the given program version. A parser of an odd version also rejects
+    lines that begin with the letter b."""
     assert recipe.pattern is not None
     pattern = recipe.pattern.replace("[^", "[^b") if version % 2 else recipe.pattern
     return RegexParser(pattern, schema, frozenset())
@@ -309,8 +314,8 @@ def run(
 def test_upgrades_lose_double_and_doubt_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Through upgrades, changed settings, kills, unreachable brokers and late batches, every line
-    arrives once and the agent declares no loss."""
+    """Every line arrives once and the agent declares no loss, whatever upgrades, changed settings,
+    kills, unreachable brokers and late batches occur."""
     for seed in seeds(range(25)):
         schedule = run(monkeypatch, seed, partitioning, {"growth"})
         assert not schedule.losses, f"seed {seed}: {schedule.losses}"
@@ -321,8 +326,9 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If truncation or power loss destroys bytes of pending intents, a line counts as delivered if
-    a broker has it. The agent declares all other destroyed lines lost."""
+    """If a truncation or a power loss destroys bytes of pending intents, the agent counts a
+    destroyed line as delivered if a broker has the line. An intent is a durable note about bytes to
+    send. It declares all other destroyed lines lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -332,8 +338,8 @@ def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
 def test_only_what_expired_unread_is_uncertain(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """The agent declares a line uncertain only if its record expired before the agent could read it
-    from the brokers."""
+    """The agent declares a line uncertain only if the line's record expired before the agent could
+    read the record from the brokers."""
     for seed in seeds(range(2000, 2025)):
         run(monkeypatch, seed, partitioning, {"expire"})
 
@@ -343,8 +349,8 @@ def test_only_what_expired_unread_is_uncertain(
 def test_a_program_that_rejects_other_lines_doubles_nothing(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a new version rejects other lines, and so sends them to another topic, no line is sent
-    twice and none is lost without a declaration."""
+    """If a new version of the program rejects different lines, and so sends them to a different
+    topic, no line is sent twice. No line is lost without a declaration."""
     for seed in seeds(range(3000, 3025)):
         run(monkeypatch, seed, partitioning, {"growth", "behaviour"})
 
@@ -354,8 +360,9 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """Even if connections break, producer ids are lost and limits change, a record that the agent
-    finds in a log counts as delivered. Only refused records are lost."""
+    """If a record is refused on a retry, the agent counts the record as delivered if it finds the
+    record in a log. Only refused records are lost, even if connections break, producer ids are lost
+    and limits change."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -365,8 +372,8 @@ def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
 def test_refused_retries_of_bytes_that_are_gone_or_hidden(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """With refused retries, truncation, power loss and expiry, the agent declares a line uncertain
-    only if its record expired before the agent could read it from the brokers."""
+    """Even after refused retries, truncations and power losses, the agent declares a line uncertain
+    only if the line's record expired before the agent could read the record from the brokers."""
     for seed in seeds(range(7000, 7015)):
         run(monkeypatch, seed, partitioning, {"refuse", "truncate", "power"})
         run(monkeypatch, seed, partitioning, {"refuse", "expire"})
@@ -376,9 +383,9 @@ def test_refused_retries_of_bytes_that_are_gone_or_hidden(
 def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the last acknowledged offset serves as the floor. The floor is the
-    offset at which the agent begins to look for records. Records of pending intents may have lower
-    offsets, and would then be sent again or declared lost."""
+    """The model notices if the agent uses the last acknowledged offset as the floor. The floor is
+    the offset at which the agent begins to look for its records. Records of pending intents may
+    have lower offsets, so the agent would send them again or declare them lost."""
 
     def raise_floors(self: Progress, passed: Iterable[int], changes: Changes) -> None:
         self.floors = {tp: last + 1 for tp, last in self.offsets.items()}
@@ -391,16 +398,17 @@ def test_the_model_sees_the_last_acknowledged_offset_as_a_floor(
 def test_the_model_sees_who_does_not_wait_for_late_batches(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the agent does not wait for late batches: their lines would be declared
-    lost, or be sent a second time, to another topic."""
+    """The model notices if the agent does not wait for late batches. Then the agent would declare
+    the lines of these batches lost, or would send them a second time to another topic."""
     assert fails(monkeypatch, range(5000, 5010), {"truncate", "power", "impatient"})
 
 
 def test_the_model_sees_refused_retries_that_are_not_read_back(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a refused retry is declared lost at once: a broker may have the retry's
-    records from an earlier attempt. (A refused first attempt is rightly declared lost at once.)"""
+    """The model notices if the agent declares the records of a refused retry lost at once. A broker
+    may have these records from an earlier attempt. Only the records of a refused first attempt may
+    be declared lost at once."""
     for certainty in Certainty:
 
         def take(self: Refused, refusals: Iterable[Refusal], now: float) -> None:
@@ -415,15 +423,15 @@ def test_the_model_sees_who_does_not_wait_for_attempts_under_way(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The model notices if the agent looks for records on the brokers while earlier attempts are
-    still under way: records that arrive afterwards would be declared lost."""
+    still in flight. Records that arrive later would be declared lost."""
     assert fails(monkeypatch, range(6400, 6415), {"refuse", "impatient", "steady"})
 
 
 def test_the_model_sees_floors_that_follow_what_was_sent_again(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a record that was sent again raises the floor: its first copy, which has
-    a lower offset, would be declared lost."""
+    """The model notices if a record that was sent again raises the floor. Then the agent would not
+    find the record's first copy, which has a lower offset, and would declare the record lost."""
 
     def sent(self: Progress, departures: Iterable[Departure]) -> None:
         return
@@ -436,8 +444,8 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if intents of refused records are not marked: after a crash these records
-    would be sent after later records."""
+    """The model notices if the intents (durable notes) of refused records are not marked. After a
+    crash, these records would be sent after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 
@@ -445,8 +453,8 @@ def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
 def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a range with one refused record is declared lost as a whole, although
-    its other records could still be sent."""
+    """The model notices if the agent declares a whole range lost because of one refused record,
+    although the range's other records could still be sent."""
 
     def whole(part: Part, bounds: Int64s, is_dropped: Bools) -> Iterator[tuple[Part, bool]]:
         yield part, any(would_be for _, would_be in split(part, bounds, is_dropped))
@@ -461,8 +469,8 @@ def test_the_model_sees_neighbours_that_are_lost_with_refused_records(
 def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if a loss is declared before the checkpoint has passed the lost record:
-    after a crash the record would be sent again, and accepted."""
+    """The model notices if the agent declares a loss before its checkpoint has passed the lost
+    record. After a crash the record would be sent again, and could be accepted."""
     apart: list[SetApart] = []
     set_apart = Refused._set_apart
 
@@ -481,9 +489,9 @@ def test_the_model_sees_losses_that_are_declared_before_the_checkpoint(
 
 
 def test_the_model_sees_what_readers_drop(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices if the agent does not know which records readers drop: a record that
-    arrived after later records of its file becomes no row, but the agent would count it as
-    delivered."""
+    """The model notices if the agent does not take into account which records readers drop. If a
+    record arrives after later records of its file, it does not become a row. But the agent would
+    count this record as delivered."""
     add = Sought.add
 
     def forgetful(self: Sought, rows: Rows) -> None:

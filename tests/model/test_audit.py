@@ -1,25 +1,26 @@
-"""The audit's judgement under random schedules: no incomplete bucket is ever called complete, and
-in the end every complete bucket is called complete.
+"""Under random schedules, the audit never reports an incomplete bucket as complete, and in the end
+it reports every complete bucket as complete.
 
-A small world writes lines into files; an agent reads, checkpoints, seals and declares losses by the
-rules of docs/delivery.md; counters and a loader count; the collector gets the messages in any order
-and more than once. After each message the test asks the real judgement which buckets are complete.
-D0 to D5, listed here, are kinds of lines and buckets. (A seal's W is the time up to which the seal
-vouches. A bucket is due when it is over and the lateness has passed. A last word is a final seal.)
-A bucket of the kind D3 may not be called complete. If a bucket is called complete, its rows may
-lack no line of the kinds D0, D1, D2, D4 and D5:
+The test simulates a small site. Programs write lines to files. An agent reads these lines, moves
+checkpoints, sends seals and declares losses by the rules of docs/delivery.md. Counters and a loader
+count records. The collector gets the messages in any order and may get a message more than once.
+After each message the test asks the real code of the audit which buckets are complete.
+
+A seal's W is the time up to which the seal says that the agent's counts are final. A bucket is due
+when it is over and the lateness has passed. A last word is a final seal. D0 to D5 in the following
+list are kinds of lines and buckets. The audit may not report a bucket of the kind D3 as complete.
+If it reports a bucket as complete, no line of the other kinds may be missing in the bucket's rows:
 
     D0  a line whose row the loader lost
-    D1  a line that lay in a file when the seal's W was noted
-    D2  a line that lay in a file when the last delta of its bucket was cut
+    D1  a line that was in a file when the agent noted the seal's W
+    D2  a line that was in a file when the agent made the last delta of the line's bucket
     D3  a bucket that is not over yet
     D4  a line that was written before its bucket was due
+    D5  a line that was in a file when a leaving agent looked for the last time
 
-    D5  a line that lay in a file when a leaving agent looked for the last time
-
-D4 is not checked for an agent that sent its last word, is retired and has sent nothing since,
-because nobody waits for lines that are written after the last agent has left. D5 is checked once
-the collector has heard every message of the agent.
+The test does not check D4 if the agent has sent its last word, is retired and has sent no message
+since. In this case the audit does not wait for lines that are written later. The test checks D5
+when the collector has received every message of the agent.
 """
 
 from __future__ import annotations
@@ -93,21 +94,20 @@ SENDERS = {
 
 @dataclass(frozen=True)
 class Faults:
-    """The events that may happen beside the ordinary ones.
+    """The events that may happen in addition to the ordinary events.
 
     - drains: the agent is drained, retired, started again or drained again.
-    - hasty_drains, which breaks a rule: the agent says its last word while lines lie unread.
-    - silent_returns, which breaks a rule: the agent starts again and does not take its last word
-      back.
-    - deaf_drains, which breaks a rule: the agent is drained again, finds lines that it cannot read,
-      and does not take its last word back.
-    - latenesses: the agent's and the audit's lateness are drawn separately.
-    - agents_word, which breaks a rule: the audit assumes that a loss reaches back by the agent's
+    - hasty_drains (breaks a rule): the agent sends its last word although there are unread lines.
+    - silent_returns (breaks a rule): the agent starts again and does not withdraw its last word.
+    - deaf_drains (breaks a rule): the agent is drained again, finds lines that it cannot read, and
+      does not withdraw its last word.
+    - latenesses: the agent's lateness and the audit's lateness are random and may differ.
+    - agents_word (breaks a rule): the audit assumes that lost lines are late by at most the agent's
       lateness, even if the audit's own lateness is larger.
-    - clocks: the clocks of the host, the counter, the loader and the audit are each right, or an
-      hour back or ahead.
-    - clock_steps: the host's clock is set during the run. With `clocks`, it is set right, or an
-      hour back or ahead.
+    - clocks: each of the clocks of the host, the counter, the loader and the audit is right, an
+      hour behind, or an hour ahead.
+    - clock_steps: the host's clock is set during the run. With `clocks`, the new time is right, an
+      hour behind, or an hour ahead.
     """
 
     old_files: bool = True
@@ -131,8 +131,8 @@ class Faults:
 
 @dataclass
 class Line:
-    """One line: its file, its place in the file, its bucket, and when it was written (by a sequence
-    number over all lines, and by the host's clock)."""
+    """One line, with its file, its place in the file and its bucket. `written` is a sequence number
+    over all lines, and `written_ms` is the time of the host's clock when the line was written."""
 
     number: int
     file: int
@@ -144,7 +144,7 @@ class Line:
 
 @dataclass
 class Snapshot:
-    """A seal that the agent has noted and not yet sent."""
+    """A seal that the agent has noted but not yet sent."""
 
     sealed_until: int
     sizes: dict[int, int]
@@ -153,11 +153,13 @@ class Snapshot:
 
 
 class World:
-    """Files, agent, counter, loader and collector, moved by random steps."""
+    """A simulated site with files, an agent, a counter, a loader and a collector, which take random
+    steps."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
-        # the fault `latenesses` has its own generator, so that it changes no other draw
+        # The fault `latenesses` has its own random generator, so that it does not change other
+        # random choices.
         drawn = random.Random(-seed - 1) if faults.latenesses else None
         self.lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
         self.agents_lateness_ms = drawn.choice(LATENESSES_MS) if drawn else LATENESS_MS
@@ -247,14 +249,15 @@ class World:
     # The agent.
 
     def look_at_clock(self) -> None:
-        """Reads the clock, as the agent does in each turn. A turn follows each event."""
+        """Reads the clock, as the agent does in each turn of its loop. Here, each event is followed
+        by a turn."""
         self.set_backs.read(self.clock_ms(), ["logs"])
 
     def scan(self) -> None:
         self.known |= set(self.files)
 
     def read(self) -> None:
-        """Reads a line and sends it; the broker acknowledges it at once."""
+        """Reads a line and sends it. The broker acknowledges the line at once."""
         behind = [f for f in self.known & set(self.files) if self.position[f] < len(self.files[f])]
         if behind:
             file = self.random.choice(sorted(behind))
@@ -262,7 +265,8 @@ class World:
             self.position[file] += 1
 
     def commit(self) -> None:
-        """Moves the checkpoint and sends its delta."""
+        """Moves the agent's checkpoint and sends a delta, which is a message with the counts since
+        the last checkpoint."""
         passed = [
             line
             for file in sorted(self.known & set(self.files))
@@ -302,8 +306,8 @@ class World:
         self.last_word = noted if final else None
 
     def drain(self) -> None:
-        """Stops the agent cleanly. The agent sends its last word if no line lies unread at that
-        moment."""
+        """Stops the agent cleanly. The agent sends its last word (a final seal of its counts) if
+        there is no unread line at that moment."""
         self.commit()
         self.look_and_leave()
 
@@ -317,33 +321,34 @@ class World:
         self.is_away, self.snapshot = True, None
 
     def drain_again(self) -> None:
-        """Starts the agent only to drain it again. The agent takes its last word back, and says a
-        last word again only if no line lies unread."""
+        """Starts the agent only to drain it again. The agent withdraws its last word (its final
+        seal), and sends a new last word only if there is no unread line."""
         if not self.faults.deaf_drains:
             self.come_back()
         self.look_and_leave()
 
     def come_back(self) -> None:
         """Starts the agent again. The agent then repeats its last seal as an ordinary seal, and so
-        takes its last word back."""
+        withdraws its last word."""
         self.is_away = False
         if self.last_word is not None and not self.faults.silent_returns:
             self.seal(self.last_word)
 
     def retire(self) -> None:
-        """Takes the host out of the roster, or puts it back, as an operator may at any time."""
+        """Removes the host from the roster (the list of expected hosts) or adds it again, as an
+        operator may do at any time."""
         self.is_retired = not self.is_retired
 
     def lose_late_lines(self) -> None:
-        """Creates a file with old lines, and deletes the file after the agent saw it and before the
-        agent read it."""
+        """Creates a file with old lines. Deletes the file after the agent has found it and before
+        the agent has read it."""
         self.old_file()
         self.scan()
         self.delete(self.file_count)
 
     def delete(self, file: int | None = None) -> None:
-        """Deletes a file. If the agent knew the file, it declares the unread lines lost, with an
-        unknown end."""
+        """Deletes a file. If the agent knew the file, it declares the unread lines lost. The
+        declared range has no known end."""
         others = sorted(set(self.files) - {self.current})
         if not others:
             return
@@ -371,10 +376,10 @@ class World:
         self.unseen |= {line.number for line in vanished if self.beyond_assumption(line)}
 
     def beyond_assumption(self, line: Line) -> bool:
-        """Whether the audit takes it that a line did not exist, although the line vanished unread.
-        It does so in one case: the line is too old for the last seal (older than the seal's time W
-        by more than the lateness of agent and audit), and no delta has touched the line's bucket
-        since that seal."""
+        """Returns whether the audit assumes that an unread line that vanished did not exist. The
+        audit assumes this only if two conditions are true. First, the line is older than the last
+        seal's time W by more than the larger of the agent's lateness and the audit's lateness.
+        Second, no delta has touched the line's bucket since that seal."""
         if self.last_seal is None:
             return False
         sealed_until, at = self.last_seal
@@ -394,9 +399,9 @@ class World:
             self.copy = (kept, dict(self.checkpoint), set(self.known))
 
     def restore(self) -> None:
-        """Brings back an older copy of the agent's state. The agent then does what it does after an
-        operator's command to go on. It begins a new epoch, and gives each file a new id that covers
-        only bytes after the file's present end."""
+        """Restores an older copy of the agent's state. The agent then acts as if an operator had
+        told it to continue. It begins a new epoch, and gives each file a new id that covers only
+        bytes after the file's current end."""
         if self.copy is None:
             return
         teller, _, _ = self.copy
@@ -405,7 +410,7 @@ class World:
         self.copy, self.snapshot = None, None
         for file, lines in self.files.items():
             if self.faults.old_files or self.faults.clock_steps:
-                # The audit assumes that unread lines are no older than the last seal's W minus the
+                # The audit assumes that no unread line is older than the last seal's W minus the
                 # lateness.
                 self.unknown(lines[self.checkpoint[file] :])
             self.position[file] = self.checkpoint[file] = len(lines)
@@ -485,8 +490,8 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """The collector's own evidence, or evidence rebuilt from the topic. If it is rebuilt, no
-        message is marked as heard live."""
+        """Returns the evidence that the messages give, either as the collector has it or as rebuilt
+        from the topic. In rebuilt evidence, no message counts as received live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -499,8 +504,8 @@ class World:
     # Judgement and truth.
 
     def judge(self, messages: list[Message]) -> set[int]:
-        """The buckets that are called complete. If one of them is not really complete, sets `wrong`
-        to the reason."""
+        """Returns the buckets (time windows) that the audit reports as complete. If one of these
+        buckets is not really complete, sets `wrong` to the reason."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         complete = set()
@@ -552,8 +557,9 @@ class World:
         return self.faults.drains or (self.faults.clocks and not self.faults.clock_steps)
 
     def has_left(self, messages: list[Message], newest: Seal) -> bool:
-        """Whether nobody waits for the agent, because it is retired and the newest message that was
-        heard from it is its last word."""
+        """Returns whether the agent has left, so that the audit does not wait for it. An agent has
+        left if it is retired and the newest message that was received from it is its last word (its
+        final seal)."""
         heard = [x for x in messages if isinstance(x, Delta | Seal) and x.sender == newest.sender]
         is_last = newest.number == max(x.number for x in heard)
         return self.is_retired and is_last and newest.topics[0].final
@@ -596,8 +602,9 @@ class World:
             self.look_at_clock()
 
     def finish(self) -> set[int]:
-        """Runs the model until everything is read, counted, loaded and delivered. A clock that is
-        wrong throughout stays wrong; a clock that was set during the run is now right."""
+        """Runs the model until every line is read, counted and loaded, and every message is
+        delivered. A clock that was wrong during the whole run stays wrong, and a clock that was set
+        during the run is now right."""
         if self.faults.clock_steps:
             self.skew = 0
         self.is_retired = False
@@ -622,8 +629,8 @@ class World:
         return self.judge(self.delivered)
 
     def leave(self) -> set[int]:
-        """Ends the run: the agent reads everything, says its last word and is retired; counter and
-        loader catch up later."""
+        """Ends the run. The agent reads every line, sends its last word (its final seal) and is
+        retired. The counter and the loader catch up later."""
         if self.is_away:
             self.come_back()
         self.scan()
@@ -686,8 +693,9 @@ RUNS = range(80)
     ],
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
-    """With late lines, old files, wrong clocks and messages in any order, no incomplete bucket is
-    ever called complete, and in the end every complete bucket is called complete."""
+    """Even with late lines, old files, wrong clocks and messages in any order, the audit never
+    reports an incomplete bucket (time window of a topic) as complete. In the end it reports every
+    complete bucket as complete."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -720,8 +728,8 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
     ),
 )
 def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seeds) -> None:
-    """Even if rows are lost or doubled, files vanish, messages are lost and states are restored, no
-    incomplete bucket is ever called complete."""
+    """Even if rows are lost or doubled, files are deleted, messages are lost, or older states are
+    restored, the audit never reports an incomplete bucket (time window) as complete."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -730,8 +738,8 @@ def test_faults_never_make_a_bucket_falsely_complete(faults: Faults, seeds: Seed
 def test_what_an_agent_delivered_that_left_for_good_is_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """After an agent has said its last word and was retired, its buckets become complete without a
-    further seal."""
+    """If an agent has sent its last word (a final seal of its counts) and is retired, its buckets
+    become complete without a further seal. A bucket is a time window of a topic."""
     for seed in seeds(RUNS):
         world, complete = _run(seed, faults, World.leave)
         assert complete == world.expected_complete(), f"seed {seed}"
@@ -739,8 +747,8 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """A bucket with one lost and one doubled row is not called complete, although its count is
-    right. The schedules reach such buckets."""
+    """The audit does not report a bucket (time window) as complete if one row is lost and another
+    row is doubled, although the bucket's count is right. The schedules produce such buckets."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))
@@ -763,8 +771,8 @@ def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
 def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
     clocks: bool, seeds: Seeds
 ) -> None:
-    """A rebuilt collector calls no incomplete bucket complete, no matter how much of the audit
-    topic's beginning has expired."""
+    """If a collector's store is rebuilt, the collector reports no incomplete bucket (time window)
+    as complete, however many messages at the beginning of the audit topic have expired."""
     for seed in seeds(RUNS):
         faults = Faults(lost_rows=True, deletes=True, clocks=clocks)
         world, complete = _run(seed, faults)
@@ -775,15 +783,16 @@ def test_a_rebuild_from_an_expired_topic_is_never_falsely_complete(
 
 
 def _blind_to_touches(evidence: Evidence) -> None:
-    """Judges without a seal's `at` (the last delta that the agent had made when it noted the seal),
-    as if a seal also vouched for buckets that later deltas touch."""
+    """Makes the audit ignore a seal's `at`, which is the number of the last delta that the agent
+    had made when it noted the seal. The seal then also counts for buckets that later deltas
+    touch."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(at=10**9) for seal in seals]
 
 
 def _blind_to_rosters(evidence: Evidence) -> None:
-    """Judges without the roster, as if a last word were valid even for a host that is expected to
-    report."""
+    """Makes the audit ignore the roster (the list of expected hosts), so that an agent's last word
+    is valid even for a host that the audit still expects."""
     for seals in evidence.topic(LOGS).seals.values():
         seals[:] = [seal._replace(sealed_until=10**9) if seal.final else seal for seal in seals]
 
@@ -802,8 +811,8 @@ def _blind_to_the_agents_lateness(evidence: Evidence) -> None:
 
 
 def _blind_to_epochs(evidence: Evidence) -> None:
-    """Judges without epochs, as if the numbers of an agent's new epoch continued the numbers of the
-    old one."""
+    """Makes the audit ignore epochs, as if the message numbers of an agent's new epoch continued
+    the numbers of the old epoch."""
     one = SenderKey(Tier.AGENT, str(AGENT), 1)
     topic = evidence.topic(LOGS)
     for seals in topic.seals.values():
@@ -853,7 +862,7 @@ def _blind_to_epochs(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults) -> None:
-    """If one of the rules is left out, the same schedules lead to a false "complete", and the model
-    notices it."""
+    """If one of the audit's rules is left out, the same schedules lead to a false verdict
+    "complete", and the model notices this."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)

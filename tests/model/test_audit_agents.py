@@ -1,19 +1,22 @@
-"""Several agents of one host under random schedules: no line counts twice in a complete bucket.
+"""Under random schedules, no line counts twice in a complete bucket if one host has several agents
+one after the other or at once.
 
-An agent loses its state, and a second agent begins. It reads every file from the beginning, even
-the lines that the first agent has delivered. Or the state of an earlier agent is brought back, and
-that agent goes on at its old positions, although the other agent has read further. Or both agents
-run at once. Files are moved out of the patterns and in again. Files are small when they are
-announced, and grow. Disks get new device numbers. Files are truncated or deleted, and the next file
-gets the inode and the same first bytes. Lines have event times, or the time of reading. The
-collector gets the messages in any order and more than once. Only announcements reach it without
-delay, because an agent announces a file before it sends the file's records. After each message the
-test asks the real judgement which buckets are complete. The world remembers each delivery of each
-line, so it knows which lines were delivered twice. The test checks:
+An agent loses its state, and a second agent begins. The second agent reads every file from the
+beginning, even the lines that the first agent has delivered. In other schedules the state of an
+earlier agent is restored, and this agent continues at its old positions, although the other agent
+has read further. In still other schedules both agents run at the same time. Files are moved to
+names that no pattern matches, and back. Files are small when they are announced, and grow later.
+Disks get new device numbers. Files are truncated or deleted, and the next file gets the same inode
+and the same first bytes. The time of a line is its event time or the time at which the agent read
+it. The collector gets the messages in any order and may get a message more than once. Only
+announcements reach the collector without delay, because an agent announces a file before it sends
+the file's records. After each message the test asks the real code of the audit which buckets are
+complete. The model remembers each delivery of each line, so it knows which lines were delivered
+twice. The test checks:
 
-    a bucket that is called complete has no delivery of a line that had been delivered before
+    a bucket that the audit reports as complete contains no second delivery of a line
 
-At the end of a run, every bucket that began after the end of the last rereading must be complete.
+At the end of a run, every bucket that began after an agent last read lines again must be complete.
 """
 
 from __future__ import annotations
@@ -77,20 +80,21 @@ class Faults:
     """The events that may happen.
 
     - timed: lines have event times.
-    - overlaps: an agent whose state was lost goes on for a while.
-    - returns: the state of an earlier agent is brought back.
-    - moves: files leave the patterns and come back.
-    - gives_up: an agent declares unread lines lost, and reads them later.
-    - succeeds: an agent remembers which file had an inode before. It gives a new id to a file that
-      comes back.
-    - births: announcements have the file's time of birth.
-    - mixed: the announcements of every second agent do not have the file's time of birth.
+    - overlaps: an agent whose state was lost continues for a while.
+    - returns: the state of an earlier agent is restored.
+    - moves: files get names that no pattern matches, and later get matching names again.
+    - gives_up: an agent declares unread lines lost, but reads these lines later.
+    - succeeds: an agent remembers which file had an inode before. It gives a new id to a file whose
+      name matches a pattern again.
+    - births: announcements contain the time at which the file was created.
+    - mixed: the announcements of every second agent do not contain the time at which the file was
+      created.
     - grows: files are announced while they have few bytes.
     - renumbers: the disk gets another device number.
     - truncates: a file's content is replaced.
-    - reuses: a file is deleted, and the next file has its inode.
+    - reuses: a file is deleted, and the next file gets the same inode.
     - alike: the first bytes of all files are the same.
-    - hours: the clock is set back or ahead by an hour.
+    - hours: the host's clock is set back or ahead by an hour.
     """
 
     timed: bool = False
@@ -118,8 +122,8 @@ FULL = 3
 
 
 class Inode(NamedTuple):
-    """The inode in which a content lies. `number` is the inode's number. `born` is the file's
-    number among all files that ever existed."""
+    """The inode that has a content. `number` is the inode's number, and `born` is the file's number
+    among all files that ever existed."""
 
     number: int
     born: int
@@ -127,8 +131,8 @@ class Inode(NamedTuple):
 
 @dataclass
 class Delivery:
-    """One line as one agent delivered it. delta: the number of the delta in which the agent counts
-    it."""
+    """One delivery of a line by an agent. `delta` is the number of the delta (message with counts)
+    in which the agent counts this delivery."""
 
     line: int
     agent: int
@@ -140,11 +144,11 @@ class Delivery:
 
 @dataclass
 class Agent:
-    """The state of an agent: its file ids, its positions in the files, and the deliveries that no
-    delta counts yet.
+    """The state of an agent, that is, its file ids, its positions in the files, and the deliveries
+    that no delta counts yet.
 
-    few: the files that were announced with few bytes. announced: the time at which each file was
-    first announced.
+    `few` contains the files that were announced with few bytes. `announced` contains the time at
+    which each file was first announced.
     """
 
     number: int
@@ -161,7 +165,8 @@ class Agent:
 
 
 class World:
-    """Files, agents, counter, loader and collector, moved by random steps."""
+    """A simulated site with files, agents, a counter, a loader and a collector, which take random
+    steps."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
@@ -212,8 +217,8 @@ class World:
         return number
 
     def follow(self, *, born: bool) -> None:
-        """Replaces a content by a new one in the same inode. born: whether the new content is in a
-        new file, and not in the same file."""
+        """Replaces a content by a new content in the same inode. `born` says whether the new
+        content belongs to a new file."""
         old = self.random.choice(sorted(set(self.files) - self.gone))
         inode = self.inodes[old]
         new = self.make(Inode(inode.number, len(self.files) + 1) if born else inode)
@@ -226,8 +231,8 @@ class World:
         self.device += 1
 
     def move(self) -> None:
-        """Moves a file out of the patterns after every agent has read all of it, or moves a file
-        back."""
+        """Moves a file that every agent has read completely to a name that no pattern matches, or
+        moves such a file back."""
         if self.hidden and self.random.random() < 0.5:
             self.hidden.remove(self.random.choice(sorted(self.hidden)))
             return
@@ -247,14 +252,15 @@ class World:
         self.alive.append(agent)
 
     def lose_state(self) -> None:
-        """Starts another agent. The earlier agents are dead, or (which breaks the rules) go on."""
+        """Starts another agent. The earlier agents have ended, or they continue to run, which
+        breaks the rules."""
         if not (self.faults.overlaps and self.random.random() < 0.7):
             self.alive.clear()
         if len(self.agents) < 4:
             self.begin()
 
     def bring_back(self) -> None:
-        """Brings back the state of an earlier agent."""
+        """Restores the state of an earlier agent."""
         chosen = self.random.choice(self.agents)
         if chosen not in self.alive:
             self.alive[:] = [chosen]
@@ -268,8 +274,8 @@ class World:
         self.find(self.one())
 
     def find(self, agent: Agent) -> None:
-        """Announces the files that are new to the agent. No file is empty, so each can be
-        recognized."""
+        """Announces the files that are new to the agent. No file is empty, so the agent can
+        recognize each file later."""
         if self.faults.succeeds:
             for file in self.hidden & agent.ids.keys():
                 agent.ended[file] = agent.ids.pop(file)
@@ -283,8 +289,9 @@ class World:
                 self.announce(agent, file)
 
     def meet(self, agent: Agent, file: int) -> None:
-        """Gives the file an id and announces the file. The announcement names the id that had the
-        file's inode before, and the position that the agent reached under that id."""
+        """Gives the file an id and announces the file. The announcement contains the file id that
+        belonged to the file's inode before, and the position that the agent reached under that
+        id."""
         before = self.before(agent, file)
         self.file_ids += 1
         agent.ids[file] = self.file_ids
@@ -294,9 +301,9 @@ class World:
         self.announce(agent, file, **before)
 
     def before(self, agent: Agent, file: int) -> dict[str, int]:
-        """What the announcement says about the predecessor: the agent's own id of this content, or
-        of an earlier content of its inode. If there is no such id, the fault `succeeds` makes up an
-        id that nobody knows."""
+        """Returns what the announcement says about the file's predecessor. The predecessor is the
+        agent's own id for this content or for an earlier content of the inode. If there is no such
+        id and the fault `succeeds` is set, the predecessor is an id that does not exist."""
         if file in agent.ended:
             end = agent.position[file] * 10
             return {"predecessor": agent.ended[file], "predecessor_position": end, "begin": end}
@@ -325,7 +332,7 @@ class World:
         self.delivered.append(self.inbox.pop())
 
     def read(self) -> None:
-        """Reads a line and sends it; the broker acknowledges it at once."""
+        """Reads a line and sends it. The broker acknowledges the line at once."""
         agent = self.one()
         behind = [f for f in agent.ids if self.unread(agent, f) and self.is_read(agent, f)]
         if behind:
@@ -347,7 +354,8 @@ class World:
         self.cut(self.one())
 
     def cut(self, agent: Agent, losses: list[Loss] | None = None) -> None:
-        """Moves the checkpoint and sends its delta."""
+        """Moves the agent's checkpoint and sends a delta, which is a message with the counts since
+        the last checkpoint."""
         first = agent.teller.last
         self.tell(agent.teller, agent.open, self.clock_ms(), losses=losses)
         for sent in agent.open:
@@ -356,8 +364,8 @@ class World:
         self.seal_if_passed(agent)
 
     def give_up(self) -> None:
-        """Declares the next line of a file lost and stops reading the file. The next call lets the
-        agent read on after all."""
+        """Declares the next line of a file lost and stops reading the file. The next call of this
+        method lets the agent continue to read the file."""
         agent = self.one()
         if agent.given_up:
             agent.given_up.clear()
@@ -463,8 +471,8 @@ class World:
     # Judgement and truth.
 
     def judge(self) -> set[int]:
-        """The buckets that are called complete. If one of them is not really complete, sets `wrong`
-        to the reason."""
+        """Returns the buckets (time windows) that the audit reports as complete. If one of these
+        buckets is not really complete, sets `wrong` to the reason."""
         evidence = self.fold()
         self.faults.blind(evidence)
         found = verdicts(evidence, POLICY, max(self.now, self.now + self.skew) * SECOND)
@@ -477,9 +485,9 @@ class World:
         return complete
 
     def falsehood(self, bucket: int) -> str | None:
-        """Why the bucket is not complete. With the fault `overlaps`, a delivery counts here only if
-        the collector has heard its delta, because a delta that the collector hears later opens the
-        bucket again."""
+        """Returns the reason why the bucket is not really complete, or None. With the fault
+        `overlaps`, a delivery counts here only if the collector has already received its delta. A
+        delta that the collector receives later makes the bucket incomplete again."""
         if self.faults.hours and not self.is_sealed(bucket):
             return f"bucket {bucket} was never sealed by the agent that began last"
         heard = {
@@ -497,8 +505,9 @@ class World:
         return None
 
     def is_sealed(self, bucket: int) -> bool:
-        """Whether the bucket is sealed by the agent that began last, among the agents that the
-        collector has heard."""
+        """Returns whether the agent that began last has sealed the bucket, that is, has declared
+        its counts for this time window final. Only agents from which the collector has received a
+        message count."""
         heard = [x for x in self.delivered if not isinstance(x, Heartbeat)]
         last = next(x for x in reversed(self.agents) if any(_is_of(y, [x]) for y in heard))
         seals = [x for x in self.delivered if isinstance(x, Seal) and _is_of(x, [last])]
@@ -527,8 +536,8 @@ class World:
         self.random.choices(chosen, weights)[0]()
 
     def finish(self) -> set[int]:
-        """Ends all events: only the newest agent goes on, and everything is read, counted, loaded
-        and delivered."""
+        """Ends the run. Only the newest agent continues, until every line is read, counted and
+        loaded, and every message is delivered."""
         self.skew = 0
         last = self.agents[-1]
         self.alive[:] = [last]
@@ -553,12 +562,12 @@ class World:
         return self.judge()
 
     def expected_complete(self) -> set[int]:
-        """The buckets that began after the newest agent had sealed everything that other agents had
-        read.
+        """Returns the buckets that began after the newest agent had sealed everything that other
+        agents had read.
 
-        An agent seals in two steps: it notes the seal, and sends it once it has read all lines that
-        lay in the files when it noted the seal. The lines that it delivers between noting and
-        sending the seal are counted by deltas before the seal, so these lines are in doubt too.
+        An agent seals in two steps. First it notes the seal. When it has read all lines that were
+        in the files at that time, it sends the seal. Deltas before the seal count the lines that
+        the agent delivers between these two steps, so these lines may be doubled too.
         """
         last = self.agents[-1]
         others = [x for x in self.agents if x is not last]
@@ -568,10 +577,11 @@ class World:
         return {x.bucket for x in self.broker if x.bucket > over}
 
     def may_double(self, last: Agent, others: list[Agent], heard: int) -> Iterator[int]:
-        """The times at which the agent `last` announced content that the others may have read. Such
-        content is of two kinds: content that the others announced, and the first content that
-        `last` met in a file that the others knew. Once `last` has read content of such a file after
-        the others' last message, the others cannot have read later content of that file."""
+        """Yields the times at which the agent `last` announced content that the other agents may
+        have read. There are two kinds of such content. The first kind is content that the other
+        agents announced. The second kind is the first content that `last` found in a file that the
+        other agents knew. If `last` has read content of such a file after the last message of the
+        other agents, they cannot have read later content of that file."""
         contents = {file for x in others for file in x.announced}
         files = {self.inodes[file] for file in contents}
         met: set[Inode] = set()
@@ -638,8 +648,8 @@ def _ids(faults: Faults) -> str:
 def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """No bucket with a line that had been delivered before is called complete, no matter which
-    lines the agents of one host read again."""
+    """If the agents of one host read lines again, the audit never reports a bucket (time window) as
+    complete that contains a second delivery of a line."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -658,8 +668,8 @@ def test_no_complete_bucket_has_a_line_that_was_delivered_before(
     ids=_ids,
 )
 def test_later_buckets_are_complete_again(faults: Faults, seeds: Seeds) -> None:
-    """Once the new agent has sealed a time after the old agent's last message, later buckets become
-    complete again."""
+    """When the new agent has sealed a time after the old agent's last message, later buckets (time
+    windows) become complete again."""
     more, tried = 0, seeds(RUNS)
     for seed in tried:
         world, complete = _run(seed, faults)
@@ -685,27 +695,29 @@ def _change(evidence: Evidence, **changes: object) -> None:
 
 
 def _blind_to_last_words(evidence: Evidence) -> None:
-    """Judges without the old agent's last message, as if the new agent's first seal were enough."""
+    """Makes the audit ignore the time of the old agent's last message, as if the new agent's first
+    seal were enough."""
     _change(evidence, until_ms=0)
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Judges as if only a newer agent could read lines again, and an older agent never read again
-    what a newer agent had read."""
+    """Makes the audit assume that only a newer agent can read lines again. It then ignores that an
+    older agent may read lines that a newer agent has already read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Judges without groups, as if the host's clock could be trusted."""
+    """Makes the audit ignore groups of agents, as if the host's clock were always right."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)
 
 
 def _blind_to_order(evidence: Evidence) -> None:
-    """Judges without offsets, as if the host's clock could tell which agent began last."""
+    """Makes the audit ignore the offsets of messages, as if the host's clock showed which agent
+    began last."""
     evidence.offsets.clear()
 
 
@@ -738,8 +750,9 @@ def _blind_to_order(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
-    """If one part of the rule is left out, the same schedules lead to a false "complete", and the
-    model notices it: the bucket has a line twice, or the newest agent has not sealed the bucket."""
+    """If one part of the rule is left out, the same schedules lead to a false verdict "complete".
+    The model notices this, because the bucket contains a line twice or the newest agent has not
+    sealed the bucket."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 
@@ -749,9 +762,10 @@ def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) 
 def test_a_clock_set_back_while_two_agents_run_hides_no_line_that_has_a_time(
     is_blind: bool,
 ) -> None:
-    """If the clock is set back while two agents run, a bucket with lines of both is not called
-    complete. By the clock alone, the two agents would seem to run one after the other. (The test
-    spells this schedule out, because random schedules do not reach the case.)"""
+    """If the clock is set back while two agents run, the audit does not report a bucket with lines
+    of both agents as complete. Judged only by the clock, the two agents would seem to run one after
+    the other. The test contains this schedule step by step, because random schedules do not lead to
+    this case."""
     world = World(
         0, Faults(timed=True, overlaps=True, blind=_blind_to_groups if is_blind else _see)
     )

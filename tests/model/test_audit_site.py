@@ -1,11 +1,12 @@
-"""The audit's judgement over a whole site under random schedules: two agents, broker, mirror, hdfs.
+"""Under random schedules, the audit judges a whole site correctly. The site has two agents and the
+tiers broker, mirror and hdfs.
 
-The mirror loses offsets; counters are killed and count anew; the loader misplaces rows; topics are
-created again; records and audit messages expire; collectors read at different speeds; rows change
-without a change in the manifests. After each step of a collector the test asks the real judgement,
-and compares, line by line, each bucket that is called complete with what the site knows
-(support.site_truth). In the end, if all tiers counted the same lines of a bucket, the bucket is
-complete.
+The mirror loses offsets. Counters are killed and count all records again. The loader misplaces
+rows. Topics are created again. Records and audit messages expire. Collectors read at different
+speeds. Rows change without a change in the manifests. After each step of a collector, the test asks
+the real code of the audit which buckets are complete. It compares each of these buckets, line by
+line, with the facts of the site (support.site_truth). In the end, a bucket must be complete if all
+tiers have counted the same lines of this bucket.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ def _run(seed: int, faults: Faults) -> World:
 
 
 def _collect(world: World) -> None:
-    """Lets one of the collectors read some more messages of one partition."""
+    """Lets one of the collectors read some further messages of one partition."""
     choose, collector = world.random, world.random.choice(world.collectors)
     unread = collector.unread(world.audit)
     if unread and choose.random() < 0.4:
@@ -55,8 +56,8 @@ def _collect(world: World) -> None:
 
 
 def _judge_the_end(world: World) -> None:
-    """Lets all collectors read everything. Asserts that all collectors agree, and that each bucket
-    that can be complete is complete."""
+    """Lets all collectors read all messages. Asserts that all collectors agree, and that each
+    bucket that can be complete is complete."""
     for collector in world.collectors:
         collector.take_all(world.audit)
     first, *others = [judged(world, collector) for collector in world.collectors]
@@ -70,8 +71,8 @@ def _judge_the_end(world: World) -> None:
 
 
 def _by_ledger(world: World, collector: Collector) -> list[BucketVerdict]:
-    """Gives the collector's messages, in their order, to a ledger (the tables that a collector
-    keeps). Returns the ledger's verdicts."""
+    """Gives the collector's messages in their order to a ledger, and returns the ledger's verdicts.
+    A ledger is the set of tables that a collector keeps."""
     ledger = Ledger()
     ledger.take([encode(message) for message in collector.messages])
     found = verdicts(ledger.evidence(), POLICY, world.now_ms)
@@ -113,9 +114,9 @@ def _ids(faults: Faults) -> str:
     ids=_ids,
 )
 def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: Seeds) -> None:
-    """Although a mirror loses offsets, counters count anew, rows are misplaced, topics are created
-    again and records expire, no incomplete bucket is called complete; in the end every bucket that
-    all tiers counted alike is complete."""
+    """The audit never reports an incomplete bucket (time window) as complete, even if a mirror
+    loses offsets, counters count again, rows are misplaced, topics are created again and records
+    expire. In the end every bucket is complete in which all tiers have counted the same lines."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -133,8 +134,9 @@ def test_never_falsely_complete_and_complete_in_the_end(faults: Faults, seeds: S
 def test_collectors_at_different_speeds_say_the_same_in_the_end(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """Collectors that read the partitions in different orders never call an incomplete bucket
-    complete; in the end they agree, and the tables of the ledger give the same verdicts."""
+    """Collectors that read the partitions in different orders never report an incomplete bucket as
+    complete. In the end all collectors agree, and the tables of the ledger give the same
+    verdicts."""
     _run_all(seeds(RUNS), faults)
 
 
@@ -152,8 +154,8 @@ def test_collectors_at_different_speeds_say_the_same_in_the_end(
 def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
     faults: Faults, seeds: Seeds
 ) -> None:
-    """Even if each of the audit topic's partitions has lost a different number of messages at its
-    beginning, a new collector calls no incomplete bucket complete."""
+    """A new collector reports no incomplete bucket (time window) as complete, even if each
+    partition of the audit topic has lost a different number of messages at its beginning."""
     for seed in seeds(RUNS):
         _rebuild(_run(seed, faults), seed)
 
@@ -161,7 +163,8 @@ def test_a_collector_made_anew_from_what_is_left_is_never_falsely_complete(
 @promise("6 two ways")
 def test_rows_changed_behind_the_manifests_are_named_by_the_recount(seeds: Seeds) -> None:
     """If rows disappear, are doubled or are replaced without a change in the manifests, the recount
-    names exactly the buckets of these rows."""
+    reports exactly the buckets (time windows) of these rows. A recount counts the rows in the files
+    again."""
     found = 0
     for seed in seeds(RUNS):
         world = _run(seed, Faults(tampers=True))
@@ -196,17 +199,17 @@ def _rebuild_all(seeds: range, faults: Faults) -> None:
         _rebuild(world, seed)
 
 
-# Broken judgements: each lacks one rule, and the model must notice.
+# Each of these functions makes the audit ignore one of its rules. The model must notice this.
 
 
 def _blind_to_the_mirror(evidence: Evidence) -> None:
-    """Judges without the mirror's counts, as if the mirror always had the records that the broker
-    has."""
+    """Makes the audit ignore the mirror's counts, as if the mirror always had the same records as
+    the broker."""
     _copy_sums(evidence, Tier.BROKER, Tier.MIRROR)
 
 
 def _blind_to_rows(evidence: Evidence) -> None:
-    """Judges without the loader's counts, as if each row lay in its line's bucket."""
+    """Makes the audit ignore the loader's counts, as if each row were in the bucket of its line."""
     _copy_sums(evidence, Tier.BROKER, Tier.HDFS)
 
 
@@ -223,8 +226,8 @@ def _copy_sums(evidence: Evidence, of: Tier, to: Tier) -> None:
 
 
 def _blind_to_newer_epochs(evidence: Evidence) -> None:
-    """Judges without newer epochs, as if a counter's old counts were still valid after it counts
-    anew."""
+    """Makes the audit ignore newer epochs, as if a counter's old counts were still valid after the
+    counter has counted again."""
     known = evidence.senders
     counters = [x for x in known if x.tier is not Tier.AGENT]
     newer = {x for x in counters if x.epoch > 1 and x._replace(epoch=x.epoch - 1) in known}
@@ -240,7 +243,8 @@ def _blind_to_newer_epochs(evidence: Evidence) -> None:
 
 
 def _blind_to_agents(evidence: Evidence) -> None:
-    """Judges without agents: a bucket is summed over all agents."""
+    """Makes the audit ignore the differences between agents, by adding up the counts of all agents
+    in each bucket."""
     for topic in evidence.topics.values():
         for by_agent in topic.tallies.values():
             for agent in sorted(by_agent)[1:]:
@@ -253,8 +257,8 @@ def _blind_to_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_gaps(evidence: Evidence) -> None:
-    """Judges without gaps, as if each tier had every record, even those that expired before it
-    counted them."""
+    """Makes the audit ignore gaps, as if each tier (broker, mirror or HDFS) had counted every
+    record, even records that expired before the tier could count them."""
     for topic in evidence.topics.values():
         topic.gaps.clear()
         for covered in topic.coverage.values():
@@ -262,7 +266,8 @@ def _blind_to_gaps(evidence: Evidence) -> None:
 
 
 def _blind_to_later_senders(evidence: Evidence) -> None:
-    """Judges without later senders, as if only the agent that was heard first had to seal."""
+    """Makes the audit ignore later senders, as if only the agent that was heard first had to send
+    seals."""
     agents = [key for key in evidence.senders if key.tier is Tier.AGENT]
     for topic in evidence.topics.values():
         for key in agents[1:]:
@@ -298,13 +303,15 @@ def _blind_to_later_senders(evidence: Evidence) -> None:
     ],
 )
 def test_the_schedules_reach_what_each_rule_forbids(faults: Faults, words: str, first: int) -> None:
-    """If one of the rules is left out, the same schedules lead to a false "complete", and the model
-    notices it. (The search begins at the first seed that leads to such a verdict.)"""
+    """If one of the audit's rules is left out, the same schedules lead to a false verdict
+    "complete", and the model notices this. The search begins at the first seed that leads to such a
+    verdict."""
     assert any(_finds(seed, faults, words) for seed in range(first, first + 300))
 
 
 def _finds(seed: int, faults: Faults, words: str) -> bool:
-    """Whether the run with this seed ends with a false verdict whose error begins with `words`."""
+    """Returns whether the run with this seed ends with a false verdict whose error begins with
+    `words`."""
     try:
         _run(seed, faults)
     except AssertionError as wrong:
@@ -314,7 +321,8 @@ def _finds(seed: int, faults: Faults, words: str) -> bool:
 
 @promise("6 complete")
 def test_without_numbers_and_chains_a_collector_made_anew_says_complete_falsely() -> None:
-    """If the rule that notices missing messages by their numbers and chains is left out, the same
-    schedules lead a new collector to a false "complete", and the model notices it."""
+    """If the rule about numbers and chains is left out, the same schedules lead a new collector to
+    a false verdict "complete", and the model notices this. With this rule, the audit uses the
+    numbers and chains of messages to notice missing messages."""
     with pytest.raises(AssertionError, match=r"seed \d+, from"):
         _rebuild_all(range(300), Faults(misplaces="bucket", blind=blind_to_holes))

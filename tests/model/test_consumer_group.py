@@ -1,15 +1,17 @@
-"""The real consumer against a ZooKeeper and a cluster in memory, under random schedules.
+"""The real consumer runs under random schedules with a ZooKeeper and a cluster that are simulated
+in memory.
 
-The code of streams, readers, membership, lease, registration and transactions is the real one.
-Members come, leave cleanly, are killed, are stopped for longer than their session, or are cut off
-from ZooKeeper. Sessions expire unnoticed. Answers are lost, and requests are repeated under another
-session. Partitions are added and records produced. All of this also happens while a member waits
-for an answer of ZooKeeper.
+The code of streams, readers, membership, lease, registration and transactions is the real code.
+Members join, leave cleanly, are killed, are stopped for longer than their ZooKeeper session, or
+lose their connection to ZooKeeper. Sessions expire without being noticed. Answers are lost, and
+requests are repeated in another session. Partitions are added, and records are produced. All of
+this also happens while a member waits for an answer from ZooKeeper.
 
-Whatever happens, a member hands out a record, or believes that it may, only while the owner node of
-the record's partition names this member. It commits an offset only once the application is done
-with all records before that offset. When the faults have ended, every partition gets one owner and
-every record is delivered. Without any fault each record is delivered once.
+Whatever happens, a member delivers a record, or believes that it may, only while the owner node of
+the record's partition contains the member's name. A member commits an offset only after the
+application has finished with all records before that offset. After the faults have ended, every
+partition gets one owner, and every record is delivered. Without faults, each record is delivered
+once.
 """
 
 from __future__ import annotations
@@ -81,7 +83,7 @@ class Member:
         self.stopped_until = 0.0
 
     def poll(self) -> None:
-        """Says that the application is done with the records that it had, and polls again."""
+        """Tells the stream that the application has finished with its records, and polls again."""
         if self.is_busy or self.world.clock.monotonic() < self.stopped_until:
             return
         self.is_busy = True
@@ -104,7 +106,7 @@ class Member:
         return None if name is None else nodes.reader_name(name, 0)
 
     def may_hand_out(self) -> list[TopicPartition]:
-        """The partitions that the member believes it owns at this moment."""
+        """Returns the partitions that the member believes it owns at this moment."""
         if self.world.clock.monotonic() >= self.registration.until:
             return []
         return [tp for tp, reading in self.reader.readings.items() if reading.is_live]
@@ -119,7 +121,7 @@ class Member:
 
 
 class World:
-    """A group, its cluster and its ZooKeeper, moved by a seed."""
+    """A consumer group, its cluster and its ZooKeeper. A seed decides what happens."""
 
     def __init__(self, seed: int, *, faults: bool) -> None:
         self.random = random.Random(seed)
@@ -168,7 +170,7 @@ class World:
         self.check()
 
     def meanwhile(self) -> None:
-        """Sometimes lets other members act while one member waits for an answer of ZooKeeper."""
+        """Sometimes lets other members act while one member waits for an answer from ZooKeeper."""
         if self.depth < 2 and self.random.random() < 0.1:
             self.depth += 1
             self.random.choice([self.poll, self.wait, self.poll, self.produce])()
@@ -189,7 +191,8 @@ class World:
         self.advance(self.random.choice([0.01, 0.1, 0.3, longest]))
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass. The threads of kazoo ping ZooKeeper if they run and have a connection."""
+        """Lets time pass. Meanwhile kazoo's threads ping ZooKeeper if they run and have a
+        connection."""
         self.clock.advance(seconds)
         for member in self.members:
             if self.clock.monotonic() >= member.stopped_until:
@@ -227,7 +230,7 @@ class World:
             member.kill()
 
     def stop(self) -> None:
-        """Stops a member and its kazoo threads, as SIGSTOP or a busy application does."""
+        """Suspends a member and its kazoo threads, as SIGSTOP or a busy application does."""
         member = self.any_idle()
         if member is not None:
             member.stopped_until = self.clock.monotonic() + self.random.choice([1.0, 8.0, 15.0])
@@ -242,7 +245,7 @@ class World:
             member.coordinator.connect_again()
 
     def expire_one(self) -> None:
-        """Ends a session a little early, as an operator or a failed-over ensemble does."""
+        """Ends a session a little early, as an operator or an ensemble after a failover may do."""
         late = [
             session
             for session, heard_at in self.zookeeper.heard_at.items()
@@ -252,8 +255,8 @@ class World:
             self.zookeeper.end(self.random.choice(late))
 
     def unregister_one(self) -> None:
-        """Removes a member's registration, as an operator does by hand; the member's session lives
-        on."""
+        """Removes a member's registration, as an operator may do by hand. The member's session
+        stays alive."""
         member = self.any_idle()
         if member is not None and member.registration.name is not None:
             path = f"{group_nodes.ids_path(GROUP)}/{member.registration.name}"
@@ -332,8 +335,8 @@ def everything(world: World) -> list[tuple[TopicPartition, int]]:
 
 
 def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> None:
-    """Through any faults of members, sessions and answers, every record is delivered at least once,
-    and no partition has two readers at the same time."""
+    """Whatever faults of members, sessions and answers occur, every record is delivered at least
+    once, and no partition has two readers at the same time."""
     repeats = fenced = 0
     for seed in seeds(range(SEEDS)):
         try:
@@ -353,8 +356,8 @@ def test_no_partition_has_two_readers_and_no_record_is_skipped(seeds: Seeds) -> 
 
 
 def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
-    """Without faults every record is delivered exactly once, although members come and leave
-    cleanly and partitions are added."""
+    """Without faults every record is delivered exactly once, even if members join and leave cleanly
+    and partitions are added."""
     for seed in seeds(range(SEEDS)):
         try:
             world = run(seed, faults=False)
@@ -366,7 +369,7 @@ def test_without_faults_every_record_comes_once(seeds: Seeds) -> None:
 
 
 def sees(mutation: AbstractContextManager[Any]) -> bool:
-    """Whether the model finds a failure with the mutated code, under any of the seeds."""
+    """Returns whether the model finds a failure of the mutated code with any of the seeds."""
     with mutation:
         for seed in range(SEEDS):
             try:
@@ -378,13 +381,13 @@ def sees(mutation: AbstractContextManager[Any]) -> bool:
 
 
 def test_the_model_sees_members_that_believe_too_long() -> None:
-    """The model notices if the lease is missing: a member that was stopped for longer than its
-    session would hand out records of a partition that another member owns."""
+    """The model notices if the lease is missing. A member that was stopped for longer than its
+    session would then deliver records of a partition that another member owns."""
     until = property(lambda self: float("inf") if self.name else float("-inf"))
     assert sees(patch.object(Registration, "until", until))
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """The model notices if a member never takes back an unanswered claim to own a partition: nobody
-    would read that partition."""
+    """The model notices if a member never withdraws a claim to a partition to which it got no
+    answer. Then no member would read that partition."""
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

@@ -1,16 +1,17 @@
-"""The real state machine of groups under random schedules of members, time, ZooKeeper and crashes.
+"""The real state machine of consumer groups runs under random schedules of members, time, ZooKeeper
+and crashes.
 
 Members join, sync, heartbeat, commit, leave, die, come back with the same instance id, or change
-their subscription. Answers are lost. A write to ZooKeeper is slow, or fails although it was stored,
-or fails because consumers that coordinate through ZooKeeper use the group. The broker crashes and
-restarts with what was stored.
+their subscription. Answers are lost. A write to ZooKeeper is slow, fails although ZooKeeper has
+stored it, or fails because consumers that coordinate through ZooKeeper use the group. The broker
+crashes and restarts with the stored state.
 
 Whatever happens, a generation has one leader, and only the leader gets the list of members. A
-generation has one assignment, whatever crashes, and no member gets an assignment that was not
-stored. The broker accepts commits only from members of the current generation, so that an older
-generation's commit never follows a newer generation's commit. Every request is answered once, and
-none waits forever. When the faults have ended, all living members are in one generation, each with
-its own assignment.
+generation has only one assignment even if the broker crashes, and no member gets an assignment that
+was not stored. The broker accepts commits only from members of the current generation, so that an
+older generation's commit never follows a newer generation's commit. Every request is answered once,
+and no request waits forever. When the faults have ended, all living members are in one generation,
+each with its own assignment.
 """
 
 from __future__ import annotations
@@ -40,14 +41,14 @@ LIMITS = GroupLimits(
 
 @dataclass
 class Client:
-    """A member from its client's point of view: what the client believes, and what the client waits
-    for."""
+    """A group member from the point of view of its client. Contains what the client believes, and
+    the request to which the client waits for an answer."""
 
     name: str
     instance_id: str | None
     protocols: tuple[str, ...]
     old: bool
-    """Whether the client speaks a version of the protocol without MEMBER_ID_REQUIRED."""
+    """Whether the client uses a version of the protocol without MEMBER_ID_REQUIRED."""
     member_id: str = ""
     generation: int = -1
     leads: tuple[str, ...] = ()
@@ -60,7 +61,8 @@ class Client:
 
 @dataclass
 class Request:
-    """A request whose answer a client waits for. lost: the client will not hear the answer."""
+    """A request to which a client waits for an answer. If `lost` is true, the client will not
+    receive the answer."""
 
     client: Client
     kind: str
@@ -129,8 +131,8 @@ class World:
             client.synced = False if client.waits is None else client.synced
 
     def lose(self) -> None:
-        """Breaks the connection of a waiting request: the client does not hear the answer, and will
-        repeat the request."""
+        """Breaks the connection of a waiting request. The client does not receive the answer, and
+        will repeat the request."""
         waiting = [each for each in self.open if not each.lost]
         if waiting:
             request = self.random.choice(waiting)
@@ -155,7 +157,7 @@ class World:
         step = self.random.choice([0.1, 0.5, 1.0, 3.0])
         if deadline is not None and self.random.random() < 0.5:
             step = max(0.0, deadline - self.now)
-        # Living clients send heartbeats in time, also when a long time passes.
+        # Living clients send their heartbeats in time, even if a long time passes.
         for _ in range(max(1, round(step / 2))):
             self.now += min(step, 2.0)
             for client in self.living():
@@ -173,8 +175,8 @@ class World:
             self.group.stored(self.now, number, None)
 
     def store_fails(self) -> None:
-        """Lets a write to ZooKeeper fail. The write fails before it takes effect, or after it took
-        effect, or because consumers that coordinate through ZooKeeper use the group by now."""
+        """Lets a write to ZooKeeper fail. The write fails before it has taken effect, after it has
+        taken effect, or because consumers that coordinate through ZooKeeper now use the group."""
         if self.pending:
             number, content = self.pending.pop(0)
             is_free = self.stored is None or not decode("g", self.stored).members
@@ -186,7 +188,7 @@ class World:
             self.group.stored(self.now, number, ErrorCode.COORDINATOR_NOT_AVAILABLE)
 
     def crash(self) -> None:
-        """Crashes the broker: an unfinished write may be stored or not, and all connections
+        """Crashes the broker. An unfinished write may or may not be stored, and all connections
         break."""
         if self.pending and self.random.random() < 0.5:
             self.stored = self.pending[0][1]
@@ -242,9 +244,9 @@ class World:
         )
 
     def commit(self, client: Client) -> None:
-        """Commits. Asserts that the broker accepts the commit only from a member of the current
-        generation, and that it accepts no commit of an older generation after a commit of a newer
-        generation."""
+        """Commits an offset. Asserts that the broker accepts the commit only from a member of the
+        current generation. Also asserts that the broker accepts no commit of an older generation
+        after a commit of a newer generation."""
         error = self.group.commit_refusal(
             self.now, client.member_id, client.instance_id, client.generation
         )
@@ -328,12 +330,13 @@ class World:
 
 @pytest.mark.parametrize("seed", range(SEEDS), indirect=True)
 def test_random_schedules(seed: int) -> None:
-    """Under any schedule a group keeps what the module's docstring promises."""
+    """Under any schedule, a group keeps the promises in the module's docstring."""
     world = World(seed)
     for _ in range(STEPS):
         world.step()
         assert not world.waits_too_long()
-    # No more faults: all living members must end in one generation with an assignment.
+    # From here on there are no faults, so all living members must get into one generation with an
+    # assignment.
     world.faults = False
     for client in world.clients:
         client.alive = client.alive and not client.fenced
@@ -358,8 +361,8 @@ def test_random_schedules(seed: int) -> None:
 
 
 def test_the_schedules_reach_what_they_are_for() -> None:
-    """The schedules reach many generations, crashes and commits, so the promises are really
-    tested."""
+    """The schedules contain many generations, crashes and commits, so they really test the
+    promises."""
     generations, crashes, commits = 0, 0, 0
     for seed in range(20):
         world = World(seed)

@@ -1,12 +1,12 @@
-"""A loader that drops the marks of closed files (how far each file is loaded) gives the same rows
-as a loader that keeps all marks for ever, and its tables stay small.
+"""A loader that drops the marks of closed files loads the same rows as a loader that keeps all
+marks forever, and its tables stay small. A mark says how far a file is loaded.
 
-The real code runs: the feed, the rules of closed files, the tables and their files. Agents, logs,
-a mirror and clocks are simulated. Each schedule has late copies of records (an old connection
-delivers them up to LATE_MS after the file was closed), loaders that lag, and audit messages that
-are sent again. In each schedule either the agents' clocks are wrong, or the loader's, or the topic
-is a mirror that lags behind the mirrored audit topic; several of these at once are more than the
-rules cover.
+The tests run the real code of the feed, of the rules for closed files, and of the tables and their
+files. Agents, logs, a mirror and clocks are simulated. Each schedule contains late copies of
+records, loaders that lag behind, and audit messages that are sent again. An old connection delivers
+late copies up to LATE_MS after the file was closed. Each schedule also has one of three faults.
+Either the agents' clocks are wrong, or the loader's clock is wrong, or the topic is a mirror that
+lags behind the mirrored audit topic. The rules do not cover several of these faults at once.
 """
 
 from __future__ import annotations
@@ -42,18 +42,20 @@ LATE_MS = 150_000
 AGENTS, PARTITIONS = (7, 8), (0, 1)
 
 Sent = tuple[FileKey, int]
-"""A record: its file and its first byte. All records have one byte."""
+"""A record, given by its file and the position of its first byte. All records have a length of one
+byte."""
 
 
 def partition_of(sent: Sent) -> int:
-    """The partition of a record; a file has records in several partitions."""
+    """Returns the partition of a record. A file has records in several partitions."""
     (_, file), at = sent
     return (file + at // 4) % len(PARTITIONS)
 
 
 @dataclass
 class Agent:
-    """One agent: its open files with their ends, the numbers and clock of its messages."""
+    """An agent, with its open files and their ends, and with the numbers and the clock of its
+    messages."""
 
     id: int
     ends: dict[FileKey, int] = field(default_factory=dict)
@@ -64,7 +66,8 @@ class Agent:
 
 
 class World:
-    """Agents, the log of each partition, the audit topic, and a loader with its output."""
+    """A simulated site with agents, a log for each partition, the audit topic, and a loader with
+    its output."""
 
     def __init__(self, choose: random.Random, kind: str) -> None:
         self.choose, self.kind = choose, kind
@@ -86,7 +89,7 @@ class World:
     # --- the agents ---------------------------------------------------------------------------
 
     def pass_time(self) -> None:
-        """Time passes; late copies that are due arrive."""
+        """Lets time pass. Late copies that are due arrive."""
         steps = (1_000, 20_000, MINUTE_MS, 10 * MINUTE_MS, 70 * MINUTE_MS)
         until = self.now + self.choose.choices(steps, (5, 5, 5, 5, 2))[0]
         for due, partition, sent in sorted(self.late):
@@ -102,7 +105,8 @@ class World:
         return len(self.logs[partition]) - 1
 
     def write(self, agent: Agent) -> None:
-        """An agent sends records of a file. Some are sent twice, on two connections."""
+        """Lets an agent send records of a file. Some records are sent twice, over two
+        connections."""
         if not agent.ends or self.choose.random() < 0.3:
             self.files += 1
             agent.ends[agent.id, self.files] = 0
@@ -141,7 +145,8 @@ class World:
         return Announcement(time_ms, agent.id, file, *known, **more)
 
     def say(self, agent: Agent, message: Message) -> None:
-        """A message reaches the audit topic; after a crash, so do the last ones again."""
+        """Appends a message to the audit topic. Sometimes appends the agent's last messages again,
+        as after a crash."""
         self.audit.append(message)
         agent.unsent = [*agent.unsent, message][-3:]
         if self.choose.random() < 0.1:
@@ -157,7 +162,8 @@ class World:
     # --- the loader ---------------------------------------------------------------------------
 
     def watermark(self, partition: int) -> int:
-        """A mirror has only what is older than half an hour, or newer by chance."""
+        """Returns the end of the partition's visible records. For a mirror, this end lags behind by
+        a random time of up to half an hour."""
         times = self.times[partition]
         if self.kind != "a mirror":
             return len(times)
@@ -170,7 +176,7 @@ class World:
         return next((each.end for each in parts if each.partition == partition), 0)
 
     def load(self, *, whole: bool = False) -> None:
-        """One load, which may leave off before the watermark."""
+        """Runs one load, which may end before the watermark."""
         ends = {each: self.watermark(each) for each in PARTITIONS}
         feed, log = Feed(), "audit"
         # another topic of the run may have a lower position
@@ -244,9 +250,10 @@ def schedule(world: World, steps: int) -> None:
 @pytest.mark.parametrize("kind", ["agents' clocks", "loader's clock", "a mirror"])
 @pytest.mark.parametrize("seed", range(8), indirect=True)
 def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
-    """Whatever arrives late, however the loads lie, and whichever clock is wrong: a loader that
-    drops the marks of closed files loads the same rows as one that keeps them, and never drops a
-    name that a record still needs."""
+    """A loader that drops the marks of closed files, which say how far each file is loaded, loads
+    the same rows as a loader that keeps these marks. It never drops a file name that a record still
+    needs. This is so whatever records arrive late, whenever the loads run, and whichever clock is
+    wrong."""
     world = World(random.Random(seed), kind)
     schedule(world, 120)
     world.now += LATE_MS
@@ -258,8 +265,8 @@ def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
 @promise("5 closed files")
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_the_tables_keep_open_files_only(seed: int) -> None:
-    """When all closed files have had their time, the tables have marks, names and closures of open
-    files only, although many more files were loaded."""
+    """When the waiting time of all closed files has passed, the tables contain only marks, names
+    and closures of open files, even if many more files were loaded."""
     world = World(random.Random(seed), "")
     schedule(world, 120)
     for _ in range(8):

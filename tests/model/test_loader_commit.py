@@ -1,10 +1,10 @@
-"""The real commit code, searched exhaustively: two loaders, a crash between any two operations, and
-lost answers.
+"""An exhaustive search over the real commit code finds no broken promise. The search covers two
+loaders, a crash between any two operations, and lost answers.
 
-A loader is the generator that production runs (`skidway.loader.state.commit`). The search performs
-one operation of one loader at a time on a store in memory, and goes on from each state once. A
-loader's own state is the list of answers that it got, so that the search can rebuild the loader in
-any branch.
+A loader is the same generator that runs in production (`skidway.loader.state.commit`). In each
+step, the search performs one operation of one loader on a store in memory. It continues from each
+state only once. A loader's own state is the list of answers that the loader got, so the search can
+rebuild the loader in any branch.
 """
 
 from __future__ import annotations
@@ -57,23 +57,24 @@ pytestmark = pytest.mark.model
 
 @dataclass(frozen=True)
 class Put:
-    """The step in which tasks write staged files. It lies between a load's begin and commit, and
-    changes only the load's own staging directory."""
+    """The step in which tasks write staged files. This step comes between a load's begin and its
+    commit, and changes only the load's own staging directory."""
 
     files: tuple[tuple[str, bytes], ...]
 
 
 Run = Generator[Any, Any, Manifest | None]
-"""One run of a loader, from its start to its end. Returns the manifest if the run commits one."""
+"""The type of one run of a loader, from its start to its end. The generator returns the manifest if
+the run commits one."""
 
 
 def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
-    """One run that loads. Each offset that a load takes gives two rows, one in each of the two
-    files that the load writes. Every load writes a new file of columns, whose content is the load's
-    number. prefixes: where the two files lie."""
+    """A run that loads records. Each loaded offset becomes two rows, one in each of the two files
+    that the load writes. `prefixes` gives the places of these files. Every load also writes a new
+    file of columns, whose content is the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
-    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # so that runs end at different offsets
+    end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # runs end at different offsets
     if offset >= end:
         return None
     rows = [[(at, half) for at in range(offset, end)] for half in (0, 1)]
@@ -81,7 +82,8 @@ def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
-    """One run that puts the rows of all files into a single file, unless there is only one."""
+    """A run that moves the rows of all files into a single file. If there is only one file, the run
+    does nothing."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None
@@ -99,8 +101,8 @@ def rewriting(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
-    """One run that reads all records again. What was a row becomes a reject, and the other way
-    round."""
+    """A run that reads all records again. Each row becomes a rejected record, and each rejected
+    record becomes a row."""
     newest = yield from commit.begin(TOPIC, lambda _: True)
     if newest is None:
         return None
@@ -118,8 +120,8 @@ def reloading(uuid: str, _offsets: int, prefixes: Sequence[str]) -> Run:
 
 
 def marking(uuid: str, prefixes: Sequence[str]) -> Run:
-    """One run that marks the hour as complete; the file that marks it has the hour's rows. If the
-    hour is marked already, takes the mark away."""
+    """A run that marks the hour as complete with a file that contains the hour's rows. If the hour
+    is already marked, the run removes the mark."""
     newest = yield from commit.begin(TOPIC)
     if newest is None:
         return None
@@ -145,7 +147,7 @@ def _load(
     success: bytes | None = None,
     reopened: bool = False,
 ) -> Generator[Any, Any, Manifest | None]:
-    """Returns the manifest if it is committed."""
+    """Returns the load's manifest if the manifest is committed."""
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
@@ -191,9 +193,9 @@ def rows_of_path(file: DataFile) -> list[list[int]]:
 
 @dataclass(frozen=True)
 class Loader:
-    """The state of one loader. uuid: empty while the loader is idle. history: the index under which
-    the search keeps the list of answers that the loader got. linked: the source of a local rename
-    that is half done."""
+    """The state of one loader. `uuid` is empty while the loader is idle. `history` is the index
+    under which the search keeps the list of the loader's answers. `linked` is the source of a local
+    rename that is only half done."""
 
     uuid: str = ""
     history: int = 0
@@ -224,13 +226,12 @@ class Search:
         marks: Collection[int] = (),
         reloads: Collection[int] = (),
     ) -> None:
-        """offsets: the number of offsets to load. sessions: the number of runs of all loaders
-        together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
-        hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
-        together. rewrites, marks: which of these runs, counted from 1, rewrite files or mark the
-        hour instead of loading. If no run marks the hour, rows lie in no hour's directory, so that
-        there are fewer states. reloads: which runs read all records again. If there are such runs,
-        each load writes one file of rows and one of rejects. No run folds manifests here.
+        """`offsets` is the number of offsets to load, and `sessions` is the total number of runs of
+        all loaders. `rewrites` and `marks` give the runs, counted from 1, that rewrite files or
+        mark the hour instead of loading. If no run marks the hour, the rows are in no hour's
+        directory, so that there are fewer states. `reloads` gives the runs that read all records
+        again. If there are such runs, each load writes one file of rows and one file of rejects. No
+        run folds manifests here.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
@@ -245,8 +246,8 @@ class Search:
         self.start = World(frozenset(), (idle, idle), crashes, unclear, 0)
 
     def run(self, limit: int = 1_000_000) -> int:
-        """Returns the number of states. Raises AssertionError with the way to a state that breaks a
-        promise."""
+        """Runs the search and returns the number of states. If a state breaks a promise, raises
+        AssertionError with the steps that lead to this state."""
         seen: dict[World, tuple[World, str] | None] = {self.start: None}
         queue = deque([self.start])
         while queue:
@@ -291,8 +292,8 @@ class Search:
                 yield self._do(world, index, loader, operation, answers_lost)
 
     def _answer_always(self, operation: Any) -> tuple[Any] | None:
-        """The answer to an operation that changes nothing and is answered alike in every state;
-        None if there is no such answer."""
+        """Returns the answer to an operation that changes nothing and has the same answer in every
+        state. Returns None for every other operation."""
         if isinstance(operation, operations.Sync):  # a store in memory has nothing to sync
             return (None,)
         if operation == operations.Names(CHECKPOINTS):
@@ -321,8 +322,8 @@ class Search:
     def _link(
         self, world: World, index: int, loader: Loader, move: operations.Rename, store: MemoryStore
     ) -> World:
-        """Renames locally in two steps: links the target, then removes the source. Anything may
-        happen between the two."""
+        """Renames a local file in two steps. First links the target, and then removes the source.
+        Other operations may happen between these two steps."""
         if not loader.linked:
             data = store.read(move.source)
             if data is None or store.length(move.target) is not None:
@@ -343,7 +344,7 @@ class Search:
         return replace(loader, history=self._interned[key])
 
     def _operation(self, loader: Loader) -> Any:
-        """The next operation of the loader; None at its end."""
+        """Returns the next operation of the loader, or None if the loader has ended."""
         key = (loader.uuid, loader.history)
         if key not in self._pending:
             steps = session(loader.uuid, self._offsets, self._prefixes)
@@ -364,15 +365,15 @@ class Search:
 
     @staticmethod
     def _put(world: World, index: int, loader: Loader) -> World:
-        """Replaces a loader, and sorts the two loaders. After the sorting, states that differ only
-        in the order of the loaders are equal."""
+        """Replaces a loader and then sorts the two loaders, so that states that differ only in the
+        order of the loaders are equal."""
         other = world.loaders[1 - index]
         first, second = sorted((loader, other), key=lambda each: (each.uuid, each.history))
         return replace(world, loaders=(first, second))
 
 
 def check(world: World) -> str:
-    """The promise that a state breaks; an empty text if it breaks none."""
+    """Returns the promise that a state breaks, or an empty text if the state breaks no promise."""
     files = dict(world.files)
     oldest, known = _checkpoints(files)
     manifests = [
@@ -420,8 +421,8 @@ def check(world: World) -> str:
 def _read_manifests(
     base: Mapping[str, DataFile], manifests: Sequence[Manifest]
 ) -> tuple[str, list[tuple[Any, ...]]]:
-    """The promise that is broken for a reader of the manifests that begins with these files, and
-    the rows that it finds."""
+    """Returns the promise that is broken for a reader that begins with the files `base` and then
+    reads the manifests, and the rows that this reader finds."""
     files = {**base} | {file.path: file for each in manifests for file in each.files}
     for path in (path for each in manifests for path in each.removed):
         if files.pop(path, None) is None:
@@ -433,8 +434,8 @@ def _read_manifests(
 
 
 def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, DataFile]]]:
-    """The number of the oldest manifest that counts, and the files at which a reader of the
-    manifests may begin, by load."""
+    """Returns the number of the oldest manifest that is still valid. Also returns, for each load
+    with a checkpoint, the files with which a reader of the manifests may begin."""
     found = {
         numbers: data
         for path, data in files.items()
@@ -450,8 +451,8 @@ def _checkpoints(files: Mapping[str, bytes]) -> tuple[int, dict[int, dict[str, D
 
 
 def _after_another_start(world: World, rows: list[tuple[Any, ...]]) -> str:
-    """Checks that the next start moves every committed row into its place, whatever an earlier run
-    left behind. Returns the broken promise, or an empty text."""
+    """Checks that the next start moves every committed row to its final place, whatever an earlier
+    run has left behind. Returns the broken promise, or an empty text."""
     store = MemoryStore(world.files)
     newest = operations.run(commit.begin(TOPIC), store)
     if newest is not None and store.read(layout.columns(TOPIC)) != b"%d" % newest.number:
@@ -476,7 +477,7 @@ def _way(seen: dict[World, tuple[World, str] | None], world: World) -> list[str]
 
 
 class Stopped:
-    """A loader that is stopped after a number of operations, and goes on later."""
+    """A loader that is stopped after a given number of operations and can continue later."""
 
     def __init__(self, steps: Run, store: MemoryStore) -> None:
         self._steps, self._store = steps, store
@@ -484,7 +485,7 @@ class Stopped:
         self.ended = False
 
     def go(self, count: int | None = None) -> Stopped:
-        """Performs so many operations; None: all of them."""
+        """Performs `count` operations, or all remaining operations if `count` is None."""
         for _ in itertools.count() if count is None else range(count):
             try:
                 operation = self._steps.send(self._answer)
@@ -501,7 +502,8 @@ class Stopped:
 
 
 def folding_loads(*numbers: int, prefixes: Sequence[str]) -> Run:
-    """Runs that load, and fold old manifests as early as they can."""
+    """A series of runs that load records and, as early as possible, fold old manifests into
+    checkpoints."""
     mine = None
     for number in numbers:
         mine = yield from session(f"{number:032x}", 9, prefixes)
@@ -515,7 +517,7 @@ def _manifest(store: MemoryStore, number: int) -> bytes | None:
 
 
 def _assert_kept(store: MemoryStore, when: str) -> None:
-    """No promise is broken, also not after another start."""
+    """Asserts that no promise is broken, neither now nor after another start."""
     fault = check(World(store.snapshot, (Loader(), Loader()), 0, 0, 0))
     assert not fault, f"{fault}, after {when}"
 
@@ -551,8 +553,8 @@ def test_answers_of_the_commit_lost() -> None:
 @promise("5 manifest")
 @KINDS
 def test_files_are_rewritten_beside_a_load(local: bool) -> None:
-    """If one run rewrites the files of the output while another one loads, and one of the two is
-    killed anywhere, a reader of the manifests finds every row once at any time. A reader of the
+    """If files are rewritten while another run loads, a reader of the manifests always finds every
+    row once. This is so even if one of the two runs is killed at any point. A reader of the
     directories never finds a row twice, and after the next start it finds every row."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, rewrites=[2]).run() > 1000
 
@@ -565,9 +567,10 @@ def test_files_are_rewritten_beside_a_load(local: bool) -> None:
     ids=["load", "rewriting", "reload"],
 )
 def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed: bool) -> None:
-    """If a loader is stopped anywhere, and goes on while another one, which loads twice and deletes
-    old manifests, is stopped or killed anywhere, every row exists once when both have ended.
-    Readers find the same rows from each checkpoint on."""
+    """If a loader stops at any point, and continues after another loader has loaded twice and
+    deleted old manifests, every row exists once when both have ended. This is so even if the other
+    loader is stopped or killed at any point. Readers find the same rows whichever checkpoint they
+    begin with."""
     begun, prefixes = MemoryStore(), (ROWS_OF, other)
     Stopped(folding_loads(1, prefixes=prefixes), begun).go()
     lost = 0
@@ -594,32 +597,35 @@ def test_manifests_are_folded_beside_a_late_loader(late: Any, other: str, killed
 @promise("5 reload")
 @KINDS
 def test_records_are_reloaded_beside_a_load(local: bool) -> None:
-    """If one run reads all records again while another one loads, and one of the two is killed
-    anywhere, a reader of the manifests finds every record once at any time. A reader of the
-    directories never finds a row twice, and after the next start every record is in its place."""
+    """If records are reloaded while another run loads, a reader of the manifests always finds every
+    record once. This is so even if one of the two runs is killed at any point. A reader of the
+    directories never finds a row twice, and after the next start every record is in its final
+    place."""
     assert Search(offsets=1, sessions=2, crashes=1, local=local, reloads=[2]).run() > 1000
 
 
 @promise("5 success file")
 @KINDS
 def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
-    """While the file `_SUCCESS` is there, who lists directories sees exactly the rows that the hour
-    had when it was marked: also while a load adds rows to the hour, and if one of the two runs is
-    killed anywhere."""
+    """While the file `_SUCCESS` of an hour exists, a reader of the directories sees exactly the
+    rows that the hour had when it was marked. This is so even while a load adds rows to the hour,
+    and if one of the two runs is killed at any point."""
     assert Search(offsets=2, sessions=2, local=local, marks=[2]).run() > 500
     assert Search(offsets=1, sessions=2, crashes=1, local=local, marks=[2]).run() > 500
 
 
 @pytest.mark.slow
 def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
-    """The same holds if one more run rewrites the files or takes the mark away."""
+    """While the file `_SUCCESS` exists, readers also see exactly the hour's marked rows if one more
+    run rewrites the files or removes the mark."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
 
 
 @pytest.mark.slow
 def test_answers_of_a_reload_are_lost() -> None:
-    """The same holds if answers to the commits are lost, with two crashes as well."""
+    """If one run reads all records again while another run loads, every record exists once even if
+    answers to the commits are lost and there are two crashes."""
     assert Search(offsets=2, sessions=2, unclear=2, reloads=[2]).run() > 1000
     assert Search(offsets=1, sessions=2, unclear=1, crashes=2, reloads=[2]).run() > 1000
 
@@ -627,15 +633,16 @@ def test_answers_of_a_reload_are_lost() -> None:
 @pytest.mark.slow
 @KINDS
 def test_files_are_rewritten_twice(local: bool) -> None:
-    """The same holds if two of three runs rewrite files, and if answers are lost."""
+    """Every row exists once even if two of three runs rewrite files and answers are lost."""
     assert Search(offsets=1, sessions=3, local=local, rewrites=[2, 3]).run() > 1000
     assert Search(offsets=2, sessions=3, unclear=1, local=local, rewrites=[2]).run() > 1000
 
 
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
-    """If three runs load two offsets and one of the runs is killed anywhere, every row exists
-    once. With one offset, the same holds if the last run rewrites the files."""
+    """If three runs load two offsets, and one of the runs is killed at any point, every row exists
+    once. If there is only one offset, every row also exists once if the last run rewrites the
+    files."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
     assert Search(offsets=1, sessions=3, crashes=1, rewrites=[3]).run() > 100_000
 
@@ -643,7 +650,7 @@ def test_three_runs_with_a_crash() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("seed", range(3), indirect=True)
 def test_long_random_schedules(seed: int) -> None:
-    """Long random runs with crashes and lost answers also give every row once."""
+    """After long random runs with crashes and lost answers, every row exists once."""
     print(f"seed {seed}")
     choose = random.Random(seed)
     for _ in range(150):

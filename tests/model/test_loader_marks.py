@@ -1,9 +1,10 @@
-"""Slices and marks: however a partition is cut into slices and loads, and whichever lines are sent
-again, the rows and marks are those that the rule of docs/delivery.md, section 5, gives. A file's
-mark is the highest position that its records have reached.
+"""However a partition is cut into slices and loads, and whichever lines are sent again, the rows
+and marks follow the rule in docs/delivery.md, section 5. A file's mark is the highest position that
+the file's records have reached.
 
-The real code runs: slices on record batches in memory, the joiner, side files. The test compares
-its outcome with that of a function that applies the rule to one record after the other.
+The tests run the real code of slices, the joiner and side files on record batches in memory. They
+compare its results with the results of a function that applies the rule to one record after the
+other.
 """
 
 from __future__ import annotations
@@ -26,8 +27,9 @@ Kept = list[tuple[int, int, int, int]]
 
 
 def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, Kept]:
-    """Applies the rule record by record, and changes the marks. Returns (rows, straddles); a
-    straddle begins before its file's mark and ends after it."""
+    """Applies the rule to one record after the other, and changes the marks. Returns the rows and
+    the straddles. A straddle is a record that begins before its file's mark and ends after this
+    mark."""
     rows: Kept = []
     straddles: Kept = []
     for offset, record in enumerate(records):
@@ -41,8 +43,8 @@ def sequential(records: list[Record], marks: dict[FileKey, int]) -> tuple[Kept, 
 
 
 def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
-    """Lines of several files. Now and then an agent goes back and sends lines again, sometimes with
-    other boundaries, which no correct agent would do."""
+    """Returns lines of several files. Now and then an agent sends earlier lines again. Sometimes it
+    sends them with different boundaries, which a correct agent never does."""
     ends = dict.fromkeys(range(files), 0)
     history: dict[int, list[Record]] = {file: [] for file in range(files)}
     records: list[Record] = []
@@ -64,8 +66,8 @@ def some_log(choose: random.Random, files: int, count: int) -> list[Record]:
 @promise("5 slices")
 @pytest.mark.parametrize("seed", range(40), indirect=True)
 def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
-    """A partition gives the same rows and marks as the function `sequential`, no matter how the
-    partition is cut into slices and loads."""
+    """However a partition is cut into slices and loads, the result has the same rows and marks as
+    the result of the function `sequential`. A mark says how far a file is loaded."""
     choose = random.Random(seed)
     records = some_log(choose, choose.randint(1, 4), 120)
     marks: dict[FileKey, int] = {}
@@ -92,8 +94,8 @@ def test_slices_give_the_rows_of_the_sequential_rule(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(10), indirect=True)
 def test_counts_add_up_whatever_the_slices(seed: int) -> None:
-    """The counts, bytes and checksums of all slices add up to those of one slice over
-    everything."""
+    """The counts, bytes and checksums of all slices add up to those of a single slice over the
+    whole partition. A slice is a range of a partition's offsets."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 80)
     batches = log(records, batch_records=4)
@@ -110,8 +112,8 @@ def test_counts_add_up_whatever_the_slices(seed: int) -> None:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_a_file_without_announcement_ends_the_partition_in_the_same_place(seed: int) -> None:
-    """The load of a partition stops before the first record that is no repeat and whose file is not
-    announced, no matter how the partition is cut. No later record is used."""
+    """However a partition is cut into slices, its load stops before the first record that is not a
+    repeat and whose file is not announced. The load uses no later record."""
     choose = random.Random(seed)
     records = some_log(choose, 3, 60)
     at = choose.randrange(len(records))

@@ -1,15 +1,16 @@
-"""The real mirror against a model of its source, under random schedules of everything that happens.
+"""The real mirror runs with a model of its source, under random schedules of events and faults.
 
-The code of source, rounds, followers, fetch positions, logs with their recovery, and named gaps is
-the real one. The source appends, flushes, crashes and loses what was not flushed; its records
-expire (even up to the middle of a batch) and its log has holes. Connections end and answers are
-late. The mirror's disk is full, or its ZooKeeper cannot be reached. The mirror is killed, or its
-machine loses power, and with it the unflushed bytes.
+The mirror's code for its source, rounds, followers, fetch positions, logs with their recovery, and
+named gaps is the real code. The source appends and flushes batches, crashes, and loses batches that
+were not flushed. The source's records expire, even up to the middle of a batch, and offsets are
+missing in its log. Connections end, and answers come late. The mirror's disk is full, or its
+ZooKeeper cannot be reached. The mirror is killed, or its machine loses power and so loses the
+unflushed bytes.
 
-Whatever happens, every batch of the mirror is byte for byte the source's batch at that offset. If
-the mirror lacks an offset between two offsets that it has, this offset lies in a named gap of the
-topic. No named gap contains an offset that is in the mirror's log. When the faults have ended, the
-mirror gets everything that the source still has.
+Whatever happens, every batch of the mirror is byte for byte the source's batch at the same offset.
+If an offset between two offsets of the mirror's log is missing, it is in a named gap of the topic.
+No named gap contains an offset that is in the mirror's log. After the faults have ended, the mirror
+gets all records that the source still has.
 """
 
 from __future__ import annotations
@@ -34,7 +35,8 @@ STEPS = 120
 
 
 class Model:
-    """A world that a seed moves, and every batch that was ever visible in the source's log."""
+    """A mirror and its source, whose events a seed decides, and every batch that was ever visible
+    in the source's log."""
 
     def __init__(self, seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.random = random.Random(seed)
@@ -72,7 +74,8 @@ class Model:
             log.flush()
 
     def proceed(self) -> None:
-        """Lets mirror, source, ZooKeeper and clock go on for a while, each at its own speed."""
+        """Lets the mirror, the source, ZooKeeper and the clock continue for a while, each at its
+        own speed."""
         world = self.world
         steps = [world.client.serve, world.client.deliver, world.local.work, world.turn, self.tick]
         for _ in range(self.random.randint(1, 12)):
@@ -113,7 +116,8 @@ class Model:
         self.world.local.zookeeper_is_away = not self.world.local.zookeeper_is_away
 
     def mirror_crashes(self) -> None:
-        """Kills the mirror, or cuts its power, so that only part of the unflushed bytes is left."""
+        """Kills the mirror's process, or cuts its machine's power, so that only a part of the
+        unflushed bytes is left."""
         local = self.world.local
         if self.random.random() < 0.5:
             local.work()  # ZooKeeper stores the request, and the answer is lost
@@ -170,7 +174,7 @@ class Model:
                     assert gap.end <= here[0] or gap.first >= here[1], f"{gap} named, {here} here"
 
     def heal(self) -> None:
-        """Ends all faults. Asserts that the mirror then gets everything that the source has."""
+        """Ends all faults. Asserts that the mirror then gets all records that the source has."""
         self.world.disk.is_full = self.world.local.zookeeper_is_away = False
         for number in range(PARTITIONS):
             self.world.source.log("logs", number).flush()
@@ -194,8 +198,9 @@ class Model:
 def test_a_mirror_is_its_source_with_every_hole_named(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Under random faults on every side, the mirror is a copy of its source with every hole named;
-    when the faults end, the mirror gets everything that the source still has."""
+    """Under random faults of all parts, the mirror is a copy of its source, and every missing
+    offset is in a named gap. After the faults have ended, the mirror gets all records that the
+    source still has."""
     model = Model(seed, tmp_path, monkeypatch)
     for _ in range(STEPS):
         model.step()
@@ -206,7 +211,8 @@ def test_a_mirror_is_its_source_with_every_hole_named(
 def test_another_history_is_never_mixed_in(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the source comes back with other records, the mirror keeps batches of one history only."""
+    """If the source comes back with different records, the mirror never mixes batches of the two
+    histories."""
     model = Model(seed, tmp_path, monkeypatch)
     world, chance = model.world, model.random
     for _ in range(chance.randint(20, STEPS)):

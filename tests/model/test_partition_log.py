@@ -1,11 +1,12 @@
-"""A partition's log on a simulated disk, which may lose any unsynced bytes in a power loss.
+"""A partition's log keeps its promises on a simulated disk, which may lose any unsynced bytes in a
+power loss.
 
-The model is the list of the written batches. A power loss leaves each file with its synced bytes
-and any part of the bytes after them, unchanged or as zeros. A new file may be gone if its directory
-was not synced after the file was created. Segments lose bytes in order: if a segment has lost
-bytes, later segments keep only synced bytes. (Any other loss would be damage, and the partition
-would stop with an error.) Whatever happened, flushed batches are in the log, the log is a prefix of
-the written batches, and a retried batch is stored once.
+The model is the list of the written batches. After a power loss, each file has its synced bytes and
+any part of the bytes after them, unchanged or as zeros. A new file may be missing if its directory
+was not synced after the file was created. If a segment has lost bytes, later segments have only
+their synced bytes. Any other loss would be damage, and the partition would stop with an error.
+Whatever happens, the log contains all flushed batches, the log is a prefix of the written batches,
+and a retried batch is stored once.
 """
 
 from __future__ import annotations
@@ -37,7 +38,8 @@ PRODUCER = 5
 
 
 class Disk:
-    """Remembers which bytes of each file, and which names of each directory, were synced."""
+    """A simulated disk. Remembers which bytes of each file and which names in each directory were
+    synced."""
 
     def __init__(self) -> None:
         self.sizes: dict[int, int] = {}
@@ -52,7 +54,7 @@ class Disk:
             self.sizes[status.st_ino] = status.st_size
 
     def lose_power(self, directory: Path, chance: random.Random) -> None:
-        """Changes files as a power loss may change them."""
+        """Changes the files as a power loss may change them."""
         lost_before = False
         for path in sorted(directory.iterdir()):
             status = path.stat()
@@ -115,8 +117,8 @@ class Logs(RuleBasedStateMachine):
         self.note_written()
 
     def note_written(self) -> None:
-        """Adds written batches to the model. If the log rolls within a turn, the batches before the
-        roll are also written."""
+        """Adds the batches that the log has written to the model. If the log rolls within a turn,
+        it also writes the batches before the roll."""
         written = self.log.written.offset
         self.sent += [each for each in self.pending if each[0] < written]
         self.pending = [each for each in self.pending if each[0] >= written]
@@ -182,7 +184,7 @@ class Logs(RuleBasedStateMachine):
 
     @rule(power=st.booleans())
     def crash(self, power: bool) -> None:
-        """Kills the process or cuts the power; then opens the log again."""
+        """Simulates a killed process or a power loss, and then opens the log again."""
         self.pending, self.flush = [], None
         del self.log
         if power:
@@ -198,8 +200,8 @@ class Logs(RuleBasedStateMachine):
     @precondition(lambda self: self.flush is None and not self.pending)
     @rule()
     def stop_and_start(self) -> None:
-        """Stops cleanly: the log flushes everything, and the next start trusts that everything was
-        flushed."""
+        """Stops the log cleanly and starts it again. The log flushes everything when it stops, and
+        relies on this flush when it starts."""
         flush = self.log.begin_flush()
         if flush is not None:
             sync(flush)

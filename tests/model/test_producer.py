@@ -1,16 +1,18 @@
-"""The real producer core against a model broker, under random schedules of faults.
+"""The real producer core runs with a model broker under random schedules of faults.
 
-Two addresses lead to one partition's log, and one of them is the leader's. The broker remembers the
-last five batches of a producer, accepts any first sequence of an unknown producer, and forgets
-a producer after an idle hour. Like Kafka, it also forgets a producer whose batches have event times
-that are too old. The broker refuses batches for a while or for good, crashes,
-and loses what was not flushed. Connections drop; requests under way on them may still arrive, much
-later. The producer's owner (in the agent's place) crashes, and restarts from an old checkpoint.
+Two addresses lead to one partition's log, and one of these is the leader's address. The broker
+remembers the last five batches of a producer, accepts any first sequence of an unknown producer,
+and forgets a producer after an idle hour. Like Kafka, the broker also forgets a producer whose
+batches have event times that are too old. The broker refuses batches temporarily or permanently,
+crashes, and loses batches that were not flushed. Connections break, and requests that were sent
+over them may still arrive, much later. The producer's owner, which acts as the agent, crashes and
+restarts from an old checkpoint.
 
-Whatever happens, the first occurrences of the batches in the log are in order and without holes,
-because a loader that keeps only one mark for each file (the end of what it has loaded) relies on
-this. Acknowledged batches are durable, a retry has the same bytes, and deliveries are in order.
-When the faults have ended, everything is delivered.
+Whatever happens, the first occurrences of the batches in the log are in order, and no batch is
+missing between them. A loader relies on this order, because it keeps only one mark for each file.
+The mark is the end of the part that is already loaded. Acknowledged batches are durable, a retry
+has the same bytes, and deliveries are in order. After the faults have ended, all batches are
+delivered.
 """
 
 from __future__ import annotations
@@ -44,12 +46,12 @@ AFTER_APPEND = (7, 20)
 
 
 class Violation(AssertionError):
-    """An invariant that does not hold."""
+    """Raised if an invariant is violated."""
 
 
 @dataclass
 class Request:
-    """A Produce request under way, and its connection."""
+    """A Produce request that is in flight, and its connection."""
 
     id: int
     connection: int
@@ -59,7 +61,7 @@ class Request:
 
 @dataclass
 class Known:
-    """What the broker remembers of a producer."""
+    """The broker's knowledge about one producer."""
 
     epoch: int
     last_sequence: int
@@ -78,8 +80,8 @@ class Broker:
     leader: Address = PLACES[0]
 
     def take(self, raw: bytes, wall_ms: int) -> tuple[int, int]:
-        """Appends a batch, and returns (error code, log position). For a duplicate, the log
-        position is that of the first copy."""
+        """Appends a batch, and returns the error code and the position in the log. For a duplicate,
+        returns the position of the first copy."""
         header = read_header(raw)
         number = int.from_bytes(raw[61:65], "big")
         if raw[65:66] == b"!":
@@ -108,7 +110,7 @@ class Broker:
         )
 
     def crash(self, keep: int) -> None:
-        """Restarts with a prefix of the log, and with the producers in this prefix."""
+        """Restarts the broker with a prefix of the log, and with the producers in this prefix."""
         del self.log[keep:]
         self.flushed = keep
         self.producers = {}
@@ -124,7 +126,7 @@ class Broker:
 
 
 class World:
-    """Owner, producer core, network and broker, moved step by step by a seed."""
+    """The owner, the producer core, the network and the broker. A seed decides each step."""
 
     def __init__(self, seed: int, *, batches: int = 10) -> None:
         self.random = random.Random(seed)
@@ -152,7 +154,7 @@ class World:
         return EncodedBatch(body, Codec.NONE, self.random.randint(1, 3), event_ms, event_ms, 5)
 
     def _begin(self) -> None:
-        """Starts or restarts the owner: it has a new producer core and goes on from the
+        """Starts or restarts the owner, which gets a new producer core and continues from the
         checkpoint."""
         self.core = Dispatch(
             idempotent=True, max_in_flight=5, max_buffered_bytes=1 << 20, random=self.random.random
@@ -160,7 +162,7 @@ class World:
         for place in PLACES:
             self._drop(place, tell=False)
         self.done = set(range(1, self.checkpoint + 1))
-        self._taken_back: list[int] | None = None  # since the last refusal for good
+        self._taken_back: list[int] | None = None  # since the last final refusal
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
 
@@ -181,7 +183,7 @@ class World:
         self.check()
 
     def heal(self) -> None:
-        """Ends all faults. Asserts that everything is delivered within a limited number of
+        """Ends all faults. Asserts that all batches are delivered within a limited number of
         steps."""
         self.old.clear()
         for _ in range(2_000):
@@ -278,8 +280,8 @@ class World:
                 self._durable(number)
 
     def _again(self, number: int) -> None:
-        """Sends a drained batch again (one that came back because an earlier batch was refused for
-        good). Drained batches come back in order, after the refused batch."""
+        """Sends a drained batch again. The producer returns a batch as drained if an earlier batch
+        was finally refused. Drained batches come back in order, after the refused batch."""
         taken = self._taken_back
         if taken is None:
             raise Violation(f"{number} taken back though no batch was refused")
@@ -303,8 +305,8 @@ class World:
         self._drop(self.random.choice(PLACES), tell=True)
 
     def _drop(self, place: Address, *, tell: bool) -> None:
-        """Drops a connection: the connection's requests may arrive later, and the producer never
-        gets the answers to them."""
+        """Breaks a connection. The connection's requests may arrive later, but the producer never
+        gets the answers to these requests."""
         lost = [*self.wire[place], *(r for r, _ in self.parked if r.address == place)]
         answers = self.responses.get(place, deque())
         lost += [
@@ -350,7 +352,8 @@ class World:
             self.checkpoint += 1
 
     def idle_hour(self) -> None:
-        """Lets an hour pass, if no request is under way: no request takes that long to arrive."""
+        """Lets an hour pass if no request is in flight, because no request takes an hour to
+        arrive."""
         if not (self.core.pending_count or self.parked or any(self.wire.values())):
             self.old.clear()
             self.now += 4_000
@@ -377,8 +380,8 @@ def run(seed: int, steps: int = 250) -> World:
 @promise("3 order", "clocks producer")
 @pytest.mark.parametrize("part", range(8))
 def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
-    """Under thousands of schedules the log has no hole, no acknowledged batch is lost, and every
-    batch is delivered in the end."""
+    """Under thousands of schedules, no batch is missing in the middle of the log, no acknowledged
+    batch is lost, and every batch is delivered in the end."""
     for seed in seeds(range(part * 500, part * 500 + 500)):
         try:
             run(seed)
@@ -387,7 +390,7 @@ def test_order_holds_under_any_schedule(part: int, seeds: Seeds) -> None:
 
 
 def test_the_schedules_reach_every_rule() -> None:
-    """The schedules really reach repeats in the log, new producer ids, checkpoints and refused
+    """The schedules really contain repeats in the log, new producer ids, checkpoints and refused
     batches."""
     repeats = identities = refused = crashes = 0
     for seed in range(120):
@@ -401,7 +404,7 @@ def test_the_schedules_reach_every_rule() -> None:
 
 
 def broken(seeds: int = 1_500) -> bool:
-    """Whether some schedule shows the introduced fault."""
+    """Returns whether any schedule shows the introduced fault."""
     for seed in range(seeds):
         try:
             run(seed)
@@ -412,7 +415,7 @@ def broken(seeds: int = 1_500) -> bool:
 
 @promise("3 order")
 def test_the_model_sees_five_in_flight_too_early(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices a hole if more than one batch is in flight before the first
+    """The model notices a missing batch if more than one batch is in flight before the first
     acknowledgement."""
     monkeypatch.setattr(Outbox, "_window", lambda *_: 5)
     assert broken()
@@ -420,7 +423,8 @@ def test_the_model_sees_five_in_flight_too_early(monkeypatch: pytest.MonkeyPatch
 
 @promise("3 order")
 def test_the_model_sees_old_event_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The model notices a hole if more than one batch is in flight while event times are old."""
+    """The model notices a missing batch if more than one batch is in flight while event times are
+    old."""
     monkeypatch.setattr(outbox, "_is_old", lambda *_: False)
     assert broken()
 
@@ -450,8 +454,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices a hole if, after a batch lost its producer id, the producer goes on with
-    the next batch instead of with that batch."""
+    """The model notices a missing batch if, after a batch has lost its producer id, the producer
+    continues with the next batch instead of this batch."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:
@@ -466,8 +470,8 @@ def test_the_model_sees_a_late_batch_under_the_new_identity(
 def test_the_model_sees_a_batch_taken_back_without_a_refusal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model reports a violation if a batch comes back as drained, although no earlier batch was
-    refused."""
+    """The model reports a violation if the producer returns a batch as drained although no earlier
+    batch was refused."""
 
     def drained(self: Dispatch) -> list[Delivery]:
         return [each._replace(error=Drained(TP)) for each in deliveries(self)]

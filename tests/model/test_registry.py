@@ -1,8 +1,9 @@
-"""Requests to two registries in any order, with lost answers, races and restarts.
+"""Two registries get requests in any order, with lost answers, races and restarts, and agree with a
+model.
 
-After every step the registries agree with a model in answers and refusals, versions, ids and modes.
-Whatever happens, an id names one schema, the ids that a registry assigns have no gaps, and the log
-leads every registry to the same state.
+After every step the registries and the model have the same answers and refusals, versions, ids and
+modes. Whatever happens, each id belongs to only one schema, no id is skipped, and every registry
+that reads the log reaches the same state.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ Expected = Callable[[Model], Any]
 
 
 class Registries(RuleBasedStateMachine):
-    """Two registries (their stores) on one log."""
+    """The stores of two registries that share one log."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -172,8 +173,8 @@ class Registries(RuleBasedStateMachine):
             assert store.read(summary) == self.model.summary()
 
     def uses(self, target: str) -> Uses | None:
-        """A reference to the subject's newest version whose schema references nothing; None if
-        there is no such version."""
+        """Returns a reference to the newest version of the subject whose schema has no references,
+        or None if there is no such version."""
         rows = self.model.rows.get(target, {})
         plain = [n for n, row in rows.items() if isinstance(self.model.schemas[row.id], int)]
         return Uses(target, max(plain), rows[max(plain)].id) if plain else None
@@ -184,7 +185,7 @@ class Registries(RuleBasedStateMachine):
         before = len(self.shared.contents)
         answer = answered(store, decide)
         entries.lose = []
-        if answer == 503:  # no answer came: the write was done if and only if the request arrived
+        if answer == 503:  # no answer: the write was done only if the request arrived
             assert fault in ("before", "after")
             if len(self.shared.contents) > before:
                 predicted(expected, self.model)
@@ -193,8 +194,8 @@ class Registries(RuleBasedStateMachine):
 
 
 def answered(store: Store, decide: Decide) -> Any:
-    """The store's answer: the id, the deleted versions, or the error code of a refusal. None stands
-    for an answer that only repeats the request."""
+    """Returns the store's answer, which is the id, the deleted versions, or the error code of a
+    refusal. Returns None if the answer only repeats the request."""
     try:
         answer = store.write(decide)
     except Refusal as refusal:
@@ -203,7 +204,7 @@ def answered(store: Store, decide: Decide) -> Any:
 
 
 def predicted(expected: Expected, model: Model) -> Any:
-    """The answer that the model gives to the same request."""
+    """Returns the answer that the model gives to the same request."""
     try:
         return expected(model)
     except Refused as refused:
@@ -213,8 +214,8 @@ def predicted(expected: Expected, model: Model) -> Any:
 def asked(
     schema: Schema, model: Model | None = None, **more: Any
 ) -> Callable[[RegistryState], submission.Submitted]:
-    """Returns a function that reads a request with `schema` in its body, as the registry reads
-    it."""
+    """Returns a function that parses a request with `schema` in its body in the same way as the
+    registry."""
     body: dict[str, Any] = {"schema": text_of(schema, model), **more}
     if isinstance(schema, Uses):
         reference = {"name": "Part", "subject": schema.subject, "version": schema.version}
@@ -282,8 +283,9 @@ def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
 
 
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() -> None:
-    """If a deleted version is referenced, it stays when its schema is registered again, because
-    readers look it up by subject and version. A deleted version without references is removed."""
+    """If a schema is registered again, its deleted version is removed. But the deleted version
+    stays if other schemas reference it, because readers look up a referenced version by its subject
+    and version number."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")
@@ -296,9 +298,9 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 
 
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
-    """Deleting an imported schema that references its own version gets 42206, as in Confluent's
-    registry. A reference names a subject and a version, not a schema. So it makes no difference
-    that the version had another schema when the reference was made."""
+    """If an imported schema references its own version, its deletion is refused with 42206, as in
+    Confluent's registry. A reference contains a subject and a version, not a schema. So it does not
+    matter that the version had a different schema when the reference was made."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")
@@ -311,7 +313,7 @@ def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> 
 
 
 def holds(registries: Registries) -> None:
-    """Checks what the random schedules check after every step and at their end."""
+    """Runs the checks that the random schedules run after every step and at their end."""
     registries.the_log_gives_what_the_model_says()
     registries.ids_have_one_schema_and_no_gaps()
     registries.teardown()

@@ -1,11 +1,12 @@
-"""Streams under random schedules: Spark's engine is killed at any point, and the sink still has
-each record once.
+"""Under random schedules, the sink of a stream has each record once, even if Spark's engine is
+killed at any point.
 
-The engine here keeps what Spark's engine keeps. Before a batch is read, the positions at its end
-are written down; when the sink has the batch, the batch is committed. After a kill, a new reader is
-asked for the batch that was written down and not committed. The sink keeps each batch once: a batch
-that is repeated replaces itself. Meanwhile records are written, partitions are added, topics begin
-to match the pattern, and records that the sink has expire.
+The engine in this model stores the same data as Spark's engine. Before it reads a batch, it writes
+the end positions of the batch to the checkpoint. When the sink has the batch, the engine commits
+the batch. After a kill, the engine asks a new reader for the batch that is in the checkpoint but
+not committed. The sink keeps each batch once, because a repeated batch replaces its first copy.
+Meanwhile records are written, partitions are added, topics begin to match the pattern, and records
+that the sink already has expire.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from support.randomness import Seeds
 pytestmark = pytest.mark.model
 
 Place = tuple[str, int, int]
-"""Topic, partition and offset of a record."""
+"""The topic, partition and offset of a record."""
 STEPS = 60
 TOPICS_MAX, PARTITIONS_MAX = 3, 4
 
@@ -35,9 +36,9 @@ class Killed(Exception):
 
 
 class Engine:
-    """What Spark's engine does with a stream. first: the initial positions of the first batch that
-    was written down. `ends` and `committed` survive a kill. repeated: whether first batches, and
-    later ones, were repeated after the sink had rows of them."""
+    """Acts like Spark's engine for one stream. `first` is the start of the first batch that was
+    written to the checkpoint. `ends` and `committed` survive a kill. `repeated` says whether first
+    batches and whether later batches were repeated after the sink already had rows of them."""
 
     def __init__(self, queried: Queried, random: Random, options: dict[str, str]) -> None:
         self._queried, self._random, self._options = queried, random, options
@@ -49,7 +50,7 @@ class Engine:
         self._reader: Any = None
 
     def trigger(self, *, may_die: bool = True) -> bool:
-        """Runs one batch, if there is anything new. Returns whether there was."""
+        """Runs one batch if there are new records. Returns whether there were new records."""
         self._may_die = may_die
         try:
             return self._trigger()
@@ -96,12 +97,14 @@ class Engine:
             raise Killed
 
     def _passed(self, positions: dict[str, Any]) -> dict[str, Any]:
-        """Positions after they went through Spark's checkpoint."""
+        """Returns the positions as they are after Spark has stored and read them in its
+        checkpoint."""
         return dict(json.loads(json.dumps(positions)))
 
 
 class World:
-    """Topics, a stream of them, and what the sink has to have in the end."""
+    """Topics, a stream that reads these topics, and the records that the sink must have in the
+    end."""
 
     def __init__(self, queried: Queried, seed: int) -> None:
         self.random = Random(seed)
@@ -137,7 +140,7 @@ class World:
             self.queried.cluster.create(f"logs-{len(topics)}")
 
     def expire(self) -> None:
-        """Drops records that the sink has, and no others."""
+        """Deletes records from the topics, but only records that the sink already has."""
         done = self.engine.ends[self.engine.committed - 1] if self.engine.committed else {}
         for topic, document in done.items():
             for number, log in enumerate(self.queried.cluster.topics[topic].logs):
@@ -149,8 +152,9 @@ class World:
 @promise("5 stream")
 @pytest.mark.parametrize("block", range(4))
 def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
-    """However the driver is killed, and whatever is written, added or expires meanwhile, the sink
-    has each record from the initial positions on, each once."""
+    """The sink has each record from the initial positions on exactly once, whenever the driver is
+    killed. This is so even if records are written, partitions are added and records expire in the
+    meantime."""
     for seed in seeds(range(25 * block, 25 * block + 25)):
         with queries() as queried:
             world = World(queried, seed)
@@ -173,7 +177,7 @@ def wanted(world: World) -> set[Place]:
 
 
 def test_schedules_kill_and_repeat() -> None:
-    """The schedules are what they claim to be: batches are repeated, also first batches with
+    """The schedules really repeat batches, including first batches of which the sink already has
     rows."""
     repeated: set[bool] = set()
     for seed in range(40):

@@ -1,10 +1,10 @@
-"""The gate of upgrades under random schedules: it never wrongly calls the host proven healthy, and
-in the end it calls the healthy host proven.
+"""Under random schedules, the gate of upgrades never wrongly reports a host as proven healthy, and
+in the end it reports a healthy host as proven.
 
-The world is that of test_audit. After each message the test asks the gate whether the host is
-proven healthy since some moment. If the gate says so, the test looks at the bucket of that moment
-and at each later bucket that is due. Every line of these buckets that lay in a file when the newest
-seal was noted must be a row.
+The simulated site is the same as in test_audit. After each message the test asks the gate whether
+the host is proven healthy since a given moment. If the gate says yes, the test checks the bucket of
+this moment and each later bucket that is due. Every line of these buckets that was in a file when
+the agent noted its newest seal must be a row.
 """
 
 from __future__ import annotations
@@ -25,7 +25,8 @@ RUNS = range(60)
 
 
 class Gate(World):
-    """A world that counts how often the gate proved the host, and checks each proof."""
+    """A simulated site that counts how often the gate reported the host as proven, and checks each
+    of these reports."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.proven = 0
@@ -41,7 +42,8 @@ class Gate(World):
         return complete
 
     def ask(self, messages: list[Message], since_ms: int) -> bool:
-        """Whether the gate proves the host; False before the collector has heard of the host."""
+        """Returns whether the gate reports the host as proven. Returns False if the collector has
+        not heard of the host yet."""
         evidence = self.fold(messages)
         self.faults.blind(evidence)
         if not evidence.hosts:
@@ -80,8 +82,8 @@ class Gate(World):
     ),
 )
 def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
-    """With late lines, clocks that are set, lost rows and messages, vanished files and restored
-    states, a host is never proven while a row is missing."""
+    """The gate never reports a host as proven while a row is missing. This is so even with late
+    lines, changed clocks, lost rows and messages, deleted files and restored states."""
     proven = 0
     for seed in seeds(RUNS):
         world = Gate(seed, faults)
@@ -93,8 +95,8 @@ def test_a_host_is_never_proven_wrongly(faults: Faults, seeds: Seeds) -> None:
 
 
 def test_a_host_is_proven_in_the_end(seeds: Seeds) -> None:
-    """Once everything is read, counted and loaded, and time has passed, the gate calls the host
-    proven."""
+    """When all lines are read, counted and loaded, and time has passed, the gate reports the host
+    as proven."""
     for seed in seeds(RUNS):
         world = Gate(seed, Faults())
         for _ in range(world.faults.steps):

@@ -1,4 +1,5 @@
-"""`make mutants`: breaks one rule after the other and runs the tests that must notice."""
+"""Implements `make mutants`, which breaks one rule after the other and runs the tests that must
+notice the broken rule."""
 
 from __future__ import annotations
 
@@ -21,8 +22,8 @@ SHOWN_LINES = 15
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Tries mutants. Returns 0 if the tests noticed every mutant. Returns 1 if they did not notice
-    some mutant, or if no mutant could be tried."""
+    """Tries mutants. Returns 0 if the tests noticed every mutant. Returns 1 if the tests missed a
+    mutant, or if no mutant could be tried."""
     args = _arguments(arguments)
     listed = [(name, mutant) for name in args.packages for mutant in mutants_of(name)]
     listed = [x for x in listed if all(word in x[1].broken for word in args.word)]
@@ -62,8 +63,8 @@ def _arguments(arguments: list[str] | None) -> argparse.Namespace:
 
 
 def _are_good(tree: Tree, mutants: list[Mutant], processes: int) -> bool:
-    """Whether the tests pass without any mutant. If they do not, a failure with a mutant proves
-    nothing."""
+    """Returns whether the tests pass without any mutant. If they fail without a mutant, a failure
+    with a mutant proves nothing."""
     tests = sorted({test for mutant in mutants for test in mutant.tests})
     status, output = tree.passes(tests, "-n", str(processes))
     if status != 0:

@@ -1,4 +1,4 @@
-"""Lists all mutants, or a share of them."""
+"""Lists all mutants or a part of them."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ from mutants.mutant import Mutant
 
 
 def packages() -> list[str]:
-    """The names of the modules in rules/."""
+    """Returns the names of the modules in rules/."""
     return sorted(module.name for module in pkgutil.iter_modules(rules.__path__))
 
 
 def mutants_of(package: str) -> tuple[Mutant, ...]:
-    """The mutants of one module in rules/."""
+    """Returns the mutants of one module in rules/."""
     found: tuple[Mutant, ...] = import_module(f"mutants.rules.{package}").MUTANTS
     return found
 
 
 def drawn(mutants: Sequence[Mutant], parts: int, by: str) -> list[Mutant]:
-    """A share of the mutants: one of every `parts` mutants, rounded up. The text `by` decides which
-    mutants belong to the share."""
+    """Returns one of every `parts` mutants, rounded up. The text `by` decides which mutants these
+    are."""
 
     def lot(mutant: Mutant) -> bytes:
         return hashlib.sha256(f"{by}\0{mutant.file}\0{mutant.broken}".encode()).digest()

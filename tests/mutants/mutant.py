@@ -9,9 +9,9 @@ from dataclasses import dataclass
 class Mutant:
     """A change that breaks a rule.
 
-    broken: what the change breaks, in words. file: a path below the root; the file contains `old`
-    exactly once, and the mutant replaces it by `new`. tests: pytest's ids; at least one of them
-    must fail.
+    `broken` describes the broken rule in words. `file` is the path of the changed file, which
+    contains the text `old` exactly once. The mutant replaces `old` by `new`. `tests` are the pytest
+    ids of the mutant's tests, of which at least one must fail.
     """
 
     broken: str

@@ -1,4 +1,4 @@
-"""A copy of the tree in which mutants are tried."""
+"""Tries mutants in a copy of the source tree."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ BAD = frozenset({Fate.SURVIVED, Fate.BROKEN, Fate.STALE})
 
 
 class Tree:
-    """A folder with a copy of the repository's files, for one mutant at a time."""
+    """A folder with a copy of the repository's files. It contains one mutant at a time."""
 
     def __init__(self, root: Path, folder: Path) -> None:
         self._folder = folder
@@ -51,8 +51,8 @@ class Tree:
         shutil.copytree(root, folder, ignore=shutil.ignore_patterns(*NO_SOURCES), symlinks=True)
 
     def passes(self, tests: Iterable[str], *options: str) -> tuple[int | None, str]:
-        """Runs the tests. Returns pytest's exit status (None: pytest did not end) and pytest's
-        output."""
+        """Runs the tests. Returns pytest's exit status and pytest's output. The status is None if
+        pytest did not end in time."""
         command = [sys.executable, "-m", "pytest", "-q", "--no-header", "-p", "no:cacheprovider"]
         path = os.pathsep.join([str(self._folder), str(self._folder / "tests")])
         process = subprocess.Popen(
@@ -68,8 +68,8 @@ class Tree:
         return process.returncode, output
 
     def tried(self, mutant: Mutant) -> tuple[Fate, str]:
-        """Tries a mutant. Returns its fate and pytest's output; afterwards the tree is as it
-        was."""
+        """Tries a mutant. Returns the mutant's fate and pytest's output. Afterwards the tree is
+        unchanged."""
         path = self._folder / mutant.file
         text = path.read_text()
         if text.count(mutant.old) != 1:

@@ -1,7 +1,8 @@
-"""What tests of the agent's delivery need: recipes, readings, and the batches made from them.
+"""Recipes and readings for tests of the agent's delivery, and the batches that are made from them.
 
-A recipe decides which records a file's bytes become. A reading is an intent, which names a range of
-a file's bytes, together with these bytes. A `Press` makes batches from readings by one recipe.
+A recipe decides which records are made from a file's bytes. An intent refers to a range of a file's
+bytes, and a reading is an intent together with these bytes. A `Press` makes batches from readings
+according to one recipe.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ def records(pressed: Pressed, topic: str = "logs") -> list[Record]:
 
 
 def rejected_rows(brokers: Brokers) -> list[dict[str, Any]]:
-    """All rows of the topic for rejected lines."""
+    """Returns all rows of the topic for rejected lines."""
     values = [record.value[5:] for record in brokers.records("logs.rejected")]
     return Codec(schema_text("Rejected")).decode(pa_binary(values)).batch.to_pylist()
 

@@ -1,4 +1,4 @@
-"""`skidway agent run` as a process, and the records that it has sent."""
+"""Runs `skidway agent run` as a process, and reads the records that it has sent."""
 
 from __future__ import annotations
 
@@ -27,8 +27,7 @@ from support.processes import Program, answers, free_port, run_skidway, skidway
 
 
 class AgentProcess:
-    """One agent with a state directory of its own. The intervals of the agent are short unless a
-    test says otherwise."""
+    """One agent with its own state directory. By default, the agent's intervals are short."""
 
     def __init__(
         self, folder: Path, broker: str, registry: str, sources: Sequence[Mapping[str, Any]]
@@ -67,7 +66,8 @@ class AgentProcess:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def health(self) -> dict[str, Any]:
-        """The document of /health, also with status 503; empty if nothing answers."""
+        """Returns the JSON document of /health, even if the status is 503. Returns an empty
+        document if there is no answer."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -84,9 +84,9 @@ class AgentProcess:
         return list(json.loads(done.stdout)["files"])
 
     def settled(self, sizes: Mapping[Path, int]) -> bool:
-        """Whether every byte of these files is acknowledged, rejected, lost or uncertain.
+        """Returns whether every byte of these files is acknowledged, rejected, lost or uncertain.
 
-        This method reads the state database directly, because tests ask often, and the command
+        This method reads the state database directly, because tests call it often, and the command
         `skidway agent state show` takes a second.
         """
         done: collections.Counter[str] = collections.Counter()
@@ -100,16 +100,16 @@ class AgentProcess:
 
 
 def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
-    """(line, file id, position of its first byte) of each record of a topic whose lines are not
-    parsed. Repeats are left out, as a loader leaves them out."""
+    """Yields the line, the file id and the position of the first byte of each record in a topic
+    whose lines are not parsed. Leaves out repeats, as a loader does."""
     for _, keep, line, file, first in records(broker, name):
         if keep:
             yield line, file, first
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """(partition, False for a repeat and True otherwise, line, file id, position of its first byte)
-    of every record."""
+    """Yields a tuple for every record. It contains the partition, whether a loader would keep the
+    record (False for a repeat), the line, the file id, and the position of the first byte."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 
@@ -150,4 +150,4 @@ class _Reader:
             yield partition, keep[index], datum_text(value), files[index], firsts[index]
 
     def close(self) -> None:
-        """Does nothing: there is nothing to close."""
+        """Does nothing, because there is nothing to close."""

@@ -1,10 +1,10 @@
-"""Random schedules, which are runs of the real agent. All models of the agent share what is here:
-the events, and the record of what happened to every line.
+"""Random schedules, which are runs of the real agent with random events. All models of the agent
+share the events and the record of what happened to every line.
 
-Each model decides which lines are written, how often each event happens, and what must hold. Every
-line has cells, which are pieces of six characters that occur nowhere else. A schedule remembers
-when each cell was written, which cells the host destroyed, and which bytes were in the file of each
-file id.
+Each model decides which lines are written, how often each event happens, and what it checks. Every
+line consists of cells, which are pieces of six characters that occur nowhere else. A schedule
+remembers when each cell was written, which cells the host destroyed, and which bytes were in the
+file of each file id.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ BUCKET_MS = 1_000
 REJECTED_CODEC = Codec(schema_text("Rejected"))
 
 Sums = dict[tuple[str, int], list[int]]
-"""Records, bytes and checksum by topic and bucket."""
+"""The number of records, the number of bytes and the checksum, for each topic and bucket (time
+window)."""
 
 
 def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
-    """A source with a regex parser. The lines that the pattern does not match are rejected."""
+    """Returns the settings of a source with a regex parser. The parser rejects lines that do not
+    match the pattern."""
     return SourceSettings(
         topic=TOPIC,
         paths=[path],
@@ -47,7 +49,7 @@ def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSet
 
 
 class Schedule(ABC):
-    """One random run of the agent. faults: the rarer events that may happen."""
+    """One random run of the agent. `faults` are the rarer events that may happen."""
 
     steps = 0
 
@@ -66,7 +68,7 @@ class Schedule(ABC):
         self.trace: list[str] = []
 
     def run(self) -> None:
-        """Runs all steps, then `finish`. Raises AssertionError if something does not hold."""
+        """Runs all steps and then `finish`. Raises AssertionError if a check fails."""
         for _ in range(self.steps):
             actions = list(self.actions())
             weights = [weight for _, weight in actions]
@@ -76,29 +78,31 @@ class Schedule(ABC):
 
     @abstractmethod
     def actions(self) -> Iterator[tuple[Any, float]]:
-        """The events that may happen now, each with its weight."""
+        """Yields the events that may happen now, each with its weight."""
 
     @abstractmethod
     def finish(self) -> None:
-        """Runs until nothing is under way any more, and checks what must hold then."""
+        """Runs until no batch is in flight, and then runs the final checks."""
 
     @abstractmethod
     def read_message(self, message: Any) -> None:
-        """Takes a message that the agent has published to the audit."""
+        """Receives a message that the agent has published to the audit."""
 
     def say(self, what: str) -> None:
-        """Notes an event. A failure prints the last events."""
+        """Adds an event to the trace. If the schedule fails, the error contains the last events."""
         self.trace.append(what)
 
     # --- the host -----------------------------------------------------------------------------
 
     def new_cell(self) -> str:
-        """A cell that occurs nowhere else. Its first character decides which patterns match it."""
+        """Returns a cell, which is a piece of text that occurs nowhere else. The cell's first
+        character decides which patterns match the cell."""
         self.cells += 1
         return f"{self.random.choice('abcxy')}{self.cells:05d}"
 
     def append(self, text: str) -> None:
-        """Appends text to the log, and notes when its cells were written."""
+        """Appends text to the log, and notes the time at which the text's cells (unique pieces of
+        text) were written."""
         self.world.files.append(PATH, text.encode())
         for cell in cells_of(text.encode()):
             self.written[cell] = self.world.clock.time_ms()
@@ -124,14 +128,16 @@ class Schedule(ABC):
         self.world.files.sync()
 
     def lose_power(self) -> None:
-        """Kills the agent and cuts off the tails of the logs, but keeps the agent's state."""
+        """Simulates a power loss of the host. Kills the agent and cuts off the ends of the log
+        files, but keeps the agent's state."""
         self.kill()
         for file in self.world.files.by_path.values():
             self._lose_tail(file)
         self.say("POWER LOSS")
 
     def _lose_tail(self, file: MemoryFile) -> None:
-        """Cuts a file at a random place after its durable bytes, but never inside a cell."""
+        """Cuts off the end of a file at a random place after its durable bytes, but never inside a
+        cell (a unique piece of text)."""
         kept = self.random.randint(min(file.durable, len(file.data)), len(file.data))
         while kept < len(file.data) and file.data[kept : kept + 1] not in b"abcxy\r\n":
             kept += 1
@@ -167,7 +173,7 @@ class Schedule(ABC):
             self.read_message(message)
 
     def arrive_late(self) -> None:
-        """Lets a batch arrive although its connection is lost or its agent is dead."""
+        """Lets a batch arrive whose connection is lost or whose agent is dead."""
         waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
         self.world.brokers.arrive_late(self.random.choice(waiting))
 
@@ -178,7 +184,8 @@ class Schedule(ABC):
     # --- the agent ----------------------------------------------------------------------------
 
     def crashes(self) -> Iterator[tuple[Any, float]]:
-        """The ways to crash, each with its weight; none if all crashes are used up."""
+        """Yields the ways to crash, each with its weight. Yields nothing if the schedule has no
+        crashes left."""
         if self.kills:
             yield self.kill, 2
             if "power" in self.faults:
@@ -197,7 +204,7 @@ class Schedule(ABC):
         self.remember()
 
     def go_on(self) -> None:
-        """Lets everything that was sent arrive and be answered."""
+        """Lets all batches that were sent arrive and be answered."""
         self.world.clock.advance(0.4)
         self.publish()
         self.turn(self.world.producer.deliver_all())
@@ -206,7 +213,7 @@ class Schedule(ABC):
     # --- what is remembered, and what must hold -----------------------------------------------
 
     def remember(self) -> None:
-        """Notes the bytes of each file id whose file can still be read."""
+        """Stores the bytes of each file id whose file can still be read."""
         if self.world.loop is None:
             return
         by_inode = {f.inode: f for f in self.world.files.by_path.values()}
@@ -216,11 +223,11 @@ class Schedule(ABC):
                 self.saw(tracked, bytes(file.data))
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
-        """Notes the bytes of a file id up to now; more bytes may follow."""
+        """Stores the current bytes of a file id. More bytes may follow later."""
         self.content[tracked.file] = data
 
     def cells_between(self, file: int, first: int, end: int | None) -> list[str]:
-        """The cells in a range of a file id's bytes."""
+        """Returns the cells (unique pieces of text) in a range of a file id's bytes."""
         return cells_of(self.content.get(file, b"")[first:end])
 
     def check_ledger(self) -> None:
@@ -229,22 +236,24 @@ class Schedule(ABC):
         for tracked in self.world.loop.tracker.files.values():
             tally, begin = tracked.tally, tracked.birth.begin
             settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled  # bytes that were promised and then lost
+            lost = tracked.position - begin - settled  # promised by an intent, then lost
             assert 0 <= lost <= tally.lost, "the ledger does not add up"
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 
     def cells_there(self) -> set[str]:
-        """The cells of all records in the brokers' logs."""
+        """Returns the cells (unique pieces of text) of all records in the brokers' logs."""
         return {cell for tp, log in self.world.brokers.logs.items() for cell in cells_in(tp, log)}
 
     def written_before(self, wall_ms: int) -> set[str]:
-        """The cells that were written before this time. The agent's seal that names this time says
-        that its deltas (messages with counts) contain these cells."""
+        """Returns the cells (unique pieces of text) that were written before this time. If an
+        agent's seal has this time, it says that the agent's deltas count these cells. Deltas are
+        messages with counts."""
         return {cell for cell, wall in self.written.items() if wall < wall_ms}
 
     def load(self) -> tuple[collections.Counter[str], int, Sums]:
-        """What a loader would count in the logs: the cells in rows and rejects, the number of
-        straddles (records of which only a part is a repeat), and the sums."""
+        """Returns what a loader would count in the logs, that is, the cells (unique pieces of text)
+        in accepted and rejected lines, the number of straddles, and the sums. A straddle is a
+        record of which only a part is a repeat."""
         rows: collections.Counter[str] = collections.Counter()
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         straddles = 0
@@ -263,7 +272,7 @@ class Schedule(ABC):
         return rows, straddles, dict(sums)
 
     def agent_sums(self) -> Sums:
-        """The sums of all deltas that the agent has published."""
+        """Returns the sums of all deltas (messages with counts) that the agent has published."""
         sums: Sums = collections.defaultdict(lambda: [0, 0, 0])
         for delta in self.world.deltas():
             for count in delta.counts:
@@ -279,13 +288,14 @@ def _add(entry: list[int], records: int, size: int, hash_: int) -> None:
 
 
 def cells_of(data: bytes | bytearray) -> list[str]:
-    """The cells in some lines or parts of lines."""
+    """Returns the cells (unique pieces of text) in some lines or parts of lines."""
     joined = bytes(data).decode().replace("\r", "").replace("\n", "")
     return [joined[at : at + CELL] for at in range(0, len(joined), CELL)]
 
 
 def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
-    """The cells in the records of a partition of TOPIC or of REJECTED."""
+    """Returns the cells (unique pieces of text) in the records of a partition of TOPIC or of
+    REJECTED."""
     if tp.topic == TOPIC:
         return [cell for record in log for cell in cells_of(datum_text(record.value).encode())]
     if not log:
@@ -295,7 +305,7 @@ def cells_in(tp: TopicPartition, log: list[Record]) -> list[str]:
 
 
 def run_traced(schedule: Schedule, seed: int) -> None:
-    """Runs a schedule. A failure prints the seed and the last events."""
+    """Runs a schedule. If it fails, the error contains the seed and the last events."""
     try:
         schedule.run()
     except AssertionError as error:

@@ -1,9 +1,9 @@
 """The real agent on a simulated host, cluster and clock, all in memory.
 
-`Files` is a host whose files can be written, renamed, truncated, deleted, and cut off as by a power
+`Files` is a host whose files can be written, renamed, truncated, deleted, and cut off as in a power
 loss. `Brokers` keeps a log of records for each partition. The batches of a connection arrive in
-order, and may arrive late, after the agent that sent them has died. `World` starts and kills agents
-over one SQLite database; only what was committed survives a kill.
+order. They may arrive late, even after the agent that sent them has died. `World` starts and kills
+agents that use the same SQLite database, in which only committed data survives a kill.
 """
 
 from __future__ import annotations
@@ -57,7 +57,8 @@ class MemoryFile:
     changed_ns: int = 0
     born_ns: int | None = None
     unreadable: bool = False
-    # the plain size of a compressed file: -1 before it was opened, -2 if it is damaged
+    # The uncompressed size of a compressed file. It is -1 before the file was opened, and -2 if the
+    # file is damaged.
     plain_size: int | None = None
 
 
@@ -90,14 +91,14 @@ class Files:
         self.links: dict[str, str] = {}
         self.device = 1
         self.is_mounted = True  # False: the mount point is an empty directory on another device
-        self.may_search = True  # False: names can be listed, but no file can be examined
+        self.may_search = True  # if False, names can be listed but files cannot be examined
         self.knows_births = True
         self.open_count = 0
         self._clock = clock
         self._inode = self._tick = 0
         self._directories: dict[str, int] = {}
 
-    # what programs and operators do to files
+    # The following methods change files as programs and operators do.
 
     def append(self, path: str, data: bytes) -> MemoryFile:
         file = self.by_path.get(path)
@@ -125,7 +126,8 @@ class Files:
             self._moved(path)
 
     def compress(self, path: str, ending: str = ".gz", *, keeps_time: bool = True) -> MemoryFile:
-        """Compresses a file. gzip and logrotate keep the time of change; log4j2 does not."""
+        """Compresses a file. `keeps_time` says whether the compressed file keeps the modification
+        time, as with gzip and logrotate, or gets a new one, as with log4j2."""
         plain = self.by_path[path]
         self.delete(path + ending)
         packed = self.append(path + ending, bytes(plain.data))
@@ -141,7 +143,7 @@ class Files:
         self._moved(path)
 
     def reuse_last_inode(self) -> None:
-        """Lets the next new file have the inode of the newest file. The newest file must have been
+        """Gives the inode of the newest file to the next new file. The newest file must already be
         deleted."""
         self._inode -= 1
 
@@ -166,7 +168,7 @@ class Files:
         self._directories[path.rpartition("/")[0]] = self._now_ns()
 
     def _now_ns(self) -> int:
-        """The time of a change. It is different for each change."""
+        """Returns the time of a change. Each change has a different time."""
         self._tick += 1
         return self._clock.time_ms() * 1_000_000 + self._tick
 
@@ -272,8 +274,8 @@ class Record:
 
 @dataclass(eq=False)
 class Sent:
-    """A batch under one producer id. base: the batch's base offset, or -1 as long as no attempt has
-    arrived."""
+    """A batch that was sent with one producer id. `base` is the batch's base offset, or -1 as long
+    as no attempt to send the batch has arrived."""
 
     tp: TopicPartition
     encoded: EncodedBatch
@@ -283,7 +285,8 @@ class Sent:
 
 
 class Brokers:
-    """The log of each partition, and the late batches that are on their way to it."""
+    """The log of each partition, and the late batches that are still on their way to the
+    partition."""
 
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, list[Record]] = collections.defaultdict(list)
@@ -303,13 +306,13 @@ class Brokers:
         return sent.base
 
     def refuse(self, sent: Sent) -> bool:
-        """Whether the brokers refuse a batch because of one of its records."""
+        """Returns whether the brokers refuse a batch because of one of its records."""
         return any(self.refuses(record) for record in records_of(sent.encoded))
 
     def arrive_late(self, tp: TopicPartition) -> None:
-        """Lets the next batch of a lost connection, or of a dead agent, arrive.
+        """Lets the next batch of a lost connection or of a dead agent arrive.
 
-        If that batch is refused, the batches after it are dropped, because they are out of
+        If the brokers refuse this batch, the batches after it are dropped, because they are out of
         sequence.
         """
         sent = self.late[tp].pop(0)
@@ -334,8 +337,8 @@ def records_of(encoded: EncodedBatch) -> list[Record]:
 
 
 class Producer:
-    """Implements agent.delivery.outbound.Sink over Brokers. The test decides when batches arrive
-    and are answered."""
+    """Implements agent.delivery.outbound.Sink with `Brokers` as its cluster. The test decides when
+    batches arrive and are answered."""
 
     def __init__(self, brokers: Brokers, room: int = 1_000) -> None:
         self._brokers = brokers
@@ -357,10 +360,11 @@ class Producer:
         self.sent[tp].append(Sent(tp, encoded, token))
 
     def arrive(self, tp: TopicPartition) -> list[Delivery]:
-        """Lets the oldest batch of a partition reach the broker; its answer waits in `appended`.
+        """Lets the oldest batch of a partition reach the broker. The batch's answer waits in
+        `appended`.
 
-        If the batch is refused, the batches before it are answered, and the batches after it are
-        taken back.
+        If the broker refuses the batch, the batches before it are answered, and the batches after
+        it are returned as drained.
         """
         sent = self.sent[tp].pop(0)
         sent.attempts += 1
@@ -375,11 +379,11 @@ class Producer:
         return found
 
     def interrupt(self, tp: TopicPartition, survivors: int = 0, *, is_known: bool = True) -> None:
-        """Loses the connection: batches without an answer are sent again, in their order.
+        """Breaks the connection. Batches without an answer are sent again in their order.
 
-        survivors: how many batches of the old connection may still arrive late. is_known: whether
-        the batches keep their producer id. If the batches keep this id, a batch that has arrived is
-        recognized as a duplicate when it is sent again.
+        `survivors` is the number of batches of the old connection that may still arrive late.
+        `is_known` says whether the batches keep their producer id. If they keep this id, the broker
+        recognizes a batch that has already arrived as a duplicate when the batch is sent again.
         """
         under_way = self.sent[tp][:survivors]
         for sent in under_way:
@@ -402,7 +406,7 @@ class Producer:
         return [_acknowledged(*self.appended.pop(0))]
 
     def deliver_all(self) -> list[Delivery]:
-        """Lets everything arrive and be answered."""
+        """Lets all batches arrive and be answered."""
         found: list[Delivery] = []
         while any(self.sent.values()) or self.appended:
             for tp in list(self.sent):
@@ -429,8 +433,8 @@ def _acknowledged(sent: Sent, base: int) -> Delivery:
 
 
 class MemoryLogs:
-    """Implements agent.delivery.search.Logs over Brokers. `poll` returns nothing while the brokers
-    cannot be reached."""
+    """Implements agent.delivery.search.Logs with `Brokers` as its cluster. `poll` returns nothing
+    while the brokers cannot be reached."""
 
     def __init__(self, brokers: Brokers, at_once: int = 3) -> None:
         self._brokers = brokers
@@ -445,7 +449,7 @@ class MemoryLogs:
         self._positions, self._told = dict(floors), {}
 
     def poll(self) -> list[Rows | Hole]:
-        """The next records of each partition, a few at a time."""
+        """Returns the next records of each partition, a few at a time."""
         found: list[Rows | Hole] = []
         if self._brokers.away:
             return found
@@ -480,8 +484,8 @@ class MemoryLogs:
 
 
 def settings(*sources: SourceSettings, **others: Any) -> AgentSettings:
-    """Settings of an agent that never waits: each interval is over at once, unless a test says
-    otherwise."""
+    """Returns settings with which an agent never waits, because each interval is over at once. A
+    test can override single settings."""
     fast: dict[str, Any] = {
         "checkpoint_interval_ms": 1,
         "idle_flush_ms": 1_000,
@@ -569,7 +573,7 @@ class World:
         return self.loop
 
     def kill(self, survivors: int = 0) -> None:
-        """Kills the agent. Only the database, the files, and batches under way are left."""
+        """Kills the agent. Only the database, the files, and batches in flight are left."""
         self.producer.die(survivors)
         self.loop = None
         if self.connection.in_transaction:
@@ -582,10 +586,10 @@ class World:
         arrives: TopicPartition | None = None,
         survivors: int = 0,
     ) -> None:
-        """Appends the pieces to a file one by one; for each piece, the agent stores an intent and
-        then sends the piece. Kills the agent before any answer arrives.
+        """Appends the pieces to a file one by one. For each piece, the agent stores an intent (a
+        durable note) and then sends the piece. Kills the agent before any answer arrives.
 
-        arrives: the partition whose first batch reaches its broker before the kill.
+        `arrives` is the partition whose first batch reaches its broker before the kill.
         """
         for piece in pieces:
             self.files.append(path, piece)
@@ -608,7 +612,7 @@ class World:
         self.agent.turn(list(deliveries))
 
     def hold(self, rounds: int = 5, seconds: float = 0.1) -> None:
-        """Lets time pass. The brokers take audit messages, and batches stay under way."""
+        """Lets time pass. The brokers accept audit messages, but batches stay in flight."""
         for _ in range(rounds):
             self.clock.advance(seconds)
             self.publish()
@@ -622,19 +626,21 @@ class World:
                 break
 
     def tick(self, seconds: float = 0.1) -> None:
-        """Lets time pass, and lets everything that is under way arrive."""
+        """Lets time pass, and lets all batches and messages that are in flight arrive."""
         self.clock.advance(seconds)
         self.publish()
         self.turn(self.producer.deliver_all())
 
     def settle(self, rounds: int = 40, seconds: float = 0.3) -> None:
-        """Ticks until nothing is under way any more, not even a last line without a line end."""
+        """Calls `tick` until nothing is in flight any more, not even a last line without a line
+        ending."""
         for _ in range(rounds):
             self.tick(seconds)
         self.publish()
 
     def values(self, topic: str = "logs") -> list[str]:
-        """The lines of a topic whose lines are not parsed, in the order of its logs."""
+        """Returns the lines of a topic whose lines are not parsed, in the order of the topic's
+        logs."""
         return [datum_text(record.value) for record in self.brokers.records(topic)]
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -643,13 +649,13 @@ class World:
         return [entry(file, promised, self.files) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
-        """The ledger's entry of a path; without a path, the only entry."""
+        """Returns the ledger's entry of a path, or the only entry if no path is given."""
         (found,) = (each for each in self.ledger() if path in (None, each["path"]))
         return found
 
     def deltas(self) -> list[messages.Delta]:
-        """The published deltas (messages with counts), without repetitions. Asserts that all deltas
-        with the same sender and number are equal."""
+        """Returns the published deltas (messages with counts) without repetitions. Asserts that all
+        deltas with the same sender and number are equal."""
         found: dict[tuple[str, int, int], messages.Delta] = {}
         for delta in self.of(messages.Delta):
             key = delta.sender.producer, delta.sender.epoch, delta.number
@@ -657,21 +663,22 @@ class World:
         return list(found.values())
 
     def losses(self) -> list[messages.Loss]:
-        """All declared losses, in the order in which they were declared."""
+        """Returns all declared losses in the order in which the agent declared them."""
         return [loss for delta in self.deltas() for loss in delta.losses]
 
     def counted(self) -> list[tuple[str, int, int]]:
-        """(topic, records, bytes) of each count in the deltas."""
+        """Returns the topic, the number of records and the number of bytes of each count in the
+        published deltas (messages with counts)."""
         counts = [count for delta in self.deltas() for count in delta.counts]
         return [(count.source.topic, count.count, count.bytes) for count in counts]
 
     def of(self, kind: type[Any]) -> list[Any]:
-        """The published messages of a class."""
+        """Returns the published messages of the class `kind`."""
         return [message for message in self.published if isinstance(message, kind)]
 
 
 def datum_text(value: bytes) -> str:
-    """The string in the value of a record whose schema has only this one field."""
+    """Returns the string in the value of a record whose schema has only one field."""
     number = shift = 0
     at = 5
     while True:

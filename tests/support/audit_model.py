@@ -1,5 +1,5 @@
-"""What the models of the audit share: numbered senders, small buckets, and judgements that lack one
-rule."""
+"""Shared code for the models of the audit, with numbered senders, small buckets, and functions that
+make the audit ignore one of its rules."""
 
 from __future__ import annotations
 
@@ -25,8 +25,9 @@ HOUR = 3_600
 
 @dataclass(eq=False)
 class NumberedSender:
-    """The durable state of one sender: its last message number, and the number of the last message
-    that touched each bucket."""
+    """The durable state of one sender. It consists of the number of the sender's last message, and,
+    for each bucket (time window), of the number of the last message that contained counts of this
+    bucket."""
 
     sender: Sender
     last: int = 0
@@ -42,8 +43,8 @@ class NumberedSender:
         losses: Sequence[Loss] = (),
         limit_bytes: int = 900_000,
     ) -> tuple[Delta, ...]:
-        """The sender's next deltas, which together carry all these counts, ranges, gaps and
-        losses."""
+        """Returns the sender's next deltas (messages with counts), which together contain all these
+        counts, ranges, gaps and losses."""
         counts = Counts(BUCKET_MS)
         for key, sums in counted:
             counts.put(key, sums)
@@ -57,14 +58,14 @@ class NumberedSender:
 
 
 def sums_of_line(agent: int, file: int, index: int) -> Sums:
-    """The sums of one line. Every line has ten bytes."""
+    """Returns the sums of one line. Every line has ten bytes."""
     columns = (np.array([x], np.int64) for x in (agent, file, index * 10, 10))
     return Sums(1, 10, checksum.total(checksum.record_hash(*columns)))
 
 
 class World(Protocol):
-    """A world that moves by random steps. wrong: the reason of a false verdict, if there was
-    one."""
+    """A simulated site that takes random steps. `wrong` is the reason why a verdict was false, if
+    there was a false verdict."""
 
     wrong: str | None
 
@@ -77,8 +78,8 @@ AnyWorld = TypeVar("AnyWorld", bound=World)
 def run(
     world: AnyWorld, seed: int, steps: int, end: Callable[[AnyWorld], set[int]]
 ) -> tuple[AnyWorld, set[int]]:
-    """Runs the steps and then `end`. Returns the world and the buckets that are complete at the
-    end."""
+    """Runs the steps and then `end`. Returns the simulated site and the buckets (time windows) that
+    are complete at the end."""
     for _ in range(steps):
         world.step()
         if world.wrong:
@@ -88,19 +89,20 @@ def run(
     return world, complete
 
 
-# Changes of the evidence that make the judgement lack one rule.
+# The following functions change the evidence so that one of the audit's rules has no effect.
 
 
 def blind_to_checksums(evidence: Evidence) -> None:
-    """Takes the checksums out of the evidence, so that equal counts and bytes are enough."""
+    """Removes the checksums from the evidence, so that equal numbers of records and bytes are
+    enough for a verdict."""
     for tallies in _all_tallies(evidence):
         for key, tally in tallies.items():
             tallies[key] = replace(tally, sums=replace(tally.sums, checksum=0))
 
 
 def blind_to_holes(evidence: Evidence) -> None:
-    """Changes the evidence as if the messages that are missing from the audit topics had carried
-    nothing."""
+    """Changes the evidence as if the messages that are missing in the audit topics had contained no
+    counts."""
     for key, numbers in evidence.senders.items():
         evidence.senders[key] = replace(numbers, missing=None, first=1)
     for tallies in _all_tallies(evidence):

@@ -35,7 +35,7 @@ Typed = tuple[Any, st.SearchStrategy[Any]]
 
 
 def leaves() -> st.SearchStrategy[Typed]:
-    """The types that the codec's fast path takes, each without null."""
+    """Returns the types that the codec's fast path supports, each without null."""
     return st.sampled_from(
         [
             ("boolean", st.booleans()),
@@ -59,7 +59,7 @@ def leaves() -> st.SearchStrategy[Typed]:
 
 
 def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """An enum; `number` makes its name unique."""
+    """Returns an enum. `number` makes the enum's name unique."""
     symbols = ["A", "B", "C"]
     return st.builds(
         lambda: (
@@ -70,7 +70,7 @@ def enums(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
-    """The types that the codec's fast path does not take."""
+    """Returns the types that the codec's fast path does not support."""
     digits = Decimal("99999.99")
     money = st.decimals(-digits, digits, places=2)
     return st.builds(
@@ -111,7 +111,7 @@ def odd_leaves(number: Callable[[], int]) -> st.SearchStrategy[Typed]:
 
 
 def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
-    """Unions of the type with null, in both orders."""
+    """Returns unions of the type and null, in both orders."""
 
     def made(typed: Typed, null_first: bool) -> Typed:
         if isinstance(typed[0], list) or typed[0] == "null":
@@ -123,8 +123,8 @@ def nullable(inner: st.SearchStrategy[Typed]) -> st.SearchStrategy[Typed]:
 
 
 def union_of(types: list[Typed], null_at: int | None) -> Typed:
-    """A union of several types, as a struct with one field for each member. If several types have
-    the same kind or name, only the first of them is used."""
+    """Returns a union of several types. Its values are structs with one field for each member. If
+    several types have the same kind or name, only the first of these types is used."""
     kinds: dict[str, Typed] = {}
     for avro, values in types:
         kind = avro if isinstance(avro, str) else avro.get("name", avro["type"])
@@ -162,7 +162,8 @@ def _map(typed: Typed) -> Typed:
 
 @st.composite
 def records(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], st.SearchStrategy[Any]]:
-    """A record schema with a strategy for its rows. flat: only what the codec's fast path takes."""
+    """Draws a record schema and a strategy for its rows. If `flat` is true, the schema contains
+    only types that the codec's fast path supports."""
     names = iter(range(1000))
 
     def number() -> int:
@@ -191,7 +192,7 @@ def records(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], st.SearchSt
 
 @st.composite
 def batches(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], pa.RecordBatch]:
-    """(schema, a batch with exactly the Arrow types of this schema)."""
+    """Draws a schema and a batch with exactly the Arrow types of this schema."""
     schema, rows = draw(records(flat=flat))
     values = draw(st.lists(rows, max_size=6))
     columns = arrow_schema(parse(schema))
@@ -201,9 +202,9 @@ def batches(draw: st.DrawFn, *, flat: bool) -> tuple[dict[str, Any], pa.RecordBa
 
 def raw(array: pa.Array) -> pa.Array:
     """Replaces dates, times and timestamps by numbers at every depth, because Python's types have a
-    smaller range.
+    smaller range than Arrow's types.
 
-    The function does not cast, because Arrow's cast loses the items of a list of nulls.
+    This function does not use Arrow's cast, which loses the items of a list of nulls.
     """
     array, arrow = array.take(pa.array(range(len(array)), pa.int64())), array.type
     if pa.types.is_timestamp(arrow) or pa.types.is_time64(arrow):
@@ -222,8 +223,8 @@ def raw(array: pa.Array) -> pa.Array:
 
 
 def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
-    """Arrow's Python value in the form that fastavro takes. tagged: each value of a union carries
-    the name of its member."""
+    """Converts a Python value from Arrow to the form that fastavro takes. If `tagged` is true, each
+    value of a union contains the name of its member."""
     if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
         return value
     if isinstance(avro, Union):
@@ -245,8 +246,8 @@ def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
 
 
 def _unscaled(value: Decimal, avro: AvroType) -> bytes:
-    """The number in two's complement, big-endian: as long as the type if the type is a fixed,
-    otherwise as short as possible."""
+    """Returns the unscaled number in two's complement, big-endian. If the type is a fixed, the
+    result has the length of the type. Otherwise the result is as short as possible."""
     sign, digits, _ = value.as_tuple()
     number = int("".join(map(str, digits))) * (-1 if sign else 1)
     length = (number + (number < 0)).bit_length() // 8 + 1

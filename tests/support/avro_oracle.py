@@ -1,4 +1,5 @@
-"""Asks Apache Avro's own Java implementation about schemas. Its jars come with pyspark.
+"""Asks Apache Avro's own Java implementation about schemas. The jars of this implementation are
+part of pyspark.
 
 Janino, a small Java compiler, is among these jars. It compiles and runs AvroOracle.java, so a Java
 runtime is enough.
@@ -22,7 +23,8 @@ TIMEOUT_S = 120
 
 
 def ask(questions: Sequence[Sequence[str]]) -> list[dict[str, Any]]:
-    """The answer to each question, as AvroOracle.java describes it; one JVM answers all."""
+    """Returns the answers to the questions in the form that AvroOracle.java describes. A single JVM
+    answers all questions."""
     spec = util.find_spec("pyspark")
     assert spec is not None
     assert spec.origin is not None

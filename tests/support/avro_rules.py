@@ -1,4 +1,5 @@
-"""The rules of schema resolution (Avro 1.12 specification), each as a pair of schemas."""
+"""The rules of schema resolution in the Avro 1.12 specification. Each rule is given as a pair of
+schemas."""
 
 from __future__ import annotations
 
@@ -65,4 +66,5 @@ RULES: list[tuple[Any, Any, list[tuple[str, str]]]] = [
     (record(A, namespace="m"), record(A, namespace="n"), []),
     (record(field("a", ["null", "R"])), record(field("a", ["null", "R"])), []),
 ]
-"""(reader, writer, [(kind, path) of each incompatible difference])."""
+"""Each rule has the reader's schema, the writer's schema, and the kind and path of each
+incompatible difference."""

@@ -1,8 +1,8 @@
 """Random Avro schemas with few names, and random changes of these schemas. A schema and its changed
 version are a pair of schemas that almost fit each other.
 
-Every schema is made by its own `random.Random`, so that one seed gives one schema; Hypothesis draws
-the seeds.
+Every schema is made with its own `random.Random`, so that the same seed always gives the same
+schema. Hypothesis draws the seeds.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Maker:
         self._declared: list[str] = []
 
     def schema(self) -> Any:
-        """A schema as JSON. It may be invalid, because names may collide."""
+        """Returns a schema as JSON. The schema may be invalid, because names may collide."""
         if self.random.random() < 0.7:
             return self._record(0)
         return self._type(0)
@@ -137,7 +137,7 @@ def made(random: Random) -> Any:
 
 
 def changed(schema: Any, random: Random, most: int = 2) -> Any:
-    """A valid schema that differs from this schema by one or a few changes."""
+    """Returns a valid schema that differs from the given schema by one or a few changes."""
     found = schema
     for _ in range(random.randint(1, most)):
         for _ in range(20):
@@ -150,7 +150,7 @@ def changed(schema: Any, random: Random, most: int = 2) -> Any:
 
 
 def is_valid(schema: Any) -> bool:
-    """Whether our parser accepts the schema."""
+    """Returns whether our parser accepts the schema."""
     try:
         parse(schema)
     except SchemaInvalid:
@@ -164,8 +164,8 @@ def schemas() -> st.SearchStrategy[Any]:
 
 
 def mutated(schema: Any) -> st.SearchStrategy[Any]:
-    """A Hypothesis strategy for valid schemas that differ from this schema by one or a few
-    changes."""
+    """Returns a Hypothesis strategy for valid schemas that differ from the given schema by one or a
+    few changes."""
     return st.integers(0, 2**32).map(lambda seed: changed(schema, Random(seed)))
 
 
@@ -287,7 +287,7 @@ KEYS = [
 
 
 def broken(schema: Any, random: Random) -> Any:
-    """A schema with one or two random changes. The changes may make the schema invalid."""
+    """Returns the schema with one or two random changes, which may make it invalid."""
     root = [copy.deepcopy(schema)]
     for _ in range(random.randint(1, 2)):
         holder, key = random.choice([*_nodes(root)])
@@ -304,7 +304,7 @@ def broken(schema: Any, random: Random) -> Any:
 
 
 def _nodes(holder: Any) -> Iterator[Slot]:
-    """The container and key of every value in a JSON document."""
+    """Yields the container and the key of every value in a JSON document."""
     keys = list(holder) if isinstance(holder, dict) else range(len(holder))
     for key in keys:
         yield holder, key

@@ -1,4 +1,4 @@
-"""Record batches and logs for the broker's tests, without a socket and without numpy."""
+"""Makes record batches and logs for the broker's tests. Needs no socket and no numpy."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NOW_MS = 1_700_000_000_000
 
 
 def varint(value: int) -> bytes:
-    """A number as a zigzag varint, as records have it."""
+    """Encodes a number as a zigzag varint, as in Kafka's records."""
     value = (value << 1) ^ (value >> 63)
     out = bytearray()
     while value > 0x7F:
@@ -29,7 +29,7 @@ def varint(value: int) -> bytes:
 
 
 def record(value: bytes, timestamp_delta: int, offset_delta: int) -> bytes:
-    """One record of format v2, without key and headers."""
+    """Returns one record of format v2 without a key and without headers."""
     body = b"\0" + varint(timestamp_delta) + varint(offset_delta) + varint(-1)
     body += varint(len(value)) + value + varint(0)
     return varint(len(body)) + body
@@ -43,7 +43,7 @@ def batch(
     epoch: int = -1,
     sequence: int = -1,
 ) -> bytearray:
-    """A batch as a producer sends it, with base offset 0."""
+    """Returns a batch as a producer sends it, with the base offset 0."""
     values = values or (b"value",)
     times = timestamps or [NOW_MS] * len(values)
     body = b"".join(
@@ -57,7 +57,8 @@ def batch(
 
 
 def sized(size_bytes: int, count: int = 1) -> bytearray:
-    """A batch of exactly `size_bytes` bytes: a header of 61 bytes, then meaningless bytes."""
+    """Returns a batch of exactly `size_bytes` bytes, that is, a header of 61 bytes and then
+    meaningless bytes."""
     encoded = EncodedBatch(
         b"x" * (size_bytes - 61), Codec.NONE, count, NOW_MS, NOW_MS, size_bytes - 61
     )
@@ -101,7 +102,8 @@ def flush(log: PartitionLog) -> Flush:
 
 
 def contents(log: PartitionLog) -> list[tuple[int, int]]:
-    """(base offset, count) of every batch that a reader gets, from the log start on."""
+    """Returns the base offset and the number of records of every batch that a reader gets from the
+    log start on."""
     found: list[tuple[int, int]] = []
     offset = log.log_start_offset
     while True:
@@ -117,7 +119,8 @@ def contents(log: PartitionLog) -> list[tuple[int, int]]:
 
 
 def stored(directory: Path) -> list[tuple[int, int]]:
-    """(base offset, count) of every batch in the files of a directory, without recovery."""
+    """Returns the base offset and the number of records of every batch in the files of a directory.
+    Does not run recovery."""
     found = []
     for path in sorted(directory.glob("*.log")):
         found += [(h.base_offset, h.count) for _, h in headers(path.read_bytes())]

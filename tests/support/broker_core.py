@@ -1,7 +1,9 @@
-"""A broker without a process, a network or a ZooKeeper: its loop, its logs, its handlers.
+"""A broker core, which is a broker without its own process, network and ZooKeeper. It has the
+broker's event loop, logs and handlers.
 
-Each client has one end of a socket pair, and the loop has the other end. The test runs the loop's
-turns and moves the clock; the disk works at once, and ZooKeeper is a dictionary.
+Each client has one end of a socket pair, and the event loop has the other end. The test runs the
+loop's turns and moves the clock. Disk operations are finished at once, and a dictionary replaces
+ZooKeeper.
 """
 
 from __future__ import annotations
@@ -37,7 +39,8 @@ TURNS = 8
 
 
 class MemorySession:
-    """A ZooKeeper session that does each job at once, and posts the outcome to the loop."""
+    """A fake ZooKeeper session that runs each job at once, and posts the result to the event
+    loop."""
 
     is_connected = True
 
@@ -54,7 +57,8 @@ class MemorySession:
 
 
 class AtOnce:
-    """A disk worker that does each job at once; the loop gets the outcome in its next turn."""
+    """A fake disk worker that runs each job at once. The event loop gets the result in its next
+    turn."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
@@ -74,7 +78,8 @@ class CoreClient:
         self.is_closed = False
 
     def send(self, data: bytes) -> None:
-        """Sends bytes unchanged. Whenever the socket is full, the broker's loop makes a turn."""
+        """Sends the bytes unchanged. Whenever the socket is full, runs a turn of the broker's
+        loop."""
         left = memoryview(data)
         while left and not self.is_closed:
             try:
@@ -85,7 +90,7 @@ class CoreClient:
                 self.is_closed = True
 
     def answers(self) -> list[bytes]:
-        """The frames received so far, without their length fields."""
+        """Returns the frames that were received so far, without their length fields."""
         while not self.is_closed:
             try:
                 data = self._socket.recv(1 << 20)
@@ -123,8 +128,8 @@ class CoreClient:
 
 
 class BrokerCore:
-    """A broker in memory, as the module's docstring describes it. The broker itself creates the
-    topics for which requests ask."""
+    """A broker core as the module's docstring describes it. It creates the topics that requests ask
+    for without help from another broker."""
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()

@@ -1,4 +1,5 @@
-"""`skidway broker run` on a real ZooKeeper, with methods that stop, kill and restart the broker."""
+"""Runs `skidway broker run` with a real ZooKeeper, and has methods that stop, kill and restart the
+broker."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from support.zookeeper import ZooKeeper
 
 
 class SkidwayBroker:
-    """One broker in a folder of its own. settings: what differs from the default settings of
-    tests."""
+    """One broker with its own folder. `settings` are the differences from the tests' default
+    settings."""
 
     def __init__(self, folder: Path, zookeeper: str, **settings: object) -> None:
         self.port, self.metrics_port = free_port(), free_port()
@@ -42,11 +43,11 @@ class SkidwayBroker:
         return answers(f"http://127.0.0.1:{self.metrics_port}/health")
 
     def up(self) -> bool:
-        """Whether the broker serves requests, healthy or not."""
+        """Returns whether the broker serves requests, even if it is not healthy."""
         return '"broker_started"' in self.program.output() and bool(self.health())
 
     def health(self) -> dict[str, Any]:
-        """The document of /health, also with status 503."""
+        """Returns the JSON document of /health, even if the status is 503."""
         url = f"http://127.0.0.1:{self.metrics_port}/health"
         try:
             with urllib.request.urlopen(url, timeout=60) as answer:
@@ -55,7 +56,7 @@ class SkidwayBroker:
             return dict(json.load(error))
 
     def metric(self, name: str) -> float:
-        """The value of a metric; 0 if it does not exist."""
+        """Returns the value of a metric, or 0 if the metric does not exist."""
         url = f"http://127.0.0.1:{self.metrics_port}/metrics"
         with urllib.request.urlopen(url, timeout=60) as answer:
             for line in answer.read().decode().splitlines():
@@ -74,7 +75,7 @@ class SkidwayBroker:
         self.start()
 
     def end(self) -> None:
-        """Ends the broker's process, if one runs."""
+        """Ends the broker's process if the process runs."""
         if self.program.running:
             self.program.kill()
 
@@ -99,7 +100,7 @@ def skidway_broker(
 
 @pytest.fixture
 def own_broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
-    """A broker for one test alone; it is not started yet."""
+    """A broker that only one test uses. The broker is not started yet."""
     broker = SkidwayBroker(tmp_path, zookeeper)
     yield broker
     broker.end()

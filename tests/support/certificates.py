@@ -1,4 +1,4 @@
-"""A certificate authority of a test, and the certificates that it signs, as PEM files."""
+"""A certificate authority for tests. The certificates that it signs are PEM files."""
 
 from __future__ import annotations
 
@@ -35,7 +35,8 @@ class Authority:
         _write(self.certificate, made.sign(self._key, hashes.SHA256()))
 
     def sign(self, name: str, *hosts: str) -> Pair:
-        """A new certificate with the given name, which is also valid for the given hosts."""
+        """Returns a new certificate with the given name, which is also valid for the given
+        hosts."""
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         loopback = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))

@@ -1,5 +1,5 @@
 """A schema that contains itself, Hypothesis strategies for its values, and the JSON text that each
-value should have, made from what Apache's own library decodes."""
+value should have. The JSON text is made from the value that Apache's own library decodes."""
 
 from __future__ import annotations
 
@@ -49,11 +49,11 @@ NODE: dict[str, Any] = {
     ],
 }
 TEXTS = ["next", "children", "named", "either", "twin"]
-"""The fields that become texts, because their types contain NODE."""
+"""The fields that become JSON texts, because their types contain NODE."""
 
 
 def nodes() -> st.SearchStrategy[dict[str, Any]]:
-    """Values of NODE, as fastavro takes them."""
+    """Returns a strategy for values of NODE in the form that fastavro takes."""
     return st.recursive(_node(st.nothing()), _node, max_leaves=4)
 
 
@@ -84,20 +84,20 @@ def _node(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def datum(schema: Any, value: Any) -> bytes:
-    """The datum of a value, written by fastavro."""
+    """Returns the datum that fastavro writes for a value."""
     stream = io.BytesIO()
     fastavro.schemaless_writer(stream, fastavro.parse_schema(schema), value)
     return stream.getvalue()
 
 
 def decoded(datum: bytes, writer: Any, reader: Any = None) -> Any:
-    """The value that Apache's library reads from a datum."""
+    """Returns the value that Apache's library reads from a datum."""
     schemas = [avro.schema.parse(json.dumps(each)) for each in (writer, reader or writer)]
     return avro.io.DatumReader(*schemas).read(avro.io.BinaryDecoder(io.BytesIO(datum)))
 
 
 def wanted(node: Any) -> dict[str, Any]:
-    """The JSON value of a decoded node."""
+    """Returns the JSON value of a decoded node."""
     made = {name: plain(value) for name, value in node.items()}
     either = node["either"]
     if either is not None:
@@ -107,7 +107,7 @@ def wanted(node: Any) -> dict[str, Any]:
 
 
 def plain(value: Any) -> Any:
-    """The JSON value of a part of a decoded node."""
+    """Returns the JSON value of a part of a decoded node."""
     if isinstance(value, dict):
         is_node = "either" in value
         return wanted(value) if is_node else {key: plain(each) for key, each in value.items()}

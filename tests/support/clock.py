@@ -4,8 +4,8 @@ from __future__ import annotations
 
 
 class ManualClock:
-    """Implements skidway.clock.Clock. advance() moves the wall clock and the monotonic clock
-    together."""
+    """Implements skidway.clock.Clock. The method `advance` moves the wall clock and the monotonic
+    clock together."""
 
     def __init__(self, time_ms: int = 1_700_000_000_000, monotonic: float = 1_000.0) -> None:
         self._time_ms = time_ms
@@ -18,7 +18,7 @@ class ManualClock:
         return self._monotonic
 
     def advance(self, seconds: float) -> None:
-        """Lets time pass. (set_time_ms() can set the wall clock back.)"""
+        """Lets time pass on both clocks."""
         if seconds < 0:
             raise ValueError("a monotonic clock does not go backwards")
         self._monotonic += seconds

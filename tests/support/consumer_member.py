@@ -1,8 +1,9 @@
-"""A program that is a member of a consumer group; tests kill and stop it. It prints its records.
+"""A program that is a member of a consumer group and prints the records that it gets. Tests kill
+and stop this program.
 
-The program's argument is the consumer's settings as JSON. Each printed line has the partition, the
-offset, the time at which the member got the record (ns of the machine's monotonic clock), and the
-value. SIGTERM ends the program.
+The program's argument is the consumer's settings as JSON. Each printed line contains the partition,
+the offset, the time at which the member got the record, and the value. The time is in nanoseconds
+of the machine's monotonic clock. SIGTERM ends the program.
 """
 
 from __future__ import annotations
@@ -31,17 +32,19 @@ def main() -> None:
 
 
 def command(**settings: object) -> list[str]:
-    """The command line of a member."""
+    """Returns the command line of a member."""
     return [sys.executable, str(Path(__file__)), json.dumps(settings)]
 
 
 def delivered(output: str) -> list[tuple[int, int, str]]:
-    """(partition, offset, value) of each record that a member printed. Skips the log lines."""
+    """Returns the partition, offset and value of each record that a member has printed. Skips the
+    log lines."""
     return [(partition, offset, value) for partition, offset, _, value in _rows(output)]
 
 
 def handed_out(output: str) -> dict[int, list[int]]:
-    """The times at which the member got each record, by partition (monotonic ns)."""
+    """Returns, for each partition, the times at which the member got the records, in nanoseconds of
+    the monotonic clock."""
     found: dict[int, list[int]] = {}
     for partition, _, at, _ in _rows(output):
         found.setdefault(partition, []).append(at)
@@ -49,10 +52,10 @@ def handed_out(output: str) -> dict[int, list[int]]:
 
 
 def turns(output: str) -> dict[int, list[tuple[int, int]]]:
-    """The claims under which the member got records, by partition. A claim gives a partition to one
-    member until the member releases the partition or is gone. Each claim is given as a pair of
-    times (monotonic ns): when the member got the first record under the claim, and when it got the
-    last record."""
+    """Returns, for each partition, the claims under which the member got records. A claim gives a
+    partition to one member until the member releases the partition or ends. Each claim is a pair of
+    times in nanoseconds of the monotonic clock. These are the times at which the member got the
+    first and the last record under the claim."""
     found: dict[int, list[list[int]]] = {}
     for line in output.splitlines():
         if line.startswith("{") and '"consumer_claimed"' in line:

@@ -1,7 +1,9 @@
-"""The control node of the test hosts: Ansible in the hosts' network, with an inventory on disk.
+"""The control node of the test hosts. It runs Ansible in the hosts' network, with an inventory on
+disk.
 
-The node uses this tree's collection (deploy/ansible), in a place where ansible-playbook looks for
-collections. Ansible reaches the hosts as an operator does: by ssh, as an account that may use sudo.
+The control node uses the Ansible collection of this source tree (deploy/ansible), which is in a
+directory where ansible-playbook looks for collections. Ansible reaches the hosts as an operator
+does, that is, by ssh with an account that may use sudo.
 """
 
 from __future__ import annotations
@@ -23,8 +25,8 @@ ROOT = Path(__file__).resolve().parents[2]
 COLLECTION = ROOT / "deploy" / "ansible"
 WHEELS = ROOT / "dist" / "wheels"
 PLAY_MAX_S = 1500.0
-"""The time limit of a playbook in seconds. The longest playbook takes five minutes on a quiet
-machine of two cores."""
+"""The time limit of a playbook in seconds. The longest playbook takes five minutes on an idle
+machine with two cores."""
 
 _RECAP = re.compile(r"^(\S+)\s+: (ok=\d+ .*)$", re.MULTILINE)
 _CONFIG = """\
@@ -57,7 +59,7 @@ class Played:
 
     @property
     def recap(self) -> dict[str, dict[str, int]]:
-        """The number of tasks of each host that were ok, changed, unreachable, failed, skipped or
+        """Returns, for each host, how many tasks were ok, changed, unreachable, failed, skipped or
         rescued."""
         found = {}
         for host, counts in _RECAP.findall(self.output):

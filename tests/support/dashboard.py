@@ -1,4 +1,4 @@
-"""Asks the collector's dashboard without a socket."""
+"""Sends requests to the collector's dashboard without a socket."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ from support.clock import ManualClock
 def ask(
     ledger: Ledger, path: str, policy: Policy, method: str = "GET", now_ms: int | None = None
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body of the answer. now_ms: the collector's clock."""
+    """Returns the status, the headers and the body of the answer. `now_ms` is the time of the
+    collector's clock."""
     clock = ManualClock() if now_ms is None else ManualClock(now_ms)
     judge = Judge(ledger, lambda: policy, clock)
     judge.step()

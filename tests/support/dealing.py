@@ -1,9 +1,9 @@
-"""How the tests of a run are dealt out to its processes (`--dist loadgroup`): file by file. Files
-that share something slow to start go to the same process.
+"""Assigns the tests of a run with `--dist loadgroup` to the run's processes, file by file. Files
+that share a fixture that is slow to start go to the same process.
 
-xdist itself appends the name of a mark to a test's id. With pytest 9.2 the appended name has no
-effect, and every process would run all stories (the long end-to-end tests). So the scheduler here
-looks only at the file, which is part of every test's id.
+xdist itself appends the name of a group to a test's id. With pytest 9.2 the appended name has no
+effect, so every process would run all stories, which are the long end-to-end tests. Therefore this
+scheduler looks only at the file, which is part of every test's id.
 """
 
 from __future__ import annotations
@@ -30,19 +30,19 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/crash/loader/test_load.py",
     ),
 }
-"""Groups of files whose tests run in one process: the files whose stories share one pipeline and
-its loads, and the files that use an HDFS."""
+"""Groups of files whose tests run in one process. One group contains the files whose stories share
+one pipeline and its loads. Another group contains the files that use an HDFS."""
 _GROUPS = {file: group for group, files in TOGETHER.items() for file in files}
 
 
 def group_of(test_id: str) -> str:
-    """The name of a test's group. One process runs all tests of a group."""
+    """Returns the name of a test's group. One process runs all tests of a group."""
     file = test_id.partition("::")[0]
     return _GROUPS.get(file, file)
 
 
 class Dealing(LoadScopeScheduling):
-    """Deals out whole groups; the groups with most tests go first."""
+    """Assigns whole groups to processes, beginning with the groups that have the most tests."""
 
     def _split_scope(self, nodeid: str) -> str:
         return group_of(nodeid)
@@ -50,6 +50,6 @@ class Dealing(LoadScopeScheduling):
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Dealing | None:
-    """Our scheduler for `--dist loadgroup`. If `--dist` has another value, as for tests that only
-    compute, returns None; then pytest uses xdist's own scheduler."""
+    """Returns our scheduler for `--dist loadgroup`. For any other value of `--dist`, as for tests
+    that only compute, returns None, so that pytest uses xdist's own scheduler."""
     return Dealing(config, log) if config.getvalue("dist") == "loadgroup" else None

@@ -1,15 +1,15 @@
-"""The root file system of the test hosts: a minimal Debian 12, which debootstrap makes once in
-.cache/peers.
+"""The root file system of the test hosts. It is a minimal Debian 12, which debootstrap makes once
+in .cache/peers.
 
-`python -m support.debian` (which `make test-deploy` runs first) makes the root if it is missing;
-the fixtures only look for it. The program installs debootstrap, systemd-nspawn and the ssh client
-with apt-get if it runs as root; otherwise it prints a sentence that asks for them. The packages
-come from the mirror that the machine's own apt uses for this release, or else from debootstrap's
-default mirror.
+`python -m support.debian` makes the root file system if it is missing. `make test-deploy` runs this
+program first, and the fixtures only look for the root file system. The program needs debootstrap,
+systemd-nspawn and the ssh client. If this program runs as root, it installs these packages with
+apt-get. Otherwise it prints a sentence that asks for them. The packages come from the mirror that
+the machine's own apt uses for this Debian release, or else from debootstrap's default mirror.
 
-The root holds what a server has before anybody installs Skidway: systemd, sshd, Python, rsyslog,
-nginx, logrotate, and an account `admin` that may use sudo. The hosts have neither pip nor a way to
-the internet.
+The root file system contains what a server has before Skidway is installed, that is, systemd, sshd,
+Python, rsyslog, nginx, logrotate, and an account `admin` that may use sudo. The hosts have no pip
+and no access to the internet.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ TRIES = 2
 
 
 def root() -> Path:
-    """The folder with the root. Raises PeerMissing, which says how to make the root."""
+    """Returns the folder with the root file system. If it is missing, raises PeerMissing, which
+    says how to make it."""
     if not _complete():
         raise PeerMissing("the root of the test hosts is not there: run `make test-deploy`")
     return ROOT
 
 
 def host_key() -> str:
-    """The public key of sshd on every host that is made from this root."""
+    """Returns the public key of sshd on every host that is made from this root file system."""
     kind, key = (root() / "etc/ssh/ssh_host_ed25519_key.pub").read_text().split()[:2]
     return f"{kind} {key}"
 
 
 def make() -> None:
-    """Makes the root in another folder and renames that folder into its place. Raises SkidwayError
-    if that fails."""
+    """Makes the root file system in a temporary folder and then renames the folder. Raises
+    SkidwayError if this fails."""
     provide("systemd-nspawn", ["systemd-container"], "systemd-nspawn runs the hosts")
     provide("ssh", ["openssh-client"], "ssh reaches the hosts")
     provide("ip", ["iproute2"], "iproute2 makes the network of the hosts")
@@ -75,7 +76,7 @@ def make() -> None:
 
 
 def main() -> int:
-    """Makes the root if it is missing."""
+    """Makes the root file system if it is missing."""
     try:
         if not _complete():
             make()
@@ -105,8 +106,8 @@ def _run(command: Sequence[str], made: Path) -> None:
 
 
 def _prepare(made: Path) -> None:
-    """Prepares the root for all hosts: makes the account, stops timers, and removes kept packages
-    and the machine's identity."""
+    """Prepares the root file system for all hosts. Creates the account, disables timers, and
+    removes cached packages and the machine's identity."""
     for package in (made / "var/cache/apt/archives").glob("*.deb"):
         package.unlink()
     for unit in NEEDS_THE_NET:
@@ -128,7 +129,8 @@ def _link(path: Path, target: str) -> None:
 
 
 def _mirror() -> list[str]:
-    """The mirror from which the machine's own apt gets this release, if apt has one."""
+    """Returns the mirror from which the machine's own apt gets this Debian release, if apt has such
+    a mirror."""
     apt = shutil.which("apt-get") or str(DEBIAN / "apt-get")
     if not Path(apt).exists():
         return []
@@ -150,7 +152,8 @@ def _marker() -> Path:
 
 
 def _recipe() -> str:
-    """The text of this module. When it changes, the root is made again."""
+    """Returns the text of this module. When this text changes, the root file system is made
+    again."""
     return hashlib.sha256(Path(__file__).read_bytes()).hexdigest()
 
 

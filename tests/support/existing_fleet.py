@@ -30,8 +30,8 @@ client.stop()
 
 
 class ExistingFleet:
-    """An application host, a server with audit and loader, and a host with the broker of another
-    cluster."""
+    """An application host, a server with the audit and the loader, and a host with the broker of
+    another cluster."""
 
     def __init__(self, run: Run, services: ExistingServices, version: str) -> None:
         self.run, self.services = run, services
@@ -43,7 +43,7 @@ class ExistingFleet:
         self.install(version)
 
     def install(self, version: str) -> None:
-        """Writes the inventory, which names `version` as the version of Skidway."""
+        """Writes the inventory with `version` as the version of Skidway."""
         address = self.server.address
         self.control.write(inventory(version, WHEELS, self.services, server_address=address))
 
@@ -56,20 +56,20 @@ class ExistingFleet:
     # Questions to the audit
 
     def report(self, words: str) -> dict[str, Any]:
-        """The output of `skidway audit ... --json`, whatever the verdict is."""
+        """Runs `skidway audit ... --json` and returns its output, whatever the verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def wait_for_verdict(self) -> None:
-        """Waits until all lines that the application host has written so far are proven to be in
-        Apache Kafka."""
+        """Waits until the audit has proven that all lines that the application host has written so
+        far are in Apache Kafka."""
         since = "--since $(date -u +%Y-%m-%dT%H:%M:%SZ)"
         asked = f"wait --host {APPLICATION} {since} --tiers agent,broker --timeout-s 300"
         self.server.run(f"{SKIDWAY} audit {asked}", within_s=330)
 
     def unfinished(self) -> list[str]:
-        """The buckets that are not complete in every tier."""
+        """Returns the buckets (time windows of topics) that are not complete in every tier."""
         return [
             f"{each['time']}: {each['reasons']}"
             for each in self.report("report")["buckets"]
@@ -77,7 +77,7 @@ class ExistingFleet:
         ]
 
     def counted(self) -> dict[tuple[str, str, str], int]:
-        """The number of records that the audit knows, by topic, host and tier."""
+        """Returns the number of records that the audit has counted, by topic, host and tier."""
         sums: Counter[tuple[str, str, str]] = Counter()
         for each in self.report("report")["buckets"]:
             for agent in each["agents"]:
@@ -85,14 +85,14 @@ class ExistingFleet:
                     sums[each["topic"], agent["host"], place["tier"]] += place["count"]
         return dict(sums)
 
-    # Rows, znodes and the other contents of the services
+    # The following methods read the contents of the services.
 
     def load(self) -> None:
         """Runs a load, as the timer does at night."""
         self.server.run("systemctl start skidway-loader.service", within_s=300)
 
     def rows(self) -> dict[str, list[str]]:
-        """The lines on HDFS, by host."""
+        """Returns the lines on HDFS, by host."""
         found: dict[str, list[str]] = json.loads(
             self.server.run(
                 f"/opt/skidway/current/loader/bin/python - {self.services.output} {TOPIC}",
@@ -102,13 +102,14 @@ class ExistingFleet:
         return found
 
     def in_zookeeper(self, path: str) -> list[str]:
-        """The names below a path of the operator's ZooKeeper. The path begins at ZooKeeper's root,
-        not at a chroot."""
+        """Returns the names below a path in the operator's ZooKeeper. The path begins at
+        ZooKeeper's root and not at a chroot."""
         address = self.services.zookeeper.address
         return self._on_control_node(sys.executable, "-c", _CHILDREN, address, path).split()
 
     def theirs(self) -> dict[str, Any]:
-        """What the operator's services hold: topics, subjects, files and znodes."""
+        """Returns the contents of the operator's services, that is, topics, subjects, files and
+        znodes."""
         hdfs, registry = self.services.hdfs, self.services.registry
         kafka = ("--bootstrap-server", self.services.kafka.address)
         return {

@@ -1,8 +1,9 @@
 """The inventory of an operator who already has ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
 
-It has no groups `zookeeper` and `registry`. The agent publishes to the Apache Kafka `dc1`; audit
-and loader read from there. The cluster `edge` is one Skidway broker on the operator's ZooKeeper.
-Intervals are short, as in support.fleet_inventory.
+The inventory has no groups `zookeeper` and `registry`. The agent publishes to the Apache Kafka
+cluster `dc1`, and the audit and the loader read from this cluster. The cluster `edge` is one
+Skidway broker that uses the operator's ZooKeeper. The intervals are short, as in
+support.fleet_inventory.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ LINES = "/var/log/lines.log"
 def inventory(
     version: str, wheels: Path, services: ExistingServices, *, server_address: str
 ) -> dict[str, Any]:
-    """The inventory as the operator would have written it."""
+    """Returns the inventory as the operator would have written it."""
     return {
         "all": {
             "vars": {
@@ -60,8 +61,8 @@ def inventory(
 
 
 def _spark(driver: str) -> dict[str, str]:
-    """The settings for Spark's workers. The workers have the loader's packages in a Python of their
-    own, and cannot resolve the hosts' names."""
+    """Returns the settings for Spark's workers. The workers use a separate Python with the loader's
+    packages, and cannot resolve the hosts' names."""
     return {
         "spark.pyspark.python": sys.executable,
         "spark.driver.host": driver,

@@ -1,7 +1,8 @@
-"""The services that an operator already has: ZooKeeper, Apache Kafka, a registry, HDFS and Spark.
+"""The services that an operator already has, that is, ZooKeeper, Apache Kafka, a registry, HDFS and
+Spark.
 
-All of them listen on the control node's address in the network of the hosts, and are stopped when
-the test ends.
+All these services listen on the control node's address in the network of the hosts, and are stopped
+when the test ends.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ WITHIN_S = 180.0
 
 
 class ExistingServices:
-    """The services, and methods that show what Skidway has left in them."""
+    """The operator's services."""
 
     def __init__(self, run: Run, folder: Path) -> None:
         self.place = Place(f"{NETWORK}.1", tuple(run.inside([])))
@@ -47,7 +48,7 @@ class ExistingServices:
     @contextlib.contextmanager
     def running(self) -> Iterator[ExistingServices]:
         """Runs all services during the `with` block. When the block begins, ZooKeeper, Apache Kafka
-        and the registry are ready; HDFS and Spark are started, but perhaps not ready."""
+        and the registry are ready. HDFS and Spark are started, but may not be ready yet."""
         self.kafka.format()
         self.hdfs.format()
         try:
@@ -64,8 +65,8 @@ class ExistingServices:
                 program.kill()
 
     def await_hadoop(self) -> None:
-        """Waits for HDFS and Spark, and makes a folder on HDFS that belongs to the loader's
-        user."""
+        """Waits until HDFS and Spark are ready, and then makes a folder on HDFS that belongs to the
+        loader's user."""
         self._await(self.hdfs.data_node, self.hdfs.ready)
         self.hdfs.give(urlsplit(self.output).path, LOADER)
         self._await(self.spark.worker, self.spark.ready)
@@ -84,8 +85,8 @@ class ExistingServices:
 
     @contextlib.contextmanager
     def without_hadoop(self) -> Iterator[None]:
-        """Makes HDFS and Spark answer nothing during the `with` block, although their connections
-        stay open."""
+        """Stops HDFS and Spark from answering during the `with` block. Their connections stay
+        open."""
         programs = [
             self.hdfs.name_node, self.hdfs.data_node, self.spark.master, self.spark.worker,
         ]  # fmt: skip

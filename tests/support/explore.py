@@ -1,8 +1,9 @@
-"""`make explore`: the random tests with new seeds, round after round, until the time is over.
+"""Implements `make explore`, which runs the random tests with new seeds, round after round, until
+the time is over.
 
-A round runs every test with the mark `random` once, and gives the test the number of the round. The
-first round has the number SEED. For each failure the program prints a command that replays the
-failure. The exit status is 1 after a failure.
+A round runs every test with the pytest mark `random` once, and gives each test the number of the
+round. The first round has the number SEED. For each failure, the program prints a command that
+repeats the failure. If there was a failure, the exit status is 1.
 """
 
 from __future__ import annotations
@@ -20,15 +21,15 @@ from pathlib import Path
 
 SUITES = ("tests/unit", "tests/model")
 NUMBERS = 1 << 20
-"""The number of the first round is drawn below this bound, so that a test's seeds stay below
+"""The random number of the first round is below this bound, so that a test's seeds stay below
 2^41."""
 GRACE_S = 600.0
-"""A round that began in time may go on for this many seconds after the time is over."""
+"""A round that has begun in time may continue for this many seconds after the time is over."""
 GOOD, FAILED = (0, 1)  # pytest's exit statuses after tests have run
 
 
 class NoRound(Exception):
-    """pytest did not run the round."""
+    """Raised if pytest did not run the round."""
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -56,8 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _round(number: int, tests: list[str], processes: str, deadline: float) -> tuple[int, list[str]]:
-    """Runs one round. Returns the number of tests that ran, and the ids of those that failed.
-    Raises NoRound if pytest could not run."""
+    """Runs one round. Returns the number of tests that ran, and the ids of the failed tests. Raises
+    NoRound if pytest could not run."""
     with tempfile.TemporaryDirectory() as folder:
         report = Path(folder) / "report.xml"
         command = [
@@ -89,9 +90,10 @@ def _faults(case: ET.Element) -> Iterator[ET.Element]:
 
 
 def _id(case: ET.Element) -> str:
-    """The id of a test, made from the report's `classname`, which names folders, file and classes.
+    """Returns the id of a test. The id is made from the report's `classname`, which contains the
+    folders, the file and the classes.
 
-    (The report's `file` cannot be used, because it may name a file of Hypothesis.)
+    The report's `file` cannot be used, because it may be the name of a file of Hypothesis.
     """
     parts = case.get("classname", "").split(".")
     at = next(i for i in range(1, len(parts) + 1) if Path(*parts[:i]).with_suffix(".py").is_file())

@@ -1,11 +1,12 @@
-"""The process behind a failing disk: it serves a folder's file operations by FUSE (libfuse).
+"""The process behind a failing disk. It serves the file operations of a folder with FUSE (libfuse).
 
     python -m support.failing_device FOLDER MOUNT CONTROL
 
-While the file `CONTROL/fault` exists, some operations fail. Three words in the file say which: the
-kind of operation that fails, the ending of the file names for which it fails, and the position
-beyond which a read or a write fails.
-`CONTROL/operations` gets a line for each operation: its kind, its file, and whether it failed.
+While the file `CONTROL/fault` exists, some operations fail. The file contains three words. The
+first word is the kind of operation that fails. The second word is the ending of the names of the
+files for which the operation fails. The third word is the position beyond which a read or a write
+fails. For each operation, the process appends a line to `CONTROL/operations`, with the operation's
+kind, its file, and whether it failed.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SPACE = (
 
 
 class Device(Operations):
-    """Passes each operation on to the underlying folder, unless the operation has to fail."""
+    """Passes each operation on to the underlying folder, or makes the operation fail."""
 
     use_ns = True
 

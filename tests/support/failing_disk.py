@@ -1,9 +1,10 @@
-"""A file system in user space over a folder. Its operations fail with EIO when a test says so.
+"""A file system in user space that shows a folder. Its operations fail with EIO when a test says
+so.
 
-A test mounts the file system (which needs root and /dev/fuse) and puts a log directory on it. A
-program gets the errors as from a faulty device: a system call returns the error, after the
-operation has gone through the page cache, at the moment that the kernel chooses. Every operation
-that reaches the "device" is noted, so that a test sees which operations the program has tried
+A test mounts the file system, which needs root and /dev/fuse, and puts a log directory on it. A
+program gets errors in the same way as from a faulty device. Its operations go through the page
+cache, and the kernel decides which system call returns the error. The file system records every
+operation that reaches the "device", so that a test can see which operations the program has tried
 again. The process that serves the file system is support.failing_device.
 """
 
@@ -24,8 +25,8 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Operation(NamedTuple):
-    """An operation on the device: its kind (`read`, `write` or `fsync`), its file, and whether it
-    failed."""
+    """An operation on the device, with its kind (`read`, `write` or `fsync`), its file, and whether
+    it failed."""
 
     what: str
     file: str
@@ -60,7 +61,7 @@ class FailingDisk:
         (self._control / "fault").unlink()
 
     def operations(self) -> list[Operation]:
-        """All operations that reached the device, in order."""
+        """Returns all operations that reached the device, in order."""
         lines = (self._control / "operations").read_text().splitlines()
         return [
             Operation(what, file, failed == "1") for what, file, failed in map(str.split, lines)

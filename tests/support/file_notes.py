@@ -1,10 +1,10 @@
-"""What the announcements for one source topic say about files, kept in memory.
+"""Collects in memory what the announcements for one source topic say about files.
 
 With an announcement, an agent tells the audit about a file that it reads. Every announcement of a
-file id describes the file again, and the announcements may come in any order. The path and time are
-taken from the earliest announcement. The time of birth is taken from any announcement that has it,
-because an agent of an older version does not send it. The audit's ledger keeps the same facts in
-its tables. Nothing here does input or output.
+file id describes the file again, and the announcements may come in any order. The path and the time
+come from the earliest announcement. The file's creation time comes from any announcement that
+contains it, because agents of older versions do not send the creation time. The audit's ledger
+keeps the same facts in its tables. This module does no input or output.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from skidway.audit.topic.messages import Announcement
 
 
 class _Key(NamedTuple):
-    """A file id, with the inode that its announcements name."""
+    """A file id, and the inode that its announcements contain."""
 
     host: str
     inode: int
@@ -32,8 +32,8 @@ class _Key(NamedTuple):
 
 
 class _Known(NamedTuple):
-    """The known facts of a file id. replaced: if the content of the inode was replaced, the id
-    of the earlier content."""
+    """The known facts about a file id. If the content of the inode was replaced, `replaced` is the
+    file id of the earlier content."""
 
     time_ms: int
     path: str
@@ -41,8 +41,8 @@ class _Known(NamedTuple):
     replaced: int | None
 
     def and_said(self, other: _Known) -> _Known:
-        """The facts of two announcements of one file id. Where the two differ, the more cautious
-        fact is kept."""
+        """Combines the facts from two announcements of one file id. If the announcements differ in
+        a fact, the result contains the more cautious fact."""
         first = min((self.time_ms, self.path), (other.time_ms, other.path))
         births = [x for x in (self.born_ns, other.born_ns) if x is not None]
         replaced = self.replaced if self.replaced == other.replaced else None
@@ -57,7 +57,7 @@ class FileNotes:
         self._beginnings: dict[FileIdentity, dict[_Key, tuple[int, str]]] = {}
 
     def take(self, message: Announcement) -> None:
-        """Takes an announcement, for the first time or again."""
+        """Processes an announcement, which may be a repetition."""
         key = _Key(message.host, message.inode, message.agent, message.file)
         said = _Known(message.time_ms, message.path, message.born_ns, replaced_by(message))
         self._ids[key] = self._ids.get(key, said).and_said(said)
@@ -70,8 +70,9 @@ class FileNotes:
             known[key] = min(known.get(key, first), first)
 
     def files(self) -> Iterator[list[FileNote]]:
-        """The notes of each file. Ids with the same time of birth belong to one file. Ids with the
-        same first bytes also belong to one file, if the time of birth of one of them is unknown."""
+        """Yields the notes of each file. File ids with the same creation time belong to one file.
+        File ids with the same first bytes also belong to one file if the creation time of at least
+        one of these ids is unknown."""
         by_birth: dict[tuple[str, int, int], list[FileNote]] = {}
         for key, known in self._ids.items():
             if known.born_ns is not None:
@@ -84,8 +85,8 @@ class FileNotes:
                 yield notes
 
     def paths(self, files: Collection[tuple[int, int]]) -> dict[tuple[int, int], str]:
-        """The path at which each file was first announced, by agent and file id; files that nobody
-        announced are left out."""
+        """Returns the path at which each file was first announced, by agent and file id. Leaves out
+        files that were not announced."""
         known: dict[tuple[int, int], tuple[int, str]] = {}
         for key, said in self._ids.items():
             if (file := (key.agent, key.file)) in files:

@@ -1,5 +1,5 @@
-"""The fleet of the deployment story (a long test): its hosts, its control node, and what an
-operator looks at."""
+"""The fleet of hosts for a long deployment test, with its control node and with methods that read
+what an operator would look at."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ class Fleet:
         self.control.write(self.inventory)
 
     def _version(self) -> str:
-        """The version that the hosts already have, if an earlier run has kept them; otherwise an
-        empty text."""
+        """Returns the version that the hosts already have if an earlier run has kept the hosts, and
+        otherwise an empty text."""
         look = "readlink /opt/skidway/current/agent || :"
         return self.applications[0].read(look).rpartition("/")[2]
 
@@ -52,7 +52,8 @@ class Fleet:
         return changed
 
     def versions(self, host: Host) -> dict[str, str]:
-        """The version of each program on a host, read from the target of the program's link."""
+        """Returns the version of each program on a host. The version is part of the target of the
+        program's symbolic link."""
         listed = host.read("cd /opt/skidway/current && for each in *; do readlink $each; done; ls")
         words = listed.split()
         half = len(words) // 2
@@ -61,27 +62,27 @@ class Fleet:
     # Questions to the audit
 
     def audit(self, *words: str, within_s: float = 330.0) -> tuple[int, str]:
-        """Exit status and output of `skidway audit ...` on the server."""
+        """Runs `skidway audit ...` on the server, and returns its exit status and output."""
         done = self.server.run(f"{SKIDWAY} audit {' '.join(words)}", check=False, within_s=within_s)
         return done.returncode, done.stdout + done.stderr
 
     def report(self, words: str) -> dict[str, Any]:
-        """The output of `skidway audit ... --json`, whatever the verdict is."""
+        """Runs `skidway audit ... --json` and returns its output, whatever the verdict is."""
         said = self.server.run(f"{SKIDWAY} audit {words} --json", check=False).stdout
         found: dict[str, Any] = json.loads(said)
         return found
 
     def now(self) -> str:
-        """The time on the server, in the format of RFC 3339."""
+        """Returns the current time of the server in the format of RFC 3339."""
         return self.server.read("date -u +%Y-%m-%dT%H:%M:%SZ")
 
     def milliseconds(self, moment: str) -> int:
-        """An RFC 3339 time as milliseconds since 1970."""
+        """Converts an RFC 3339 time to milliseconds since 1970."""
         return int(datetime.fromisoformat(moment).timestamp() * 1000)
 
     def wait_for_verdict(self, tiers: str = "agent,broker") -> str:
-        """Waits until the audit proves that the lines of the application hosts have arrived in
-        these tiers: all lines that were written before this call. Returns the time of the call."""
+        """Waits until the audit proves that all lines that the application hosts wrote before this
+        call have arrived in the given tiers. Returns the time of the call."""
         moment = self.now()
         named = " ".join(f"--host {host.name}" for host in self.applications)
         status, said = self.audit(f"wait {named} --since {moment} --tiers {tiers} --timeout-s 300")
@@ -93,8 +94,8 @@ class Fleet:
         self.server.run("systemctl start skidway-loader.service", within_s=900)
 
     def rows(self) -> dict[str, dict[str, list[str]]]:
-        """The rows of the output: values by topic and host. The values are in the order of the log
-        files' lines."""
+        """Returns the values of the rows in the output, by topic and host. The values are in the
+        same order as the lines in the log files."""
         python = "/opt/skidway/current/loader/bin/python"
         script = (SCRIPTS / "rows.py").read_text()
         found: dict[str, dict[str, list[str]]] = json.loads(
@@ -120,7 +121,7 @@ class Fleet:
         return {h.name: int(h.read("cat /var/tmp/press.last")) for h in self.applications}
 
     def lines(self, host: Host) -> int:
-        """How many lines nginx has written on a host."""
+        """Returns how many lines nginx has written on a host."""
         return int(host.read("cat /var/log/nginx/access.log* | wc -l"))
 
     def pressed(self, host: Host, more_than: int = 0) -> None:

@@ -1,11 +1,11 @@
-"""The fleet of the deployment story (support.fleet): two application hosts, and one server host for
-all servers.
+"""The inventory of the fleet in support.fleet. The fleet has two application hosts, and one server
+host for all servers.
 
-The intervals are short, so that the audit's verdict takes seconds and not minutes: buckets of 5 s,
-a seal of each agent every second, and a lateness (how late lines may come) that is just longer than
-the time in which a line gets from its log file to its row on this machine. With the defaults
-(buckets of 60 s, seals every 10 s, lateness of 120 s) every wait for a verdict would be about four
-minutes.
+The intervals are short, so that the audit's verdict takes seconds and not minutes. Buckets last 5
+s, and each agent sends a seal every second. The lateness says how late lines may come. It is just
+longer than the time that a line needs from its log file to its row on this machine. The defaults
+are buckets of 60 s, seals every 10 s and a lateness of 120 s. With these defaults, every wait for a
+verdict would take about four minutes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ COMBINED = (
     r'^(?P<remote>\S+) \S+ (?P<user>\S+) \[(?P<time>[^\]]+)\] "(?P<request>[^"]*)" '
     r'(?P<status>\d+) (?P<bytes>\d+) "(?P<referer>[^"]*)" "(?P<agent>[^"]*)"$'
 )
-"""The pattern of nginx's access log as Debian configures it."""
+"""The pattern for nginx's access log in the format that Debian configures."""
 
 SOURCES = [
     {
@@ -40,7 +40,8 @@ TOPICS = ("auth", "journal", "nginx")
 
 
 def inventory(version: str, wheels: Path, agents: tuple[str, ...] = APPLICATIONS) -> dict[str, Any]:
-    """The inventory at the beginning; the story changes it as an operator would."""
+    """Returns the inventory at the beginning of the deployment test. The test changes it later as
+    an operator would."""
     return {
         "all": {
             "vars": {
@@ -69,7 +70,7 @@ _AUDIT = {
 _LOADER = {
     "loader_output": OUTPUT,
     "loader_topics": list(TOPICS),
-    # one task at a time and a small heap: three hosts share this machine
+    # The loader runs one task at a time with a small heap, because three hosts share this machine.
     "loader_settings": {"bucket.ms": BUCKET_MS, "spark.master": "local[1]"},
 }
 _AGENT = {

@@ -1,4 +1,5 @@
-"""Checks whether the fleet kept its promise: files, rows and the audit's verdict agree."""
+"""Checks whether the fleet has kept its promise, that is, whether log files, rows and the audit's
+verdict agree."""
 
 from __future__ import annotations
 
@@ -13,7 +14,8 @@ LOGS = {"auth": "/var/log/auth.log", "journal": "/var/log/syslog"}
 
 
 def loaded_to_the_end(fleet: Fleet) -> None:
-    """Loads everything; compares the rows with the files, and the audit's verdict with both."""
+    """Loads all lines. Asserts that the rows are the lines of the log files, and that the audit
+    reports these lines as complete."""
     written = {
         (topic, host.name): int(host.read(f"wc -l <{path}"))
         for host in fleet.applications
@@ -32,8 +34,8 @@ def loaded_to_the_end(fleet: Fleet) -> None:
 
 
 def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
-    """The buckets up to `until_ms` that are not complete for some host. Raises AssertionError if a
-    topic or a host is missing."""
+    """Returns the buckets (time windows) up to `until_ms` that are incomplete for at least one
+    host. Raises AssertionError if a topic or a host is missing."""
     past = [each for each in fleet.report("report")["buckets"] if each["bucket"] <= until_ms]
     judged = [(each, agent) for each in past for agent in each["agents"]]
     assert {(each["topic"], agent["host"]) for each, agent in judged} >= {
@@ -48,13 +50,13 @@ def _unfinished(fleet: Fleet, until_ms: int) -> list[str]:
 
 def pressed_once(fleet: Fleet, name: str, last: Mapping[str, int]) -> None:
     """Asserts that each request GET /NAME/1, GET /NAME/2 and so on, where NAME is `name`, is
-    exactly one row. last: the number of each host's last request."""
+    exactly one row. `last` contains the number of each host's last request."""
     rows = fleet.rows()["nginx"]
     for host in fleet.applications:
         assert _numbers(rows[host.name], name) == list(range(1, last[host.name] + 1))
 
 
 def _numbers(requests: Sequence[str], name: str) -> list[int]:
-    """The numbers at the ends of the requests whose paths begin with /NAME/, sorted."""
+    """Returns the numbers at the ends of all requests whose paths begin with /NAME/, sorted."""
     found = (re.fullmatch(rf"GET /{name}/(\d+) HTTP/1.1", each) for each in requests)
     return sorted(int(each[1]) for each in found if each)

@@ -1,9 +1,9 @@
-"""From messages to evidence in memory: what the audit's ledger does in SQLite, written a second
-time in plain Python.
+"""Turns messages into evidence in memory. The audit's ledger does the same in SQLite, and this
+module is a second implementation in plain Python.
 
-Evidence is what the audit knows from messages, and judges by. This module defines which evidence is
-right, so tests compare the ledger with this module. Models use this module to judge, because for a
-few messages this module is faster than the ledger.
+Evidence is the information that the audit gets from messages and uses for its verdicts. This module
+defines which evidence is right, so tests compare the ledger with this module. Models use this
+module for verdicts, because it is faster than the ledger if there are few messages.
 """
 
 from __future__ import annotations
@@ -55,16 +55,16 @@ from support.file_notes import FileNotes
 
 
 def judge(messages: Iterable[Message], policy: Policy, now_ms: int) -> list[BucketVerdict]:
-    """The verdicts that follow from these messages. The messages may be in any order and contain
-    repetitions."""
+    """Returns the verdicts that follow from these messages. The messages may be in any order and
+    may contain repetitions."""
     return verdicts(Fold(messages).evidence(), policy, now_ms)
 
 
 class Fold:
-    """Takes messages one by one, and gives the evidence of all of them."""
+    """Processes messages one by one, and returns the evidence of all these messages."""
 
     def __init__(self, messages: Iterable[Message] = ()) -> None:
-        # in the order in which each sender was first heard
+        # Senders are in the order in which they were first heard.
         self._senders: dict[SenderKey, None] = {}
         self._messages: dict[SenderKey, dict[int, Delta | Seal]] = {}
         self._others: dict[SenderKey, dict[int, list[Delta | Seal]]] = {}
@@ -82,8 +82,8 @@ class Fold:
             self.apply(message)
 
     def apply(self, message: Message, where: Heard | None = None) -> None:
-        """Takes one message, for the first time or again. where: the message's place in the audit
-        topic, if known."""
+        """Processes one message, which may be a repetition. `where` is the message's place in the
+        audit topic, if the place is known."""
         hear(self._hearings, message, where)
         if where is not None:
             self._evidence.taken_ms = where.taken_ms
@@ -118,7 +118,7 @@ class Fold:
             self._others.setdefault(key, {}).setdefault(message.number, []).append(message)
 
     def evidence(self) -> Evidence:
-        """The evidence of all messages taken so far."""
+        """Returns the evidence of all messages that were processed so far."""
         hosts = {agent: host for agent, (*_, host) in self._hosts.items()}
         found = Evidence(
             hosts=hosts,
@@ -170,9 +170,9 @@ class Fold:
         self._files.setdefault(message.source, FileNotes()).take(message)
 
     def _host(self, agent: int, said: tuple[int, int, int], host: str) -> None:
-        """Notes the host that an agent names. said: the message's epoch, number and clock (epoch
-        and number are 0 in an announcement). The host of the message with the highest `said` is
-        kept."""
+        """Stores the host that an agent's message contains. `said` is the message's epoch, number
+        and clock. In an announcement, epoch and number are 0. The host of the message with the
+        highest `said` is kept."""
         *_, time_ms = said
         self._hosts[agent] = max(self._hosts.get(agent, (*said, host)), (*said, host))
         self._began[agent] = min(self._began.get(agent, time_ms), time_ms)
@@ -206,8 +206,9 @@ def _add(
     counted: bool,
     taken_ms: int = NEVER_AHEAD_MS,
 ) -> None:
-    """Adds one message. counted=False says that another message of the same sender and number was
-    added before. In that case this message adds only the buckets that it names, and no counts."""
+    """Adds one message to the evidence. If `counted` is false, another message with the same sender
+    and number was added before. Then this message adds only the buckets that it contains, and no
+    counts."""
     for source, agent in agents_in(message):
         found.topic(source).agents.add(agent)
     if isinstance(message, Delta):

@@ -17,14 +17,14 @@ KEEP, EVERY = 4, 2
 
 
 def load(number: int, removed: Sequence[str] = ()) -> Manifest:
-    """A load with a file of rows, a file of rejects and a file of marks."""
+    """Returns the manifest of a load with a file of rows, a file of rejects and a file of marks."""
     marks = layout.table(TOPIC, "marks", number)
     files = (
         DataFile(ROWS, f"{TOPIC}/rows-{number}", f"staged/{number}", 1, number, 0, 0),
         DataFile(REJECTS, f"rejects-{number}", f"staged/r{number}", 1, 1, 0, 0),
         DataFile("marks", marks, f"staged/m{number}", 1, 1, 0, 0),
     )
-    first = (number - 1) // 3 * 3 + 1  # a snapshot of the marks every three loads
+    first = (number - 1) // 3 * 3 + 1  # every third load has a snapshot of the marks
     side = {"marks": tuple(layout.table(TOPIC, "marks", x) for x in range(first, number + 1))}
     return replace(
         WHOLE,
@@ -40,7 +40,7 @@ def load(number: int, removed: Sequence[str] = ()) -> Manifest:
 def loaded(
     store: MemoryStore, manifest: Manifest, keep: int = KEEP, every: int = EVERY
 ) -> Manifest:
-    """Commits a load with all its files in place, and folds."""
+    """Commits a load whose files are all in their final places, and folds old manifests."""
     for file in manifest.files:
         store.put(file.path, b"x")
     store.put(manifest.path, manifest.to_json())

@@ -1,12 +1,12 @@
-"""What tests need from Node, Go, Debian and an older Spark: tools and stock clients.
+"""The tools and stock clients that tests need from Node, Go, Debian and an older Spark.
 
-The clients are made once, in .cache/peers.
-`python tests/support/foreign.py` (which `make foreign` runs first) makes the clients and tools that
-are missing; the fixtures only look for them. If the program runs as root, it installs npm, Go,
-kcat, libfuse and strace with apt-get; otherwise it prints a sentence that asks for these packages.
-The clients run on a Node that npm installs, so the machine's own Node may be too old for them. If
-the machine's Go is old, the program makes Go fetch the toolchain that go.mod names; the toolchain
-comes as a Go module.
+The clients are made once, in .cache/peers. `python tests/support/foreign.py` makes the clients and
+tools that are missing. `make foreign` runs this program first, and the fixtures only look for the
+clients and tools. If the program runs as root, it installs npm, Go, kcat, libfuse and strace with
+apt-get. Otherwise it prints a sentence that asks for these packages. The clients run on a Node that
+npm installs, so they work even if the machine's own Node is too old. If the machine's Go is too
+old, the program makes Go fetch the toolchain that go.mod requires. This toolchain comes as a Go
+module.
 """
 
 from __future__ import annotations
@@ -28,38 +28,41 @@ from support.peers import CACHE, ROOT, PeerMissing, provide
 CLIENTS = ROOT / "tests" / "clients"
 NODE, FRANZ_GO, SPARK = "node", "franz-go", "spark-4.1"
 ARCHITECTURES = {"x86_64": ("x64", "amd64"), "aarch64": ("arm64", "arm64")}
-"""The machine's architecture as npm and as Go name it."""
+"""The names of the machine's architecture, first in npm and then in Go."""
 FETCHES_TOOLCHAINS = (1, 21)
-"""From this version on, Go reads in go.mod which toolchain is needed, and fetches it by itself."""
+"""From this version on, Go reads in go.mod which toolchain is needed, and fetches this toolchain
+automatically."""
 
 
 def node_driver(name: str) -> list[str]:
-    """The command of a JavaScript driver. Raises PeerMissing, which says how to get the driver."""
+    """Returns the command of a JavaScript driver. If the driver is missing, raises PeerMissing,
+    which says how to get it."""
     folder = _made(NODE)
     node = folder / "node_modules" / f"node-linux-{_architecture()[0]}" / "bin" / "node"
     return [str(node), str(folder / f"{name}.mjs")]
 
 
 def go_driver() -> list[str]:
-    """The command of the Go driver. Raises PeerMissing, which says how to get the driver."""
+    """Returns the command of the Go driver. If the driver is missing, raises PeerMissing, which
+    says how to get it."""
     return [str(_made(FRANZ_GO) / "driver")]
 
 
 def older_spark() -> Path:
-    """The folder with the oldest pyspark on which the loader runs, for PYTHONPATH. Raises
-    PeerMissing, which says how to get the folder."""
+    """Returns the folder with the oldest pyspark on which the loader runs, for use in PYTHONPATH.
+    If the folder is missing, raises PeerMissing, which says how to get it."""
     return _made(SPARK) / "packages"
 
 
 def make_node() -> None:
-    """Lets npm install the packages that package-lock.json names."""
+    """Installs the packages in package-lock.json with npm."""
     npm = provide("npm", ["npm", "nodejs"], "npm is needed for the clients for Node")
     install = [npm, "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--loglevel=error"]
     _run(install, CACHE / NODE, "npm could not install the clients for Node")
 
 
 def make_franz_go() -> None:
-    """Builds the Go driver with exactly the modules that go.sum names."""
+    """Builds the Go driver with exactly the modules in go.sum."""
     folder = CACHE / FRANZ_GO
     go = provide("go", ["golang-go"], "Go is needed for franz-go, a Kafka client for Go")
     words = "Go could not build the driver of franz-go"
@@ -73,8 +76,8 @@ def make_franz_go() -> None:
 
 
 def make_spark() -> None:
-    """Lets pip build the pyspark that requirements.txt names, without what it requires: all of that
-    is in the environment of the tests."""
+    """Installs the pyspark in requirements.txt with pip, but not its dependencies, because the
+    environment of the tests already contains them."""
     install = [
         sys.executable, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
         "--no-deps", "--target", "packages", "--require-hashes", "-r", "requirements.txt",
@@ -111,8 +114,8 @@ def _version(go: str) -> tuple[int, int]:
 
 
 def _toolchain(go: str, folder: Path) -> Path:
-    """The root folder of the Go version that go.mod names. This function makes an old Go download
-    that version as a module; a newer Go downloads it by itself."""
+    """Returns the root folder of the Go version that go.mod requires. Makes an old Go download this
+    version as a module. A newer Go downloads the version automatically."""
     named = re.search(r"^go (\S+)$", (folder / "go.mod").read_text(), re.MULTILINE)
     assert named is not None
     module = f"golang.org/toolchain@v0.0.1-go{named[1]}.linux-{_architecture()[1]}"

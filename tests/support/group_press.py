@@ -1,4 +1,5 @@
-"""Many groups that commit at the same time, for tests and measurements of the group coordinator."""
+"""Many consumer groups that commit at the same time, for tests and measurements of the group
+coordinator."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ _LENGTH = struct.Struct(">i")
 
 
 class CommittingGroups:
-    """One connection for each group. Over this connection, a simple consumer of the group commits
-    an offset for every partition of a topic."""
+    """Consumer groups that have one connection each. Over its connection, a group commits an offset
+    for every partition of a topic, as a simple consumer without membership does."""
 
     def __init__(self, port: int, topic: str, partitions: int, groups: int) -> None:
         self.names = [f"press-{number}" for number in range(groups)]
@@ -43,7 +44,8 @@ class CommittingGroups:
         self._sockets[number].sendall(request_frame(request.API, VERSION, offset, "press", body))
 
     def answered(self, timeout_s: float) -> list[tuple[int, set[int]]]:
-        """The groups whose answers have arrived, each with the error codes in its answer."""
+        """Returns the groups whose answers have arrived, each with the error codes in its
+        answer."""
         found = []
         for key, _ in self._selector.select(timeout_s):
             frame = self._frame(self._sockets[key.data])

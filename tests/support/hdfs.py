@@ -1,4 +1,4 @@
-"""A real HDFS for tests: a NameNode and one or more DataNodes, on loopback."""
+"""A real HDFS for tests, with a NameNode and one or more DataNodes on the loopback interface."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ DATA_NODE = "org.apache.hadoop.hdfs.server.datanode.DataNode"
 
 
 class Hdfs:
-    """The processes, their configuration and their URL.
+    """The processes of an HDFS, with their configuration and their URL.
 
-    data_nodes: how many DataNodes there are. settings: further settings of hdfs-site.xml.
+    `data_nodes` is the number of DataNodes. `settings` are further settings for hdfs-site.xml.
     """
 
     def __init__(
@@ -51,7 +51,8 @@ class Hdfs:
         return self.data_nodes[0]
 
     def _conf(self, number: int) -> Path:
-        """The configuration of a DataNode. The NameNode and the commands take that of the first."""
+        """Returns the configuration directory of a DataNode. The NameNode and the commands use the
+        configuration of the first DataNode."""
         return self._folder / f"conf-{number}"
 
     def _java(self, main: str, number: int = 0) -> list[str]:
@@ -82,7 +83,7 @@ class Hdfs:
             "dfs.datanode.http.address": f"{host}:{free_port()}",
             "dfs.namenode.safemode.extension": "0",
             "dfs.permissions.enabled": str(self._permissions).lower(),
-            # in a test's own network, addresses have no host names
+            # In a test's own network, addresses have no host names.
             "dfs.namenode.datanode.registration.ip-hostname-check": "false",
             **self._settings,
         }
@@ -102,7 +103,7 @@ class Hdfs:
                 node.kill()
 
     def await_data_nodes(self) -> None:
-        """Waits until files can be written, and every DataNode that runs is known."""
+        """Waits until files can be written and the NameNode knows every running DataNode."""
         for node in self.data_nodes:
             node.wait_until(self.ready)
 
@@ -121,7 +122,7 @@ class Hdfs:
             subprocess.run([*self._java(SHELL), *words], check=True, capture_output=True)
 
     def files(self, folder: str) -> dict[str, tuple[str, int]]:
-        """The owner and length of every file below a folder, by path (over WebHDFS)."""
+        """Returns the owner and the length of every file below a folder, by path. Uses WebHDFS."""
         root = f"http://{self._place.host}:{self.http_port}/webhdfs/v1"
         answer = self._place.read(f"{root}{folder}?op=LISTSTATUS")
         assert answer is not None
@@ -135,7 +136,7 @@ class Hdfs:
         return found
 
     def admin(self, *words: str) -> str:
-        """Runs `hdfs dfsadmin`. Returns what it prints."""
+        """Runs `hdfs dfsadmin` and returns its output."""
         command = [*self._java(ADMIN), *words]
         return subprocess.run(command, check=True, capture_output=True, text=True).stdout
 
@@ -143,7 +144,8 @@ class Hdfs:
         return self._bean("Hadoop:service=NameNode,name=NameNodeInfo", '"Version"')
 
     def ready(self) -> bool:
-        """Whether files can be written: all DataNodes are there, and HDFS is not in safe mode."""
+        """Returns whether files can be written, that is, whether all DataNodes are registered and
+        HDFS is not in safe mode."""
         count = len(self.data_nodes)
         return self._bean(
             "Hadoop:service=NameNode,name=FSNamesystemState", f'"NumLiveDataNodes" : {count}'

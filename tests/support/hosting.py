@@ -1,5 +1,5 @@
-"""Hosted partitions without an event loop: the test itself advances the clock, ends the disk
-worker's jobs and runs the timers."""
+"""Partitions that are hosted without an event loop. The test itself advances the clock, ends the
+disk worker's jobs and runs the timers."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from support.clock import ManualClock
 
 
 class HeldWorker:
-    """A disk worker that holds each job until the test lets the job succeed or fail."""
+    """A fake disk worker that holds each job until the test lets the job succeed or fail."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []

@@ -1,19 +1,21 @@
-"""Real hosts for a test: each runs systemd as PID 1, has its own address, and is reached by ssh.
+"""Real hosts for a test. Each host runs systemd as PID 1, has its own address, and is reached by
+ssh.
 
-systemd-nspawn boots each host. The host's root is an overlay of its own on the Debian root of
-support.debian; if the file system has no overlays, the host's root is a copy of that Debian root. A
-bridge inside one network namespace connects all hosts. This namespace is also the control node. So
-no address or interface of the machine changes, two runs cannot reach each other, and no host has a
-way to the internet.
+systemd-nspawn boots each host. The host's root file system is an overlay on the Debian of
+support.debian, or a copy of this Debian if the machine's file system does not support overlays. A
+bridge inside one network namespace connects all hosts. This network namespace is also the control
+node. So no address or interface of the machine changes, two test runs cannot reach each other, and
+no host can reach the internet.
 
-No process or mount outlives the run. One process holds the network namespace, and the mounts are in
-the mount namespace of each host's own process. All these processes die with the test runner; if the
-runner is killed, the kernel kills them. A runner that is killed leaves a folder and empty cgroups,
-which the next run removes. A run that is still alive holds a lock on its folder.
+No process or mount outlives the test run. One process keeps the network namespace, and each host's
+own process has a mount namespace with the host's mounts. All these processes die with the test
+runner, because the kernel kills them if the runner is killed. A killed runner leaves a folder and
+empty cgroups behind, which the next test run removes. A test run that is still active holds a lock
+on its folder.
 
-`python -m support.hosts app1 app2 server` boots hosts, and keeps them until this command is
-interrupted. The command prints a folder; tests that find this folder in SKIDWAY_HOSTS use these
-hosts instead of their own.
+`python -m support.hosts app1 app2 server` boots hosts, and keeps them until the command is
+interrupted. The command prints the name of a folder. If the environment variable SKIDWAY_HOSTS
+contains this folder, tests use these hosts instead of their own.
 """
 
 from __future__ import annotations
@@ -53,7 +55,8 @@ SSH_OPTIONS = (
 )
 UNSHARE = ("unshare", "--pid", "--fork", "--kill-child", "--mount-proc", "--mount")
 """The first process of a host dies with the test runner, and all other processes of the host die
-with that first process. If only systemd-nspawn were killed, the host's processes would go on."""
+with that first process. If only systemd-nspawn were killed, the host's processes would continue to
+run."""
 SSH_FAILED = 255
 NSPAWN = (
     "systemd-nspawn", "--quiet", "--boot", "--register=no", "--keep-unit", "--resolv-conf=off",
@@ -63,7 +66,7 @@ NSPAWN = (
 
 
 class Host:
-    """One host of a test run. The method `run` runs a command on the host: by ssh, and as root by
+    """One host of a test run. The method `run` runs a command on the host by ssh, as root with
     sudo."""
 
     def __init__(self, run: Run, name: str, number: int) -> None:
@@ -72,7 +75,7 @@ class Host:
         self._machine: Program | None = None
 
     def boot(self) -> None:
-        """Starts the host; `wait` waits until it is up."""
+        """Starts the host. `wait` waits until the host is up."""
         shell = _BOOT.format(
             cgroups=" ".join(map(str, _cgroups(self._run.folder.name, self.name))),
             overlay=_overlay(self.folder) if (self.folder / "upper").exists() else ":",
@@ -83,7 +86,7 @@ class Host:
         self._machine.start()
 
     def wait(self, within_s: float = 60.0) -> None:
-        """Waits until systemd has started everything. Asserts that nothing failed."""
+        """Waits until systemd has started all units. Asserts that no unit has failed."""
         said = ""
 
         def is_up() -> bool:
@@ -109,7 +112,7 @@ class Host:
             eventually(lambda: is_off().returncode == SSH_FAILED, within_s=90, what="off")
 
     def ended(self) -> None:
-        """Clears up after the host was killed together with the network."""
+        """Cleans up after the host was killed together with the network."""
         if self._machine is not None:
             self._machine.kill()
 
@@ -144,8 +147,8 @@ class Host:
         return self.run(command, **options).stdout.strip()  # type: ignore[arg-type]
 
     def prepare(self, names: Mapping[str, str], key: str) -> None:
-        """Makes the host's root, which is an overlay on Debian's root or a copy of Debian's root.
-        Writes the files that give the host its name, address and key."""
+        """Makes the host's root file system, which is an overlay on the Debian of support.debian or
+        a copy of it. Writes the files that give the host its name, address and key."""
         root, upper = self.folder / "root", self.folder / "upper"
         for path in (root, upper, self.folder / "work"):
             path.mkdir(parents=True)
@@ -180,11 +183,12 @@ class Run:
         self.hosts = {name: Host(self, name, 11 + at) for at, name in enumerate(names)}
 
     def inside(self, command: Sequence[str]) -> list[str]:
-        """The command line that runs a command on the control node, inside the run's network."""
+        """Returns the command line that runs a command on the control node, inside the network of
+        the test run."""
         return ["nsenter", f"--net={self.net}", *command]
 
     def prepare(self) -> None:
-        """Makes the bridge, the key, and the files of all hosts."""
+        """Makes the bridge, the ssh key, and the files of all hosts."""
         ip = ["ip", "-batch", "-"]
         lines = [
             "link set lo up",
@@ -230,15 +234,15 @@ class Run:
         host.wait()
 
     def forget_connections(self, host: Host) -> None:
-        """Ends the connections that ssh keeps open to the host. Otherwise ssh would use them for
-        new commands, which would wait for answers in vain."""
+        """Closes the connections that ssh keeps open to the host. Otherwise ssh would use these
+        connections for new commands, which would wait for answers in vain."""
         subprocess.run(
             ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
         )  # fmt: skip
 
     def end(self) -> None:
-        """Ends every process of the control node. The hosts and the network end with them."""
+        """Ends every process of the control node. This also ends the hosts and the network."""
         ours = self.net.stat().st_ino
         for path in Path("/proc").glob("[0-9]*/ns/net"):
             with contextlib.suppress(OSError):
@@ -258,7 +262,7 @@ class Run:
 
 @contextlib.contextmanager
 def running(names: Sequence[str]) -> Iterator[Run]:
-    """Boots hosts, and takes them down after the `with` block, whatever happened."""
+    """Boots hosts, and always shuts them down after the `with` block."""
     if kept := os.environ.get("SKIDWAY_HOSTS"):
         yield attach(Path(kept))
         return
@@ -278,7 +282,7 @@ def running(names: Sequence[str]) -> Iterator[Run]:
 
 
 def attach(folder: Path) -> Run:
-    """The hosts that a running `python -m support.hosts` keeps."""
+    """Returns the hosts that a running `python -m support.hosts` keeps."""
     state = json.loads((folder / "state.json").read_text())
     return Run(folder, Path(state["net"]), state["names"])
 
@@ -306,15 +310,15 @@ def _overlay(folder: Path) -> str:
 
 
 def _overlays(folder: Path) -> bool:
-    """Whether the file system of `folder` can hold the upper layer of an overlay. The check mounts
-    an overlay that only the check's own process sees."""
+    """Returns whether the file system of `folder` supports the upper layer of an overlay. To check
+    this, mounts an overlay that only a separate process sees."""
     tried = ["unshare", "--mount", "sh", "-c", _overlay(folder)]
     return subprocess.run(tried, capture_output=True, check=False).returncode == 0
 
 
 def _cgroups(run: str, host: str) -> list[Path]:
-    """The host's own cgroups, one in each hierarchy that its systemd uses. Without them two hosts
-    would share a cgroup."""
+    """Returns the host's own cgroups, one in each hierarchy that the host's systemd uses. Without
+    these, two hosts would share a cgroup."""
     if (CGROUPS / "cgroup.controllers").exists():
         return [CGROUPS / run / host]
     return [CGROUPS / "systemd" / run / host, CGROUPS / "unified" / run / host]
@@ -322,8 +326,8 @@ def _cgroups(run: str, host: str) -> list[Path]:
 
 @contextlib.contextmanager
 def _folder() -> Iterator[Path]:
-    """A new, locked folder; the lock is released when this process ends. Removes the folders of
-    runs that have ended."""
+    """Yields a new, locked folder, whose lock is released when this process ends. Removes the
+    folders of test runs that have ended."""
     with _locked(Path(tempfile.gettempdir()) / f"{PREFIX}lock", wait=True):
         for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*/lock"):
             with contextlib.suppress(BlockingIOError), _locked(path):
@@ -346,7 +350,7 @@ def _locked(path: Path, *, wait: bool = False) -> Iterator[TextIO]:
 
 
 def _remove(folder: Path) -> None:
-    """Removes a run's folder and cgroups, after its last processes have ended."""
+    """Removes the folder and the cgroups of a test run after its last processes have ended."""
     for base in {path.parent for path in _cgroups(folder.name, "-")}:
         tree = sorted(base.rglob("*/"), reverse=True)
         for cgroup in [*tree, base]:

@@ -1,7 +1,7 @@
-"""Kafka's unmodified Java clients, called from Python: Py4J gives access to the objects of one JVM.
+"""Calls Kafka's unmodified Java clients from Python. Py4J gives access to the objects of one JVM.
 
-Py4J comes with pyspark. The tests compile no Java, so a Java runtime suffices. A test calls the
-classes that a Java program would call: `KafkaProducer`, `KafkaConsumer`, `Admin`.
+Py4J is part of pyspark. The tests do not compile Java code, so a Java runtime is sufficient. A test
+uses the same classes as a Java program, that is, `KafkaProducer`, `KafkaConsumer` and `Admin`.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ BYTES = "org.apache.kafka.common.serialization.ByteArray"
 
 
 class JavaFailed(Exception):
-    """A Java call threw an exception. `name` is the simple name of the exception. If a future
-    failed, `name` and the message belong to the exception that made the future fail."""
+    """Raised if a Java call threw an exception. `name` is the simple name of the exception. If a
+    future failed, `name` and the message belong to the exception that made the future fail."""
 
     def __init__(self, name: str, message: str) -> None:
         super().__init__(f"{name}: {message}")
@@ -47,8 +47,8 @@ class Consumed:
 
 
 class JavaClients:
-    """One JVM with the jars of one of the peers that support.peers fetches, by default those of
-    Kafka."""
+    """One JVM with the jars of one of the peers that support.peers fetches. By default these are
+    the jars of Kafka."""
 
     def __init__(self, folder: Path, peer: str = "kafka") -> None:
         jars = f"{peers.jars(peer)}/*:{_py4j_jar()}"
@@ -74,7 +74,7 @@ class JavaClients:
 
     @property
     def jvm(self) -> Any:
-        """The root of Java's packages, as in `jvm.java.util.ArrayList()`."""
+        """Returns the root of Java's packages, for use as in `jvm.java.util.ArrayList()`."""
         assert self._gateway is not None
         return self._gateway.jvm
 
@@ -88,13 +88,13 @@ class JavaClients:
 
     @contextmanager
     def admin(self, bootstrap: str) -> Iterator[Any]:
-        """An Admin, which is closed after the `with` block."""
+        """Yields a Java Admin client, which is closed after the `with` block."""
         with _closing(self.kafka.clients.admin.Admin.create(self._map(bootstrap, {}))) as made:
             yield made
 
     @contextmanager
     def producer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
-        """A KafkaProducer of bytes. The names of settings have _ instead of dots."""
+        """Yields a KafkaProducer of bytes. In the names of settings, _ replaces the dots."""
         serializers = dict.fromkeys(("key.serializer", "value.serializer"), f"{BYTES}Serializer")
         given = self._map(bootstrap, {**serializers, **_dotted(settings)})
         with _closing(self.kafka.clients.producer.KafkaProducer(given)) as made:
@@ -102,7 +102,7 @@ class JavaClients:
 
     @contextmanager
     def consumer(self, bootstrap: str, **settings: object) -> Iterator[Any]:
-        """A KafkaConsumer of bytes without a group. The names of settings have _ instead of
+        """Yields a KafkaConsumer of bytes without a group. In the names of settings, _ replaces the
         dots."""
         deserializers = dict.fromkeys(
             ("key.deserializer", "value.deserializer"), f"{BYTES}Deserializer"
@@ -111,7 +111,7 @@ class JavaClients:
         made = self.kafka.clients.consumer.KafkaConsumer(given)
         try:
             yield made
-        finally:  # close without waiting for the fetch that is under way
+        finally:  # close without waiting for the current fetch
             made.close(self.jvm.java.time.Duration.ZERO)
 
     def record(
@@ -133,7 +133,7 @@ class JavaClients:
         return kind(topic, partition, timestamp, key, value, made)
 
     def poll(self, consumer: Any, count: int) -> list[Consumed]:
-        """Polls until `count` records have arrived; fails after WITHIN_S."""
+        """Polls until `count` records have arrived. Fails after WITHIN_S seconds."""
         found: list[Consumed] = []
         system = self.jvm.java.lang.System
         deadline = system.currentTimeMillis() + int(WITHIN_S) * 1000
@@ -151,19 +151,21 @@ class JavaClients:
         return [_consumed(each) for tp in records.partitions() for each in records.records(tp)]
 
     def create(self, admin: Any, topic: str, partitions: int = 1, **configs: object) -> None:
-        """Creates a topic and waits until it exists. Raises JavaFailed."""
+        """Creates a topic and waits until the topic exists. Raises JavaFailed if this fails."""
         new = self.kafka.clients.admin.NewTopic(topic, partitions, 1).configs(_dotted(configs))
         self.wait(admin.createTopics([new]).all())
 
     def wait(self, future: Any) -> Any:
-        """The result of a future, within WITHIN_S. Raises JavaFailed with the future's cause."""
+        """Waits at most WITHIN_S seconds for a future and returns its result. If the future failed,
+        raises JavaFailed with the cause."""
         try:
             return future.get(int(WITHIN_S), self.jvm.java.util.concurrent.TimeUnit.SECONDS)
         except Py4JJavaError as error:
             raise _failed(error) from error
 
     def call(self, method: Any, *arguments: object) -> Any:
-        """The result of a method. Raises JavaFailed with what the method threw."""
+        """Calls a Java method and returns its result. If the method threw an exception, raises
+        JavaFailed with this exception."""
         try:
             return method(*arguments)
         except Py4JJavaError as error:

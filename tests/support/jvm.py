@@ -1,6 +1,6 @@
-"""The Java with which tests start programs, and its options.
+"""The Java that tests use to start programs, and its options.
 
-The module looks for Java only once, because the search starts a JVM.
+This module looks for Java only once, because the search starts a JVM.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from skidway.java import find
 FAST: tuple[str, ...] = ("-XX:+UseG1GC",)
 """Options for programs whose speed is measured."""
 BRIEF: tuple[str, ...] = ("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1")
-"""Options for short runs. Such runs take half the CPU time without the optimizing compiler."""
+"""Options for programs that run only for a short time. Without the optimizing compiler, these
+programs take half the CPU time."""
 SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
-"""BRIEF as a setting for Spark, for tests that start Spark without our loader."""
+"""The options in BRIEF as a Spark setting, for tests that start Spark without our loader."""
 
 
 @functools.cache

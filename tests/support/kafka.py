@@ -16,7 +16,8 @@ from support.processes import Program, free_port, running
 
 
 def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]:
-    """The beginning of a Java command line, with Kafka's jars. The caller adds the main class."""
+    """Returns the beginning of a Java command line with Kafka's jars. The caller adds the main
+    class."""
     return [
         jvm.command(),
         f"-Xms{heap_mb}m",
@@ -28,10 +29,10 @@ def java(*, heap_mb: int = 512, options: Sequence[str] = jvm.BRIEF) -> list[str]
 
 
 class ApacheKafka:
-    """One node that is broker and controller, in a folder of its own.
+    """An Apache Kafka node that is both broker and controller and has its own folder.
 
-    If clients first connect to `proxied_port`, Kafka tells them to use `proxy_port`, where a test
-    may put a proxy.
+    If a client first connects to `proxied_port`, Kafka advertises `proxy_port` to this client. A
+    test may start a proxy on `proxy_port`.
     """
 
     def __init__(
@@ -112,8 +113,8 @@ def tool(
     within_s: float = 300.0,
     options: Sequence[str] = jvm.BRIEF,
 ) -> str:
-    """Runs one of Kafka's Java tools (such as org.apache.kafka.tools.TopicCommand), and returns its
-    output."""
+    """Runs one of Kafka's Java tools, for example org.apache.kafka.tools.TopicCommand, and returns
+    its output."""
     done = subprocess.run(
         [*java(heap_mb=256, options=options), name, *arguments],
         input=input_text,

@@ -1,7 +1,8 @@
-"""kafka-python's codec of Kafka's messages, generated from Apache Kafka's own definitions.
+"""kafka-python's codec for Kafka's messages, which is generated from Apache Kafka's own
+definitions.
 
-kafka-python reads its data files in a way that Python 3.11 and 3.12 call deprecated. Warnings are
-errors in our tests, so the import here suppresses them.
+kafka-python reads its data files in a way that is deprecated in Python 3.11 and 3.12. In our tests
+warnings are errors, so this module suppresses warnings during the import.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ def definition(name: str) -> dict[str, Any]:
 
 
 class Theirs:
-    """kafka-python's codec of one message in one version, between bytes and dictionaries."""
+    """kafka-python's codec for one message in one version. Converts between bytes and
+    dictionaries."""
 
     def __init__(self, name: str, version: int, compact: bool) -> None:
         self._codec = _codec(name)
         self._form = {"version": version, "compact": compact, "tagged": compact}
 
     def decode(self, body: bytes) -> dict[str, Any]:
-        """The message in a body. Fails the test if bytes follow the message."""
+        """Returns the message in a body. Fails the test if further bytes follow the message."""
         stream = io.BytesIO(body)
         found: dict[str, Any] = self._codec.decode(stream, **self._form)
         assert stream.read() == b""
@@ -51,14 +53,14 @@ def _codec(name: str) -> StructField:
 
 
 def version_range(text: str | None) -> tuple[int, int] | None:
-    """The first and last version that a text in a definition means, such as "3+" or "3-5". None if
-    the text means no version."""
+    """Returns the first and the last version of a version range in a definition, such as "3+" or
+    "3-5". Returns None if the range is empty."""
     found: tuple[int, int] | None = BaseField.parse_versions(text)
     return found
 
 
 def name_and_retriable(code: int) -> tuple[str, bool]:
-    """The name of an error code, and whether kafka-python repeats a request that failed with this
-    code. Raises KeyError if kafka-python does not know the code."""
+    """Returns the name of an error code, and whether kafka-python retries a request that failed
+    with this code. Raises KeyError if kafka-python does not know the code."""
     error = kafka_errors[code]
     return error.message, bool(error.retriable)

@@ -1,9 +1,9 @@
 """Runs a `skidway` command that is killed just before its n-th operation on the files of a folder.
 
-Operations are opening for writing, renaming, removing, truncating, setting times, and making a
-directory. Python calls an audit hook (PEP 578) in the command's own process before each operation.
-Before the n-th operation the hook kills the process, so that no handler runs and nothing is cleaned
-up.
+The operations are opening a file for writing, renaming, removing, truncating, setting times, and
+making a directory. Before each operation, Python calls an audit hook (PEP 578) in the command's own
+process. Before the n-th operation the hook kills the process, so that no handler runs and no files
+are cleaned up.
 """
 
 from __future__ import annotations

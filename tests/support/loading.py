@@ -1,4 +1,4 @@
-"""Topics in memory for tests of the loader: records, batches, a registry, and loads of such
+"""Topics in memory for tests of the loader, with records, batches, a registry, and loads of these
 topics."""
 
 from __future__ import annotations
@@ -50,12 +50,12 @@ GROWN = json.dumps(
         ],
     }
 )
-"""A newer version of SCHEMA, with one more field."""
+"""A newer version of SCHEMA that has one more field."""
 
 CHOICE = json.dumps(
     {"type": "record", "name": "Log", "fields": [{"name": "line", "type": ["string", "long"]}]}
 )
-"""A newer version of SCHEMA whose field has one of two types."""
+"""A newer version of SCHEMA whose field is a union of two types."""
 
 SCHEMA_ID = 1
 HOUR_MS = 3_600_000
@@ -63,7 +63,7 @@ START_MS = 1_700_000_000_000
 
 
 class Registry:
-    """A registry of schemas by id."""
+    """A fake registry that finds schemas by their ids."""
 
     def __init__(self, schemas: Mapping[int, str] | None = None) -> None:
         self._schemas = {SCHEMA_ID: SCHEMA} if schemas is None else dict(schemas)
@@ -79,8 +79,8 @@ class Registry:
 
 @dataclass(frozen=True)
 class Record:
-    """One record. value: the record's bytes. If `value` is None, the record has a datum of SCHEMA
-    with the text `line`."""
+    """One record. `value` is the record's value in bytes. If `value` is None, the record's value is
+    a datum of SCHEMA with the text `line`."""
 
     agent: int = 7
     file: int = 1
@@ -96,16 +96,16 @@ class Record:
 
 
 def datum(line: str, schema: str = SCHEMA, schema_id: int = SCHEMA_ID) -> bytes:
-    """The line as a value in the registry's wire format. The schema must have one field, a
-    string."""
+    """Returns the line as a value in the registry's wire format. The schema must have a single
+    field, which is a string."""
     codec = Codec(schema)
     batch = pa.record_batch({codec.arrow_schema.names[0]: [line]})
     return bytes(add_prefix(schema_id, codec.encode(batch))[0].as_py())
 
 
 def log(records: Sequence[Record], batch_records: int = 3, base: int = 0) -> list[memoryview]:
-    """The batches that hold these records in a partition. The first batch begins at the offset
-    `base`."""
+    """Returns batches that contain these records, as in a partition. The first batch begins at the
+    offset `base`."""
     return [
         one_batch(records[at : at + batch_records], base + at)
         for at in range(0, len(records), batch_records)
@@ -113,8 +113,8 @@ def log(records: Sequence[Record], batch_records: int = 3, base: int = 0) -> lis
 
 
 def encoded(records: Sequence[Record]) -> EncodedBatch:
-    """A batch as a producer sends it. Either all of its records have an origin, or none of them has
-    one."""
+    """Returns a batch as a producer sends it. Either all records of the batch have an origin, or no
+    record has one."""
     values = pa.array(
         [datum(each.line) if each.value is None else each.value for each in records], pa.binary()
     )
@@ -130,15 +130,15 @@ def encoded(records: Sequence[Record]) -> EncodedBatch:
 
 
 def one_batch(records: Sequence[Record], base: int) -> memoryview:
-    """The batch of these records, as it lies in a log from the offset `base` on."""
+    """Returns a batch of these records as it is in a log, beginning at the offset `base`."""
     raw = bytearray(seal(encoded(records)))
     stamp(raw, 0, base, 0)
     return memoryview(bytes(raw))
 
 
 def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
-    """The batches that a fetch from the offset `first` returns: the batch that holds this offset
-    (if one does) and all later batches."""
+    """Yields the batches that a fetch from the offset `first` returns. These are the batch that
+    contains this offset, if there is such a batch, and all later batches."""
     from skidway.kafka.batch import read_header
 
     for raw in batches:
@@ -147,7 +147,7 @@ def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
 
 
 def job(**changes: Any) -> Job:
-    """A job over TOPIC in which all files of agent 7 are announced."""
+    """Returns a job for TOPIC in which all files of agent 7 are announced."""
     given: dict[str, Any] = {
         "topic": TOPIC,
         "source": SOURCE,
@@ -169,7 +169,8 @@ def job(**changes: Any) -> Job:
 
 
 class Locations(dict[FileKey, tuple[str, str]]):
-    """The announced files: all files of agent 7, and the files of other agents that a test adds."""
+    """The announced files. These are all files of agent 7, and the files of other agents that a
+    test adds."""
 
     def __missing__(self, key: FileKey) -> tuple[str, str]:
         if key[0] != 7:
@@ -182,7 +183,8 @@ class Locations(dict[FileKey, tuple[str, str]]):
 
 @dataclass
 class Runner:
-    """Runs slices (ranges of a partition's offsets) in memory, as Spark's tasks would."""
+    """Runs slices in memory, as Spark's tasks would. A slice is a range of a partition's
+    offsets."""
 
     store: Store
     partitions: Mapping[int, Sequence[memoryview]]
@@ -211,7 +213,7 @@ def gap(first: int, end: int) -> Gap:
 
 
 def rows_of(store: Store, result: SliceResult, kind: str = "rows") -> list[dict[str, Any]]:
-    """The rows that a task staged, in the order of its staged files."""
+    """Returns the rows that a task has staged, in the order of its staged files."""
     import io
 
     import pyarrow.parquet as pq
@@ -246,7 +248,7 @@ WHOLE = Manifest(
 
 
 def once(action: Callable[[], object]) -> Callable[[], None]:
-    """Does the action at the first call, and nothing at later calls."""
+    """Returns a function that runs the action at its first call and does nothing at later calls."""
     left = [action]
 
     def act() -> None:

@@ -18,7 +18,8 @@ except urllib.error.HTTPError as answer:
 
 
 def health(host: Host, program: str) -> dict[str, object]:
-    """The document of /health, whatever status the answer has; empty if nobody answers."""
+    """Returns the JSON document of /health, whatever the answer's status is. Returns an empty
+    document if there is no answer."""
     url = f"http://127.0.0.1:{HEALTH_PORTS[program]}/health"
     said = host.run(f"python3 - {url}", given=_ASK, check=False)
     found: dict[str, object] = json.loads(said.stdout) if said.returncode == 0 else {}

@@ -1,7 +1,8 @@
-"""A Kafka cluster in memory. Its classes have the client's methods that readers and writers call.
+"""A Kafka cluster in memory. The classes of this module have the client's methods that readers and
+writers call.
 
-Nothing waits and nothing is lost unless a test says so. `MemoryCluster.refusals` are the errors
-with which the next batches are refused. `MemoryLog.expire` drops the beginning of a log.
+By default no call waits and no batch is lost. `MemoryCluster.refusals` contains the errors with
+which the cluster refuses the next batches. `MemoryLog.expire` drops the beginning of a log.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass
 class MemoryLog:
-    """One partition: whole batches with their offsets."""
+    """The log of one partition, which consists of whole batches with their offsets."""
 
     batches: list[bytearray] = field(default_factory=list)
     start: int = 0
@@ -46,8 +47,8 @@ class MemoryLog:
         return base
 
     def at_time(self, time_ms: int) -> int:
-        """The first offset of the first batch that has a record of this time or later; -1 if there
-        is none."""
+        """Returns the first offset of the first batch with a record of this time or later, or -1 if
+        there is no such batch."""
         late = (b for b in map(read_header, self.batches) if b.max_timestamp >= time_ms)
         return next((b.base_offset for b in late), -1)
 

@@ -1,6 +1,6 @@
-"""Runs of the loader in one process, with topic, audit topic, output and Spark in memory.
+"""Runs the loader in one process, with the topic, the audit topic, the output and Spark in memory.
 
-All steps of a load run the code of production: begin, plan, tasks, join, commit, publish.
+The steps begin, plan, tasks, join, commit and publish of a load all run the production code.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ PRODUCER = f"memory:/{TOPIC}"
 
 
 class MemoryLoading:
-    """A topic with lines of one file of one agent, and the runs that load it."""
+    """A topic with lines of one file of one agent, and methods that run loads of this topic."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -72,41 +72,43 @@ class MemoryLoading:
         self.cluster.create(AUDIT)
         self.lines = 0
         self.versions = [SCHEMA]
-        """The schema of the lines, and newer schemas that a test registers."""
+        """The versions of the lines' schema. A test may add newer versions."""
         self.gone: list[str] = []
         """Newer versions that were deleted."""
         self.deleted = 0
-        """How many versions the subject had when it was deleted for good and made again."""
+        """The number of versions that the subject had when it was permanently deleted and made
+        again."""
         self.collector: Any = None
-        """Answers about hours, in the place of the audit's collector."""
+        """Answers the loader's questions about hours in place of the audit's collector."""
         self.slice_s = 0.0
-        """How long a slice takes, by the clock of the test."""
+        """The time that a slice takes on the test's clock, in seconds."""
         self.shown: list[Figures] = []
-        """What the runs showed of their progress."""
+        """The progress figures that the runs have shown."""
         self.note: OwnNote | None = None
-        """The note of the next runs; None: they keep none."""
+        """The note that the next runs keep about themselves, or None if they keep no note."""
         self.beside: list[SourceTopic] = []
-        """Further topics of each run, which have no records."""
+        """Further topics that each run loads. These topics have no records."""
         self.announce()
 
     def announce(self) -> None:
-        """Announces the file, for the first time or again."""
+        """Announces the file. Can be called several times."""
         self.say(Announcement(0, AGENT, 1, "host", "/log/1", 1, 1, b"", 0, SOURCE))
 
     def say(self, *messages: Message) -> None:
-        """Publishes other senders' messages to the audit topic."""
+        """Publishes messages of other senders to the audit topic."""
         values = pa.array([encode(message) for message in messages], pa.binary())
         log = self.cluster.log(TopicPartition(AUDIT, 0))
         log.append(columns.encode(values, np.zeros(len(messages), np.int64)))
 
     def said(self) -> list[Message]:
-        """All messages on the audit topic, in order."""
+        """Returns all messages in the audit topic, in order."""
         log = self.cluster.log(TopicPartition(AUDIT, 0))
         batches = (memoryview(bytes(batch)) for batch in log.batches)
         return [decode(value) for raw in batches for _, value, _ in audit_topic.values_of(raw, 0)]
 
     def deltas(self) -> list[Delta]:
-        """The deltas (messages with counts) that the loads into this output have published."""
+        """Returns the deltas (messages with counts) that the loads into this output have
+        published."""
         return [
             each
             for each in self.said()
@@ -114,7 +116,7 @@ class MemoryLoading:
         ]
 
     def write(self, count: int, batch_records: int = 50, time_ms: int = START_MS) -> None:
-        """Appends more lines, in batches. time_ms: the event time of the lines."""
+        """Appends `count` further lines in batches. `time_ms` is the event time of these lines."""
         for first in range(self.lines, self.lines + count, batch_records):
             size = min(batch_records, self.lines + count - first)
             numbers = np.arange(first, first + size, dtype=np.int64)
@@ -126,11 +128,11 @@ class MemoryLoading:
         self.lines += count
 
     def append(self, *records: Record) -> None:
-        """Appends a batch of these records, which are no further lines of the file."""
+        """Appends a batch of these records. They do not count as further lines of the file."""
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
-        """Removes the whole output, as an operator does: rows, manifests, marks."""
+        """Removes the whole output with its rows, manifests and marks, as an operator might do."""
         self.store = MemoryStore()
 
     def run(self, *, until: int | None = None, **settings: Any) -> TopicOutcome:
@@ -152,7 +154,7 @@ class MemoryLoading:
     def reload(
         self, wish: Wish, other: Callable[[], object] = lambda: None, **settings: Any
     ) -> Reloaded:
-        """Reloads hours. other: is called while tasks run."""
+        """Reloads hours. `other` is called while the tasks run."""
         parts = self._parts(_Spark(self, other), settings)
         with self._substitutes():
             progress = RunProgress(self.clock, self.shown.append, self.note)
@@ -160,7 +162,7 @@ class MemoryLoading:
 
     @contextmanager
     def _substitutes(self) -> Iterator[None]:
-        """Puts what is in memory in the place of what needs a network."""
+        """Replaces everything that needs a network by its version in memory."""
         with ExitStack() as stack:
             for name, substitute in (
                 ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self.cluster)),
@@ -175,15 +177,16 @@ class MemoryLoading:
             yield
 
     def compact(self, other: Callable[[], object] = lambda: None, **settings: Any) -> Compacted:
-        """Compacts all hours. other: is called while tasks run."""
+        """Compacts all hours. `other` is called while the tasks run."""
         spark: Any = _Spark(self, other)
         parts = self._parts(spark, settings)
         compaction = Compaction(parts.settings, self.store, spark, self.clock, lambda _: True)
         return compaction.run(TOPIC, RunProgress(self.clock, lambda _: None))
 
     def rows(self) -> list[dict[str, Any]]:
-        """The rows in the directory of the topic, by offset; null in columns that a file lacks.
-        Files with columns of different types cannot be read together."""
+        """Returns the rows in the directory of the topic, sorted by offset. If a file lacks a
+        column, the column is null in the file's rows. The method cannot read files whose columns
+        have different types."""
         found = [
             pq.read_table(self.store.open(each.path))
             for each in self.store.files(TOPIC)
@@ -226,13 +229,14 @@ class MemoryLoading:
 
 class _Client(MemoryClient):
     def commit_offsets(self, group: str, offsets: Mapping[TopicPartition, int]) -> None:
-        """Does nothing, because no test asks for these offsets."""
+        """Does nothing, because no test reads these offsets."""
 
 
 class _Registry(Registry):
-    """The versions of the subject's schema, oldest first; their ids count from `SCHEMA_ID`. An
-    empty text stands for a schema that the registry lost. gone: deleted versions, whose ids the
-    registry still answers. deleted: how many versions came before the subject was made again."""
+    """A fake registry with one subject. `versions` are the versions of the subject's schema, oldest
+    first. Their ids begin with `SCHEMA_ID`. An empty text stands for a schema that the registry has
+    lost. `gone` are deleted versions, whose schemas can still be looked up by their ids. `deleted`
+    is the number of versions that existed before the subject was deleted and made again."""
 
     def __init__(self, versions: Sequence[str], gone: Sequence[str], deleted: int = 0) -> None:
         known = enumerate([*versions, *gone], SCHEMA_ID)
@@ -245,8 +249,8 @@ class _Registry(Registry):
 
 
 class _Spark:
-    """Runs slices one after the other. other: a function that is called before the first slice, so
-    that a test can make something happen during the run."""
+    """Runs slices one after the other in place of Spark. `other` is called before the first slice,
+    so that a test can cause an event during the run."""
 
     started_s = 0.0
 
@@ -268,7 +272,8 @@ class _Spark:
         progress(len(work), len(work))
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
-        """Rewrites groups of files, which are the last arguments of each task, in the store."""
+        """Rewrites groups of files in the store. The group is given by the last arguments of each
+        task."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

@@ -1,5 +1,5 @@
-"""Queries and streams of topics in memory. Spark is not there: tests call readers as Spark does,
-and copy readers and ranges by pickling, as Spark does between its processes."""
+"""Queries and streams of topics in memory, without Spark. Tests call readers as Spark does, and
+pickle and unpickle readers and ranges, as Spark does between its processes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ OPTIONS = {
 
 
 class Subjects(Registry):
-    """A registry that also has subjects."""
+    """A fake registry that also has subjects."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -48,7 +48,8 @@ class Subjects(Registry):
 
 
 class Queried:
-    """A cluster in memory with the topic `logs` of two partitions, and queries of it."""
+    """A cluster in memory with the topic `logs`, which has two partitions, and methods that query
+    this cluster."""
 
     def __init__(self) -> None:
         self.cluster = MemoryCluster()
@@ -76,7 +77,7 @@ class Queried:
         return SkidwaySource({key: value for key, value in given.items() if value})
 
     def rows(self, schema: StructType | None = None, **options: str) -> list[dict[str, Any]]:
-        """The rows of a query, in the order of the log."""
+        """Returns the rows of a query in the order of the log."""
         source = self.source(**options)
         reader = source.reader(schema or source.schema())
         found = []
@@ -85,7 +86,7 @@ class Queried:
         return found
 
     def read(self, reader: Any, part: InputPartition) -> list[dict[str, Any]]:
-        """The rows of one range; reader and range are copied, as Spark does."""
+        """Returns the rows of one range. Copies the reader and the range before, as Spark does."""
         reader, part = pickle.loads(pickle.dumps((reader, part)))
         return [row for batch in reader.read(part) for row in batch.to_pylist()]
 
@@ -103,7 +104,7 @@ class _Client(MemoryClient):
 
 @contextmanager
 def queries() -> Iterator[Queried]:
-    """Until the end of the block, brokers and registry of all queries are in memory."""
+    """Lets all queries use brokers and a registry in memory until the end of the `with` block."""
     made = Queried()
 
     def client(*_address: str, **_settings: Any) -> _Client:

@@ -1,7 +1,7 @@
-"""A store in memory that keeps the promises of loader.store.Store, and promises nothing more.
+"""A store in memory that keeps only the promises of loader.store.Store.
 
-Its whole content is one immutable value (`snapshot`), so that a test that searches through states
-can keep and compare them.
+The store's whole content is one immutable value (`snapshot`), so a test that searches through
+states can keep and compare these values.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 
 class MemoryStore:
-    """Files by path. lose_answer: True or False says that the next creation gets no answer. With
-    True the store creates the file all the same; with False the store does not create the file.
-    None: the creation is answered."""
+    """Files by path. `lose_answer` says what happens at the next creation of a file. If it is None,
+    the creation is answered. If it is True, the store creates the file but the answer is lost. If
+    it is False, the store does not create the file and the answer is lost."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)
@@ -87,7 +87,7 @@ class MemoryStore:
             del self._files[each]
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Does nothing: memory has nothing to sync."""
+        """Does nothing, because a store in memory has nothing to sync."""
 
 
 class MemoryWriter:

@@ -1,8 +1,8 @@
-"""A ZooKeeper in memory, and its clients, which disconnect, are late and lose their sessions.
+"""A ZooKeeper in memory, and clients that lose their connections, are late and lose their sessions.
 
-It keeps the promises of a real ZooKeeper: transactions are atomic, ephemeral nodes disappear with
-their session, a session ends when its client was silent for the session's time-out, and watches
-fire once. Each request calls the `hook` of its client, so what a test does in the hook happens
+This ZooKeeper keeps the promises of a real ZooKeeper. Transactions are atomic, and ephemeral nodes
+disappear with their session. A session ends if its client sends no request for the session timeout.
+Watches fire once. Each request calls the `hook` of its client. So the actions of the hook happen
 while the client waits for the answer.
 """
 
@@ -42,7 +42,7 @@ class Fate(Enum):
 
 
 class MemoryZooKeeper:
-    """The servers: nodes, sessions and watches."""
+    """The state of the servers, that is, nodes, sessions and watches."""
 
     def __init__(self, clock: ManualClock, session_timeout_s: float) -> None:
         self.clock = clock
@@ -59,7 +59,7 @@ class MemoryZooKeeper:
         return self.sessions
 
     def expire(self) -> None:
-        """Ends the sessions whose time-outs are over."""
+        """Ends all sessions whose timeout has passed."""
         now = self.clock.monotonic()
         for session, heard_at in list(self.heard_at.items()):
             if now - heard_at > self.session_timeout_s:
@@ -99,7 +99,8 @@ class MemoryZooKeeper:
                 found.append((session, tell))
 
     def forget_watches(self, session: int) -> None:
-        """Removes and notifies all watches of a session whose connection is lost."""
+        """Removes all watches of a session whose connection is lost, and notifies their
+        callbacks."""
         for watches in self.watches.values():
             for each in [each for each in watches if each[0] == session]:
                 watches.remove(each)
@@ -145,7 +146,7 @@ class MemoryZooKeeper:
 
 
 class Operations:
-    """Has the methods of kazoo's transaction."""
+    """A transaction with the same methods as kazoo's transaction."""
 
     def __init__(self) -> None:
         self.operations: list[tuple[Any, ...]] = []
@@ -164,7 +165,7 @@ class Operations:
 
 
 class MemoryCoordinator:
-    """A client of the servers, with those methods of `Coordinator` that a consumer uses."""
+    """A client of the servers. It has the methods of `Coordinator` that a consumer uses."""
 
     def __init__(
         self,
@@ -183,14 +184,14 @@ class MemoryCoordinator:
         self._callbacks.append(callback)
 
     def break_off(self) -> None:
-        """Breaks the connection. The session may go on at the servers."""
+        """Breaks the connection. The session may stay alive on the servers."""
         if self.state is SessionState.CONNECTED:
             self._become(SessionState.SUSPENDED)
             self.server.forget_watches(self.session)
 
     def connect_again(self) -> None:
-        """Restores the connection. If the session ended while there was no connection, the client
-        notices the end of the session in this call."""
+        """Restores the connection. If the session has ended in the meantime, the client notices
+        this during the call."""
         if self.state is not SessionState.CONNECTED:
             self._notice_end()
             if self.session in self.server.heard_at:
@@ -305,7 +306,7 @@ class MemoryCoordinator:
         self.hook()
         if once or fate is Fate.ANSWER_LOST:
             raise Unreachable("not answered, but done")
-        # like a real client, this client may repeat the request in another session
+        # Like a real client, this client may repeat the request in another session.
         self.connect_again()
         return do()
 

@@ -1,5 +1,5 @@
-"""Hypothesis strategies for all messages of Kafka's protocol, and a reader of bytes that a test
-writes as hexadecimal text."""
+"""Hypothesis strategies for all messages of Kafka's protocol, and a function that parses bytes from
+hexadecimal text."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skidway.kafka.protocol.messages import Array, Field, Fixed, Id, Nested, Sha
 
 
 def _messages(suffix: str) -> dict[ApiKey, Any]:
-    """The message class of each API. The API's name gives the names of the class and of the class's
-    module."""
+    """Returns the message class of each API. The names of the class and of its module are derived
+    from the API's name."""
     found = {}
     for key in ApiKey:
         module = import_module(f"skidway.kafka.protocol.{key.name.lower()}")
@@ -37,13 +37,13 @@ CASES = [
 
 
 def name_of(value: object) -> str:
-    """The id of a parametrized test: the name of a class, or a version."""
+    """Returns the id of a parametrized test, which is the name of a class or a version."""
     return value.__name__ if isinstance(value, type) else f"v{value}"
 
 
 def messages(cls: type[Message], version: int) -> st.SearchStrategy[Any]:
-    """A strategy for messages of a class in one version. Fields that the version lacks have their
-    defaults."""
+    """Returns a strategy for messages of a class in one version. Fields that the version does not
+    have get their default values."""
     return _structures(cls, version)
 
 
@@ -75,13 +75,13 @@ def _of_shape(shape: Shape, version: int) -> st.SearchStrategy[Any]:
 
 
 def integers(code: str) -> st.SearchStrategy[int]:
-    """A strategy for integers of the width that `code` has in the module `struct`. The strategy
-    often draws the least and the greatest integer."""
+    """Returns a strategy for integers of the width that `code` has in the module `struct`. The
+    strategy often draws the smallest and the largest integer."""
     half = 1 << (8 * struct.calcsize(f">{code}") - 1)
     return st.sampled_from([0, -1, -half, half - 1]) | st.integers(-half, half - 1)
 
 
 def wire(text: str) -> bytes:
-    """The bytes of a text of hexadecimal digits and spaces; # begins a comment up to the line's
-    end."""
+    """Converts a text of hexadecimal digits and spaces to bytes. The character # begins a comment,
+    which extends to the end of the line."""
     return bytes.fromhex("".join(line.partition("#")[0] for line in text.splitlines()))

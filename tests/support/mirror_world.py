@@ -1,9 +1,10 @@
 """A source cluster in memory, a network that loses and delays messages, and the real MirrorSource.
 
-Everything that makes decisions is the real code: the MirrorSource, its rounds over the source's
-topics, the follower of each partition, the fetcher's positions, and the logs (in files). The
-source's brokers, the wire, ZooKeeper and the disk's refusals are simulated. Nothing happens unless
-a test makes it happen; `settle` lets everything arrive until nothing is left to do.
+All code that makes decisions is the real code. This includes the MirrorSource, its rounds over the
+source's topics, the follower of each partition, the fetcher's positions, and the logs, which are in
+files. The source's brokers, the network, ZooKeeper and the disk's errors are simulated. Events
+happen only when a test causes them. `settle` lets all messages arrive until there is nothing left
+to do.
 """
 
 from __future__ import annotations
@@ -80,8 +81,8 @@ ALL = 1 << 30
 
 
 def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) -> bytes:
-    """A batch of the source with the given offsets. Batches with different numbers have different
-    bytes."""
+    """Returns a batch of the source with the given offsets. Batches with different numbers have
+    different bytes."""
     body = b"%020d" % number
     encoded = EncodedBatch(body.ljust(size, b"."), Codec.NONE, count, 0, 0, size)
     raw = bytearray(seal(encoded))
@@ -91,8 +92,8 @@ def batch(number: int, base: int, count: int, epoch: int = 0, size: int = 40) ->
 
 @dataclass
 class SourceLog:
-    """One partition of the source: the batches that consumers can see, and the staged batches,
-    which consumers do not see yet."""
+    """One partition of the source. It has batches that consumers can see, and staged batches that
+    consumers cannot see yet."""
 
     batches: list[bytes] = field(default_factory=list)
     start: int = 0
@@ -102,46 +103,48 @@ class SourceLog:
     staged: list[bytes] = field(default_factory=list)
 
     def append(self, count: int = 3, *, skip: int = 0, salt: int = 0) -> None:
-        """Appends a batch, after a hole of `skip` offsets."""
+        """Leaves out `skip` offsets and then appends a batch."""
         self.numbers += 1
         base = self.end + skip
         self.batches.append(batch(self.numbers + salt, base, count, self.epoch))
         self.end = base + count
 
     def expire(self, offset: int) -> None:
-        """Moves the log start to an offset, and drops the batches that lie completely before the
+        """Moves the log start to an offset, and drops the batches that are completely before this
         offset."""
         self.start = max(self.start, offset)
         self.batches = [b for b in self.batches if read_header(b).last_offset >= self.start]
 
     def stage(self, count: int) -> None:
-        """Appends a batch after the high watermark, so that no consumer sees it before `flush`."""
+        """Appends a batch after the high watermark. Consumers do not see this batch before
+        `flush`."""
         self.numbers += 1
         base = read_header(self.staged[-1]).last_offset + 1 if self.staged else self.end
         self.staged.append(batch(self.numbers, base, count, self.epoch))
 
     def flush(self) -> None:
-        """Makes the staged batches visible. From now on they survive a crash."""
+        """Makes the staged batches visible. From now on these batches survive a crash."""
         for raw in self.staged:
             self.batches.append(raw)
             self.end = read_header(raw).last_offset + 1
         self.staged = []
 
     def crash(self) -> None:
-        """Loses what was not flushed. The offsets of the lost batches are used again, in another
-        leader epoch."""
+        """Drops the batches that were not flushed. Their offsets are used again in another leader
+        epoch."""
         self.staged = []
         self.epoch += 1
 
     def cut(self, offset: int) -> None:
-        """Cuts the log: removes the batch that holds the offset, and all later batches."""
+        """Truncates the log by removing the batch that contains the offset and all later
+        batches."""
         self.batches = [b for b in self.batches if read_header(b).last_offset < offset]
         last = read_header(self.batches[-1]).last_offset + 1 if self.batches else self.start
         self.end = min(self.end, last)
 
     def read(self, offset: int, max_bytes: int) -> bytes | None:
-        """The batch that holds the offset, and the batches after it; None if the offset is out of
-        range."""
+        """Returns the batch that contains the offset and the batches after it, or None if the
+        offset is out of range."""
         if not self.start <= offset <= self.end:
             return None
         found = b""
@@ -165,7 +168,7 @@ class SourceTopic:
 
 
 class SourceCluster:
-    """All brokers of the source, as one object."""
+    """Represents all brokers of the source in one object."""
 
     def __init__(self) -> None:
         self.cluster_id = "source-cluster"
@@ -230,7 +233,7 @@ class SourceCluster:
         )
 
     def answer(self, call: Any) -> Any:
-        """The answer that the source would give to a request now."""
+        """Returns the answer that the source would give to a request now."""
         if call.api is ApiKey.METADATA:
             return self.metadata()
         request = call.build(0)
@@ -284,11 +287,11 @@ class SourceCluster:
         return ListOffsetsPartitionResponse(partition_index=number, offset=offset)
 
     def fetch(self, planned: PlannedFetch, then: Mapping[str, SourceTopic]) -> FetchAnswer:
-        """The answer that the source would give to a fetch now. `SourceCluster.max_bytes` limits
-        the size of this answer.
+        """Returns the answer that the source would give to a fetch now. `SourceCluster.max_bytes`
+        limits the size of the answer.
 
-        A waiting fetch fails if its topic is deleted. then: the topics at the time when the fetch
-        was sent.
+        `then` contains the topics at the time when the fetch was sent. A waiting fetch fails if its
+        topic is deleted.
         """
         left, parts = self.max_bytes, []
         for wanted in planned.request.wanted:
@@ -320,7 +323,7 @@ def _part(
 
 
 class WireClient:
-    """A `LoopClient` with the real fetcher, and a simulated wire instead of sockets. Implements
+    """A `LoopClient` with the real fetcher and a simulated network instead of sockets. Implements
     SourceClient."""
 
     def __init__(self, world: MirrorWorld) -> None:
@@ -437,8 +440,8 @@ class WireClient:
             self.inbox.append(self.answers.popleft())
 
     def lose(self, *, after_last_answer: bool = False) -> None:
-        """Ends the connections. Requests and answers that have not arrived are lost, but with
-        after_last_answer=True the answers still arrive before the connections end."""
+        """Breaks the connections. Requests and answers that have not arrived are lost. If
+        `after_last_answer` is true, the answers still arrive before the connections break."""
         if after_last_answer:
             self.deliver()
         for planned in [*self.fetches, *(planned for planned, _ in self.served)]:
@@ -451,7 +454,7 @@ class WireClient:
 
 
 class Disk:
-    """A disk that refuses writes and new files as long as it is full."""
+    """A simulated disk that refuses writes and new files while it is full."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.is_full = False
@@ -473,8 +476,8 @@ class Disk:
 
 
 class LocalBroker:
-    """The broker that mirrors. Implements Local: its topics are in a simulated ZooKeeper, its logs
-    in files."""
+    """The broker that runs the mirror. Implements Local. The broker's topics are in a simulated
+    ZooKeeper, and its logs are in files."""
 
     def __init__(self, folder: Path, clock: ManualClock, defaults: LogConfig) -> None:
         self._folder = folder
@@ -518,10 +521,10 @@ class LocalBroker:
         self.unreadable_logs.append(str(error))
         self.replicas.pop(replica.partition, None)
 
-    # methods that a test calls directly
+    # The following methods are called directly by tests.
 
     def add(self, name: str, partitions: int = 1, **configs: str) -> Topic:
-        """Adds a topic that somebody else has made."""
+        """Adds a topic that was created by another client."""
         settings = {key.replace("_", "."): value for key, value in configs.items()}
         self._create(Creation(name, partitions, settings))
         return self.catalog[name]
@@ -536,7 +539,7 @@ class LocalBroker:
             path.rename(path.with_name(f"{path.name}.{topic.topic_id.hex}-delete"))
 
     def reopen(self, partition: TopicPartition, point: int = 0) -> Replica:
-        """Opens a log again from its files, as a broker does after a crash."""
+        """Opens a partition's log again from its files, as a broker does after a crash."""
         old = self.replicas[partition]
         topic = self.catalog[partition.topic]
         config = log_config(self._defaults, self.zookeeper[partition.topic])
@@ -547,8 +550,8 @@ class LocalBroker:
         return new
 
     def write(self) -> None:
-        """Ends a turn: writes what was appended. An error that may go away by itself is not raised,
-        because the log handles such an error."""
+        """Ends a turn of the loop by writing the appended batches. Does not raise transient errors,
+        because the log handles these."""
         touched, self._touched = self._touched, {}
         for replica in touched:
             try:
@@ -558,7 +561,7 @@ class LocalBroker:
                     raise
 
     def work(self) -> None:
-        """Lets ZooKeeper do its jobs. `tell` then hands over the outcomes."""
+        """Lets ZooKeeper run its jobs. `tell` then passes on the results."""
         while self.jobs:
             self.jobs.popleft()()
 
@@ -568,7 +571,7 @@ class LocalBroker:
             self.posted.popleft()()
 
     def batches(self, name: str, number: int = 0) -> list[bytes]:
-        """The batches in the files of a partition."""
+        """Returns the batches in the files of a partition."""
         directory = self._folder / f"{name}-{number}"
         data = b"".join(path.read_bytes() for path in sorted(directory.glob("*.log")))
         return [data[at : at + header.size_bytes] for at, header in headers(data)]
@@ -618,7 +621,7 @@ class LocalBroker:
 
 
 class MirrorWorld:
-    """One MirrorSource, and everything around it."""
+    """One MirrorSource with its source cluster, its local broker and the other simulated parts."""
 
     def __init__(
         self, folder: Path, monkeypatch: pytest.MonkeyPatch, patterns: Sequence[str] = (".*",), *,
@@ -633,14 +636,14 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """Starts the broker. It knows only what is in its logs and in ZooKeeper."""
+        """Starts the broker. It knows only the contents of its logs and of ZooKeeper."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter
         )
 
     def turn(self) -> None:
-        """Makes one turn of the broker's loop."""
+        """Runs one turn of the broker's loop."""
         self.local.tell()
         if self.mirror.is_due:
             self.mirror.turn()
@@ -650,7 +653,7 @@ class MirrorWorld:
         self.mirror.next_deadline()
 
     def settle(self, seconds: float = 10.0) -> None:
-        """Lets `seconds` pass, and lets everything arrive."""
+        """Lets `seconds` pass, and lets all messages arrive."""
         until = self.clock.monotonic() + seconds
         idle = turns = 0
         while turns < 10 or self.clock.monotonic() < until:
@@ -667,12 +670,12 @@ class MirrorWorld:
                 self.clock.advance(max(0.05, min((due or 0) - self.clock.monotonic(), 0.5)))
 
     def round(self, seconds: float = 1.0) -> None:
-        """Lets the mirror look at the source's topics once, and lets everything settle."""
+        """Lets the mirror read the list of the source's topics once, and then calls `settle`."""
         self.mirror.begin_round()
         self.settle(seconds)
 
     def follow(self) -> None:
-        """Makes enough rounds to create new topics and to follow them."""
+        """Runs enough rounds for the mirror to create new topics and to follow them."""
         for _ in range(3):
             self.round()
 

@@ -1,4 +1,5 @@
-"""Two clusters of one broker each, as real programs; the second cluster mirrors the first."""
+"""Runs two clusters of one broker each as real programs. The second cluster mirrors the first
+cluster."""
 
 from __future__ import annotations
 
@@ -21,15 +22,15 @@ SOURCE, HERE = "dc1", "offline"
 
 
 def encoded(number: int, count: int = 3, size: int = 100) -> EncodedBatch:
-    """A batch whose records nobody reads: a mirror copies the batch's bytes and does not look at
-    the records."""
+    """Returns a batch whose records are never read, because a mirror copies the bytes of batches
+    and does not look at the records."""
     body = f"batch {number:08d} ".encode().ljust(size, b".")
     now_ms = int(time.time() * 1000)
     return EncodedBatch(body, Codec.NONE, count, now_ms, now_ms, len(body))
 
 
 class Cluster(SkidwayBroker):
-    """One broker under a chroot of its own, with methods for tests."""
+    """A cluster of one broker with its own chroot in ZooKeeper, and with methods for tests."""
 
     def __init__(self, folder: Path, zookeeper: str, name: str, **settings: object) -> None:
         folder = folder / name
@@ -40,8 +41,8 @@ class Cluster(SkidwayBroker):
         self._produced = 0
 
     def ready(self) -> bool:
-        """Whether the broker serves clients. If its mirror has stopped, the broker still serves
-        clients, but /health says that it is not healthy."""
+        """Returns whether the broker serves clients. If the broker's mirror has stopped, the broker
+        still serves clients, but /health reports it as unhealthy."""
         with contextlib.suppress(OSError):
             return bool(self.health()["serving"])
         return False
@@ -60,7 +61,7 @@ class Cluster(SkidwayBroker):
     def produce(
         self, topic: str, batches: int, partition: int = 0, *, count: int = 3, size: int = 100
     ) -> None:
-        """Produces batches one after the other. Asserts that all are acknowledged."""
+        """Produces batches one after the other. Asserts that all batches are acknowledged."""
         with Client(self.address) as client:
             producer = Producer(client)
             for _ in range(batches):
@@ -76,7 +77,8 @@ class Cluster(SkidwayBroker):
             producer.close()
 
     def ends(self, topic: str) -> dict[int, int]:
-        """The high watermark of each partition; empty if the topic does not exist."""
+        """Returns the high watermark of each partition. The result is empty if the topic does not
+        exist."""
         with Client(self.address) as client:
             found = client.metadata([topic]).topics.get(topic)
             if found is None or found.error or any(each.leader < 0 for each in found.partitions):
@@ -89,30 +91,30 @@ class Cluster(SkidwayBroker):
             return client.topic_configs([topic])[topic]
 
     def log_bytes(self, topic: str, partition: int = 0) -> bytes:
-        """The bytes of all segments of a partition, in order."""
+        """Returns the bytes of all segments of a partition, in order."""
         return b"".join(path.read_bytes() for path in self.segments(topic, partition))
 
     def segments(self, topic: str, partition: int = 0) -> list[Path]:
-        """The `.log` files of a partition, oldest first."""
+        """Returns the `.log` files of a partition, oldest first."""
         return sorted((self.logs / f"{topic}-{partition}").glob("*.log"))
 
     def batches(self, topic: str, partition: int = 0) -> list[bytes]:
-        """Every batch in the files, in order."""
+        """Returns every batch in the files, in order."""
         data = self.log_bytes(topic, partition)
         return [data[at : at + header.size_bytes] for at, header in headers(data)]
 
     def ranges(self, topic: str, partition: int = 0) -> list[tuple[int, int]]:
-        """The first and the last offset of every batch."""
+        """Returns the first and the last offset of every batch."""
         found = map(read_header, self.batches(topic, partition))
         return [(header.base_offset, header.last_offset) for header in found]
 
     def mirror(self) -> dict[str, Any]:
-        """The state of the mirror's only source."""
+        """Returns the state of the mirror's only source."""
         [status] = self.health()["mirrors"]
         return dict(status)
 
     def caught_up(self) -> bool:
-        """Whether the mirror says that it has copied everything from the source."""
+        """Returns whether the mirror reports that it has copied all records of the source."""
         status = self.mirror()
         known = status["reachable"] and status["partitions"] and not status["lag_unknown"]
         return bool(known) and not status["checking"] and not status["lag"]
@@ -153,7 +155,7 @@ class Pair:
         return self
 
     def mirrored(self, topic: str) -> None:
-        """Waits until the mirror has everything that the source has."""
+        """Waits until the mirror has all records that the source has."""
 
         def done() -> bool:
             ends = self.source.ends(topic)
@@ -169,7 +171,7 @@ class Pair:
             assert ours == theirs, f"{topic}-{number}: {len(ours)} bytes, not {len(theirs)}"
 
     def gaps(self, topic: str) -> list[Gap]:
-        """The gaps that the mirror names."""
+        """Returns the gaps that the mirror's topic config lists."""
         return gaps.decode(self.here.configs(f"{SOURCE}.{topic}")[gaps.CONFIG])
 
     def kill(self) -> None:
@@ -179,7 +181,7 @@ class Pair:
 
 
 def mirror_sources(address: str, patterns: Sequence[str] = (".*",)) -> str:
-    """The setting of the mirror's sources, in the form that --set takes."""
+    """Returns the setting of the mirror's sources in the form that the option --set takes."""
     return json.dumps([{"cluster": SOURCE, "bootstrap.servers": address, "topics": list(patterns)}])
 
 

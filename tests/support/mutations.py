@@ -1,7 +1,7 @@
 """Requests that stock clients have sent, and damaged copies of them.
 
-`tests/data/requests/recorded.txt` has one frame in each line: client, API key, version, bytes in
-hexadecimal.
+Each line of `tests/data/requests/recorded.txt` contains one frame, with the client, the API key,
+the version, and the bytes in hexadecimal.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ EXTREMES = (
     b"\x7f" + b"\xff" * 7, b"\x80" + b"\0" * 7, b"\xff" * 8,
 )  # fmt: skip
 """Byte patterns that no client sends as a length, a count, an offset or a time."""
-_HEAD = 12  # how many bytes length, key, version and correlation id take
+_HEAD = 12  # the size of length, key, version and correlation id in bytes
 _LENGTH = struct.Struct(">i")
 
 
 class Recorded(NamedTuple):
-    """A request as a client sent it, with its length field."""
+    """A request as a client sent it, including its length field."""
 
     client: str
     key: int
@@ -43,7 +43,7 @@ def recorded() -> list[Recorded]:
 
 
 def mutated(frame: bytes, chance: random.Random) -> bytes:
-    """The frame with up to four damaged places and a corrected length field."""
+    """Returns the frame with up to four damaged places and a corrected length field."""
     body = bytearray(frame[_HEAD:])
     for _ in range(chance.randint(1, 4)):
         at = chance.randint(0, len(body))
@@ -70,5 +70,5 @@ def cut_everywhere(frame: bytes) -> Iterator[bytes]:
 
 
 def framed(content: bytes) -> bytes:
-    """The content as a frame with its real length."""
+    """Returns the content as a frame with the right length field."""
     return _LENGTH.pack(len(content)) + content

@@ -12,10 +12,11 @@ from skidway.coordination import Versioned
 
 
 class Nodes:
-    """Stands in for a `Coordinator`, for its kazoo client and for the client's transaction, over a
-    dictionary. It has only the methods that the broker calls.
+    """Replaces a `Coordinator`, its kazoo client and the client's transaction by a dictionary. It
+    has only the methods that the broker calls.
 
-    after: by path, a function that is called once, after somebody asked whether the path exists.
+    `after` contains functions by path. Each function is called once, after the code under test has
+    asked whether the path exists.
     """
 
     def __init__(self, **content: bytes) -> None:

@@ -1,8 +1,9 @@
-"""An older Skidway: its Ansible collection and its wheels, built from its own source tree.
+"""Builds the Ansible collection and the wheels of an older version of Skidway from that version's
+own source tree.
 
-COMMIT is a version that operators could have installed. Its messages differ from those of the
-current version: the agents' seals of COMMIT have no field `final`. The first released version will
-replace COMMIT.
+COMMIT is a version that operators could have installed. Its messages differ from the messages of
+the current version, because its agents' seals have no field `final`. The first released version
+will replace COMMIT.
 """
 
 from __future__ import annotations
@@ -22,7 +23,7 @@ VERSION = "0.0.9"
 
 
 def make(folder: Path) -> Path:
-    """Puts the older wheels beside the wheels on the control node. Returns the folder of the older
+    """Adds the older wheels to the wheels on the control node. Returns the folder of the older
     collection."""
     tree = folder / "older"
     _unpack(tree)

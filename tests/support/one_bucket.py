@@ -1,8 +1,9 @@
-"""A sealed bucket that all tiers counted alike. Tests of the judgement start with this bucket.
+"""A sealed bucket in which all tiers have counted the same lines. Tests of the audit's verdicts
+start with this bucket.
 
-A bucket is a span of time. It is sealed when the agent has said (in a seal) that its deltas, which
-are messages with counts, contain all lines of this span. The tiers are the agent, the broker, the
-mirror and HDFS.
+A bucket is a span of time. Deltas are messages with counts. A bucket is sealed when the agent has
+sent a seal, which says that the agent's deltas contain all lines of this span. The tiers are the
+agent, the broker, the mirror and HDFS.
 """
 
 from __future__ import annotations
@@ -68,7 +69,8 @@ def roster(*hosts: str) -> Roster:
 
 
 def good() -> list[Message]:
-    """The messages of a bucket that every tier counted alike and whose agent has sealed it."""
+    """Returns the messages of a bucket that the agent has sealed and in which every tier has
+    counted the same lines."""
     return [
         delta(AGENT, 1, count()),
         *(delta(sender, 1, count()) for sender in COUNTERS),
@@ -84,8 +86,8 @@ def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) ->
 def verdict_taken(
     messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
 ) -> BucketVerdict:
-    """The verdict if the collector's clock said `taken_ms` when the collector took the seal
-    `ahead`. The seal may name another time."""
+    """Returns the verdict if the collector's clock showed `taken_ms` when the collector received
+    the seal `ahead`. The seal itself may contain a different time."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
     [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]
@@ -102,9 +104,9 @@ def verdict_of(source: Source, messages: list[Message], policy: Policy = POLICY)
 
 
 def made_again(*more: Message) -> list[Message]:
-    """Messages about a topic that was deleted and created again. Two hosts reported on the old
-    topic. Only the first host has reported on the new topic. The new topic has five records, which
-    all tiers have counted."""
+    """Returns messages about a topic that was deleted and created again. Two hosts have sent
+    messages about the old topic, and only the first host has sent messages about the new topic. The
+    new topic has five records, which all tiers have counted."""
     ranges = (Range(AGAIN, 0, 0, 10),)
     return [
         seal(SECOND, 1, END - 1, 0),

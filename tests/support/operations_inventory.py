@@ -1,6 +1,6 @@
-"""The fleet for the tasks that follow an installation.
+"""The inventory of the fleet for the tasks that follow an installation.
 
-The fleet begins with one server of each kind, and grows. Intervals are short, as in
+The fleet begins with one server of each kind, and grows later. The intervals are short, as in
 support.fleet_inventory.
 """
 
@@ -25,7 +25,8 @@ def inventory(
     zookeeper: Sequence[str] = (FIRST,),
     agents: Sequence[str] = (AUDIT,),
 ) -> dict[str, Any]:
-    """The operator's inventory. Brokers and ZooKeeper servers have the numbers of their hosts."""
+    """Returns the operator's inventory. Each broker and each ZooKeeper server has the same number
+    as its host."""
     return {
         "all": {
             "vars": {

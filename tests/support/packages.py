@@ -21,7 +21,7 @@ VERSION = "9.8.7"
 
 @cache
 def wheels_of(version: str) -> Path:
-    """The directory that `make wheels VERSION=...` makes from the current tree."""
+    """Returns the directory that `make wheels VERSION=...` makes from the current source tree."""
     return wheels.collect(version)
 
 
@@ -39,8 +39,8 @@ def install(programs: list[str], folder: Path, into: Path) -> None:
 
 
 def run(command: list[str], **options: object) -> str:
-    """Runs a command, and returns its standard output. An exit status other than 0 fails the
-    test."""
+    """Runs a command, and returns its standard output. Fails the test if the exit status is not
+    0."""
     done = subprocess.run(command, capture_output=True, text=True, check=False, **options)  # type: ignore[call-overload]
     assert done.returncode == 0, f"{command}: {done.returncode}\n{done.stdout}{done.stderr}"
     return str(done.stdout)
@@ -48,23 +48,23 @@ def run(command: list[str], **options: object) -> str:
 
 def copy_installed(requirement: str, into: Path, without: Collection[str] = ()) -> None:
     """Puts skidway with some extras into the virtual environment `into`, as pip would. Skidway
-    comes from this tree, and what it requires from the environment of this process.
+    comes from this source tree, and its dependencies come from the environment of this process.
 
-    without: names of distributions that are left out.
+    `without` contains the names of distributions that are left out.
     """
     version = f"python{sys.version_info.major}.{sys.version_info.minor}"
     packages = into / "lib" / version / "site-packages"
     for each in required_by(Requirement(requirement)):
         if each.name not in {"skidway", *without}:
             for file in each.files or ():
-                if ".." not in file.parts:  # a command, which belongs into another directory
+                if ".." not in file.parts:  # commands belong in another directory
                     _place(Path(str(each.locate_file(file))), packages / file)
     with zipfile.ZipFile(own_wheel.build(VERSION, into.parent)) as wheel:
         wheel.extractall(packages)
 
 
 def required_by(wanted: Requirement) -> Iterator[metadata.Distribution]:
-    """The installed distributions that a requirement needs, each of them once."""
+    """Yields the installed distributions that a requirement needs, each distribution once."""
     pending, seen = [wanted], set[str]()
     while pending:
         each = pending.pop()

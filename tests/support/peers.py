@@ -1,10 +1,10 @@
-"""Peers: the jars of Apache Kafka and HDFS, and kafka-python's own tests, fetched into
-.cache/peers.
+"""Fetches peers into .cache/peers. Peers are the jars of Apache Kafka and HDFS, and kafka-python's
+own tests.
 
-`python tests/support/peers.py` (which `make peers` runs) fetches the peers that are missing; the
-fixtures only look for them. If the program runs as root, it installs Maven with apt-get; otherwise
-it prints a sentence that asks for Maven. Maven runs on the same Java as Skidway, so no Java need be
-on PATH.
+`make peers` runs `python tests/support/peers.py`, which fetches the peers that are missing. The
+fixtures only look for the peers. If the program runs as root, it installs Maven with apt-get.
+Otherwise it prints a sentence that asks for Maven. Maven runs on the same Java as Skidway, so PATH
+does not have to contain a Java.
 """
 
 from __future__ import annotations
@@ -26,31 +26,32 @@ PINNED = ROOT / "tests" / "peers"
 CACHE = Path(os.environ.get("SKIDWAY_PEERS", ROOT / ".cache" / "peers"))
 PEERS = ("kafka", "hdfs", "registry", "spark-kafka")
 BENCH_PEERS = ("mirror-maker", "rabbitmq-perf-test")
-"""Peers that no test needs. Each of these peers is needed by one benchmark only, which fetches the
-peer itself."""
+"""Peers that no test needs. Only one benchmark needs each of these peers, and this benchmark
+fetches the peer itself."""
 SOURCES = ("kafka-python",)
-"""Python distributions whose sources the tests need; tests/peers pins them with their hashes."""
+"""Python distributions whose sources the tests need. tests/peers pins their versions and hashes."""
 DEBIAN = Path("/usr/bin")
-"""The directory of commands from Debian packages; it need not be on PATH."""
+"""The directory of commands from Debian packages. PATH may not contain this directory."""
 TRIES = 2
 
 
 class PeerMissing(AssertionError):
-    """The files of a peer are missing."""
+    """Raised if the files of a peer are missing."""
 
 
 def jars(peer: str) -> Path:
-    """The folder with the peer's jars. Raises PeerMissing, which says how to get the jars."""
+    """Returns the folder with the peer's jars. If the jars are missing, raises PeerMissing, which
+    says how to get them."""
     if not is_complete(peer):
         raise PeerMissing(f"the jars of {peer} are not there: run `make peers`")
     return CACHE / peer
 
 
 def fetch(peer: str, maven: str) -> None:
-    """Lets Maven copy the peer's jars. A marker file, which is written last, says from which pom
+    """Copies the peer's jars with Maven. At the end, writes a marker file that says from which pom
     the jars come.
 
-    Raises SkidwayError if Maven does not get the jars.
+    Raises SkidwayError if Maven cannot get the jars.
     """
     folder = CACHE / peer
     command = [
@@ -75,15 +76,15 @@ def fetch(peer: str, maven: str) -> None:
 
 
 def source(name: str) -> Path:
-    """The folder with the sources of a Python distribution. Raises PeerMissing, which says how to
-    get the sources."""
+    """Returns the folder with the sources of a Python distribution. If the sources are missing,
+    raises PeerMissing, which says how to get them."""
     if not is_complete(name):
         raise PeerMissing(f"the sources of {name} are not there: run `make peers`")
     return next(path for path in (CACHE / name).iterdir() if path.is_dir())
 
 
 def fetch_source(name: str) -> None:
-    """Lets pip fetch a source distribution, and unpacks it. Raises SkidwayError if pip fails."""
+    """Fetches a source distribution with pip and unpacks it. Raises SkidwayError if pip fails."""
     folder = CACHE / name
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -105,16 +106,17 @@ def fetch_source(name: str) -> None:
 
 
 def provide_maven() -> str:
-    """The path of Maven's command. If Maven is missing, root installs it with apt-get. Raises
-    SkidwayError if there is no Maven."""
+    """Returns the path of Maven's command. If Maven is missing and this program runs as root,
+    installs Maven with apt-get. Raises SkidwayError if there is no Maven."""
     return provide("mvn", ["maven"], "Maven is needed for the jars of Apache Kafka and HDFS")
 
 
 def provide(command: str, packages: Sequence[str], why: str) -> str:
-    """The path of a command. If the command is missing, root installs its Debian packages with
-    apt-get.
+    """Returns the path of a command. If the command is missing and this program runs as root,
+    installs the command's Debian packages with apt-get.
 
-    Raises SkidwayError, which says why the command is needed and what to install.
+    If the command is still missing, raises SkidwayError, which says why the command is needed and
+    what to install.
     """
     if found := _found(command):
         return found
@@ -132,7 +134,7 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
 
 
 def is_complete(peer: str) -> bool:
-    """Whether the peer was fetched in the version that is pinned now."""
+    """Returns whether the peer was fetched in the version that is currently pinned."""
     marker = CACHE / peer / ".complete"
     return marker.exists() and marker.read_text() == _digest(peer)
 

@@ -1,9 +1,9 @@
-"""The whole pipeline as real programs, and an oracle that knows every line.
+"""Runs the whole pipeline as real programs, with an oracle that remembers every line.
 
-A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test. It can start, stop, kill
-and restart each program. Clients reach the datacenter's broker through `proxy`, which can delay and
-lose their traffic as a network does. `Oracle` writes lines and compares them with the rows of the
-committed Parquet files.
+A `Pipeline` is a demo site (skidway.demo.site) in a folder of the test. It has methods that start,
+stop, kill and restart each program. Clients reach the datacenter's broker through `proxy`, which
+can delay and lose their traffic as a network does. `Oracle` writes lines and compares these lines
+with the rows of the committed Parquet files.
 """
 
 from __future__ import annotations
@@ -49,8 +49,8 @@ TOGETHER = (
     ("registry", "count-dc1", "count-offline", "audit"),
     ("agent",),
 )
-"""Groups of programs that start together, because no program of a group waits for the health of
-another."""
+"""Groups of programs. The programs of a group start at the same time, because none of them has to
+wait until another program of the group is healthy."""
 ORDER = tuple(name for names in TOGETHER for name in names)
 COMMANDS: Mapping[str, Sequence[str]] = {
     "zookeeper": ("zookeeper", "run"),
@@ -74,15 +74,15 @@ PATIENT: Mapping[str, Settings] = {
     "broker-dc1": {"zookeeper.session.timeout.ms": 5_000},
     "loader": {"metrics.listener": None},
 }
-"""Settings of every pipeline, unless a test says otherwise. In production the intervals are
-longer."""
+"""The default settings of every pipeline. In production the intervals are longer."""
 
 
 class Pipeline:
-    """Every program of a site, by name, with methods for tests.
+    """All programs of a site, by name, with methods for tests.
 
-    settings: the differences from the site's own settings, by program. elsewhere: programs that
-    this pipeline does not run, because the test runs something else in their place.
+    `settings` contains the differences from the site's own settings, by program. `elsewhere`
+    contains the programs that this pipeline does not run, because the test runs something else in
+    their place.
     """
 
     def __init__(
@@ -118,7 +118,8 @@ class Pipeline:
     # --- programs ---------------------------------------------------------------------------------
 
     def start(self, *names: str) -> None:
-        """Starts these programs (by default all of them), and waits until each is healthy."""
+        """Starts the given programs, or by default all programs, and waits until each program is
+        healthy."""
         if not names:
             self.proxy.start()
         for group in TOGETHER:
@@ -132,7 +133,7 @@ class Pipeline:
         self.programs[name].wait_until(lambda: answers(self.site.health(name)))
 
     def revive(self) -> None:
-        """Starts each program that does not run, and ends every fault of the network."""
+        """Starts each program that is not running, and ends all faults of the network."""
         self.proxy.clear()
         if down := [name for name in self.programs if not self.is_up(name)]:
             self.start(*down)
@@ -166,14 +167,16 @@ class Pipeline:
     # --- agent and brokers ------------------------------------------------------------------------
 
     def ledger(self) -> list[dict[str, Any]]:
-        """The fate of the bytes of each file, as `skidway agent state show` prints it."""
+        """Returns, for each file, what happened to the file's bytes, as `skidway agent state show`
+        prints it."""
         try:
             return list(ledger.show(self.site.data("agent"))["files"])
         except StateRefused:
             return []  # the agent has not run yet
 
     def settled_bytes(self, folder: Path) -> int:
-        """How many bytes of a folder's files are acknowledged, rejected, lost or uncertain."""
+        """Returns how many bytes of a folder's files are acknowledged, rejected, lost or
+        uncertain."""
         below = f"{folder}/"
         return sum(
             file["bytes"] - file["pending"]
@@ -182,7 +185,7 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """How many bytes of a folder's files are settled, or promised by a durable intent."""
+        """Returns how many bytes of a folder's files are settled, or are in a durable intent."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(
@@ -193,12 +196,12 @@ class Pipeline:
             return sum(end for (end,) in found)
 
     def watermarks(self, cluster: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
-        """The high watermark of every partition of the topics. Topics that do not exist are left
-        out."""
+        """Returns the high watermark of every partition of the topics. Leaves out topics that do
+        not exist."""
         return watermarks(self.site.address(f"broker-{cluster}"), topics)
 
     def mirrored(self, topics: Sequence[str]) -> bool:
-        """Whether the offline cluster has everything that dc1 has of these topics."""
+        """Returns whether the offline cluster has all records that dc1 has in these topics."""
         source = self.watermarks(DATACENTER, topics)
         mirror = self.watermarks(OFFLINE, [f"{DATACENTER}.{topic}" for topic in topics])
         return all(
@@ -212,7 +215,8 @@ class Pipeline:
     # --- loader and audit -------------------------------------------------------------------------
 
     def loader(self, topics: Sequence[str], *options: str) -> Program:
-        """The program that loads topics of dc1, not started yet. It prints its report as JSON."""
+        """Returns the program that loads topics of dc1. The program is not started yet, and will
+        print its report as JSON."""
         self._loads += 1
         names = ", ".join(f'"{DATACENTER}.{topic}"' for topic in topics)
         return Program(
@@ -225,14 +229,16 @@ class Pipeline:
         )  # fmt: skip
 
     def load(self, topics: Sequence[str], *options: str) -> dict[str, dict[str, Any]]:
-        """Runs one load, which must succeed. Returns its report, by topic of dc1."""
+        """Runs one load, which must succeed. Returns the load's report, by the names of the topics
+        in dc1."""
         program = self.loader(topics, *options).start()
         status = program.wait(LOAD_WITHIN_S)
         assert status == 0, program.output()[-4000:]
         return report_of(program)
 
     def audit(self, verb: str, *options: str) -> dict[str, Any]:
-        """The JSON document of `skidway audit report` or `recount`."""
+        """Runs a verb of `skidway audit`, such as `report` or `recount`, and returns its JSON
+        document."""
         done = run_skidway(
             "audit", verb, "--json", "--config", str(self.site.config("audit")), *options
         )
@@ -246,8 +252,8 @@ class Pipeline:
         return done.stdout
 
     def rows(self, topic: str, output: str | None = None) -> pa.Table:
-        """All committed rows of a topic of dc1. Reads them like a reader who looks only at the
-        files in the directories."""
+        """Returns all committed rows of a topic of dc1. Reads only the files in the directories and
+        no manifest."""
         name = f"{DATACENTER}.{topic}"
         tables = [
             pq.ParquetFile(file).read() for file in parquet_files(output or self.site.output, name)
@@ -256,8 +262,8 @@ class Pipeline:
 
 
 def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]:
-    """The high watermark of every partition of the topics in a broker's cluster. Topics that do not
-    exist are left out."""
+    """Returns the high watermark of every partition of the topics in a broker's cluster. Leaves out
+    topics that do not exist."""
     with Client(address) as client:
         found = client.metadata(list(topics)).topics
         partitions = {
@@ -271,7 +277,7 @@ def watermarks(address: str, topics: Sequence[str]) -> dict[TopicPartition, int]
 
 
 def parquet_files(output: str, folder: str) -> list[Any]:
-    """The Parquet files below a folder of an output, each as pyarrow can open it."""
+    """Returns the Parquet files below a folder of an output, in a form that pyarrow can open."""
     if not output.startswith("hdfs://"):
         return sorted(Path(output, folder).rglob("*.parquet"))
     store = open_store(output)
@@ -280,7 +286,7 @@ def parquet_files(output: str, folder: str) -> list[Any]:
 
 
 def report_of(program: Program) -> dict[str, dict[str, Any]]:
-    """The report of a finished load, by topic of dc1."""
+    """Returns the report of a finished load, by the names of the topics in dc1."""
     lines = program.output().splitlines()
     begin = max(at for at, line in enumerate(lines) if line == "{")
     document = json.loads(
@@ -290,7 +296,7 @@ def report_of(program: Program) -> dict[str, dict[str, Any]]:
 
 
 class Oracle:
-    """Writes numbered lines, and remembers every one of them."""
+    """Writes numbered lines, and remembers every line."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -314,14 +320,15 @@ class Oracle:
         return path
 
     def put(self, path: Path, text: str) -> None:
-        """Appends a text, but does not remember its lines. The test itself must remember them."""
+        """Appends a text, but does not remember the text's lines. The test itself must remember
+        these lines."""
         data = text.encode()
         with self._lock, path.open("ab", buffering=0) as out:
             assert out.write(data) == len(data)
             self.bytes += len(data)
 
     def expect_exactly(self, rows: Sequence[str]) -> None:
-        """Asserts that the rows have every line exactly once."""
+        """Asserts that the rows contain every line exactly once."""
         wanted, found = collections.Counter(self.lines), collections.Counter(rows)
         lost, extra = wanted - found, found - wanted
         what = f"of {len(self.lines)} lines"
@@ -330,7 +337,7 @@ class Oracle:
 
 
 class Writer:
-    """An application that writes lines all the time during the `with` block."""
+    """An application that continuously writes lines during the `with` block."""
 
     def __init__(
         self, oracle: Oracle, name: str, *, lines: int = 40, every_s: float = 0.004
@@ -353,10 +360,10 @@ class Writer:
 
 
 def source(topic: str, folder: Path, pattern: str = "*.log", **settings: Any) -> dict[str, Any]:
-    """One source of an agent, with the raw parser unless `parser` says otherwise."""
+    """Returns the settings of one source of an agent. The default parser is the raw parser."""
     return {"topic": topic, "paths": [str(folder / pattern)], "parser": RAW, **settings}
 
 
 def lines_of(table: pa.Table) -> Iterator[str]:
-    """The column `line` of rows whose lines were not parsed."""
+    """Yields the values of the column `line` of rows whose lines were not parsed."""
     yield from table.column("line").to_pylist() if table.num_rows else ()

@@ -57,8 +57,8 @@ def ask(core: BrokerCore, request: Request, version: int) -> Any:
 
 
 def test_one_request_creates_so_many_partitions_and_no_more(core: BrokerCore) -> None:
-    """If a request creates too many partitions, each topic above the limit is refused, even if the
-    request only validates the topics."""
+    """One request can create only a limited number of partitions. The broker refuses each topic
+    that would exceed the limit, even if the request only asks for validation."""
     topics = tuple(CreatableTopic(name=f"t{number}", num_partitions=6000) for number in range(3000))
     request = CreateTopicsRequest(topics=topics, validate_only=True)
     codes = Counter(each.error_code for each in ask(core, request, 7).topics)
@@ -81,8 +81,8 @@ def test_settings_are_described_once(core: BrokerCore) -> None:
 
 
 def test_a_partition_is_looked_up_once(core: BrokerCore) -> None:
-    """If a request asks twice for a partition, that partition gets INVALID_REQUEST, as in Kafka;
-    the request's other partitions are looked up."""
+    """If a ListOffsets request names a partition twice, that partition gets INVALID_REQUEST, as in
+    Kafka. The other partitions of the request are looked up as usual."""
     twice, once = (ListOffsetsPartition(partition_index=at, timestamp=LATEST) for at in (0, 1))
     topics = (
         ListOffsetsTopic(name="logs", partitions=(twice, once)),
@@ -108,7 +108,7 @@ def produced(core: BrokerCore, data: bytearray) -> produce.ProduceResult:
 
 def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
     """If a Fetch request names a partition twenty thousand times, the broker reads the partition
-    once, from the offset in the last entry."""
+    once, from the offset in the last entry for this partition."""
     for value in (b"first", b"second"):
         assert produced(core, batch(value)).error_code == 0
     wanted = [fetch_request.FetchTarget("logs", 0, 0, 1 << 20)] * 20_000
@@ -139,8 +139,8 @@ def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) 
     "number", [errno.ECONNABORTED, errno.ENETDOWN, errno.EHOSTUNREACH, errno.ETIMEDOUT]
 )
 def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: int) -> None:
-    """accept(2) may report an error of a connection that has failed already; the listener then goes
-    on to the next connection."""
+    """If accept(2) reports an error because a waiting connection has already failed, the listener
+    accepts the next connection."""
     listener = Listener("127.0.0.1", 0, send_buffer=-1, receive_buffer=-1)
     ours, theirs = socket.socketpair()
     answers: list[Any] = [OSError(number, os.strerror(number)), (theirs, ("peer", 1))]
@@ -153,8 +153,8 @@ def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: 
 
     real, fake = listener.socket, SimpleNamespace(accept=accept)
     listener.socket = fake  # type: ignore[assignment]
-    # A pair of local sockets has no TCP_NODELAY: the kernel refuses the option, and the listener
-    # closes the connection and goes on.
+    # The fake listener gives out local sockets, which have no TCP_NODELAY. The kernel refuses the
+    # option, so the listener closes the connection and continues.
     assert list(listener.accept()) == []
     assert theirs.fileno() == -1
     listener.socket = real

@@ -16,8 +16,8 @@ pytestmark = pytest.mark.conformance
 
 
 def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None:
-    """For a broker that mirrors nothing, `skidway mirror status` says so in a sentence, and prints
-    an empty list with --json."""
+    """If a broker mirrors nothing, `skidway mirror status` says so in one sentence. With --json the
+    command prints an empty list."""
     listener = f"metrics.listener=127.0.0.1:{skidway_broker.metrics_port}"
     done = run_skidway("mirror", "status", "--set", listener)
     assert (done.returncode, done.stdout) == (
@@ -29,15 +29,16 @@ def test_a_broker_without_mirrors_says_so(skidway_broker: SkidwayBroker) -> None
 
 
 def test_a_broker_that_is_away_is_named() -> None:
-    """If the broker does not answer, `skidway mirror status` ends with status 3 and one
-    sentence."""
+    """If the broker does not answer, `skidway mirror status` prints one sentence and exits with
+    status 3."""
     done = run_skidway("mirror", "status", "--set", f"metrics.listener=127.0.0.1:{free_port()}")
     assert done.returncode == 3
     assert "no broker answers at http://127.0.0.1:" in done.stderr
 
 
 def test_settings_are_validated_without_starting() -> None:
-    """`skidway broker validate` accepts good settings, refuses bad ones, and starts nothing."""
+    """`skidway broker validate` accepts good settings, refuses bad settings, and does not start a
+    broker."""
     done = run_skidway("broker", "validate", "--set", "broker.id=7")
     assert done.returncode == 0
     assert "broker 7 of cluster main" in done.stdout
@@ -85,8 +86,8 @@ def test_topics_are_altered_and_described(skidway_broker: SkidwayBroker) -> None
 
 
 def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker) -> None:
-    """`skidway topics delete` shows the topics that it would delete, and deletes nothing before a
-    person or --yes confirms. With --dry-run it deletes nothing at all."""
+    """`skidway topics delete` shows the topics that it would delete, and deletes them only after a
+    person or the option --yes confirms. With --dry-run it deletes nothing."""
     at = ("--bootstrap-server", skidway_broker.address)
     created = run_skidway("topics", "create", "doomed", "--partitions", "2", "--json", *at)
     assert json.loads(created.stdout) == {"topic": "doomed", "created": True}
@@ -103,8 +104,8 @@ def test_topics_are_deleted_when_somebody_says_so(skidway_broker: SkidwayBroker)
 
 
 def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """If a profile has the bootstrap address, the commands need no option; the brokers know
-    everything else."""
+    """If a profile contains the bootstrap address, the commands need no options, because the
+    brokers supply all other information."""
     profile = tmp_path / "profile.yml"
     profile.write_text(f"bootstrap.servers: {skidway_broker.address}\n")
     env = {"SKIDWAY_PROFILE": str(profile)}
@@ -125,8 +126,8 @@ def test_a_profile_says_where_the_cluster_is(skidway_broker: SkidwayBroker, tmp_
 def test_what_cannot_be_altered_is_said(
     skidway_broker: SkidwayBroker, options: tuple[str, ...], status: int, words: str
 ) -> None:
-    """If a change is refused, `skidway topics alter` prints one sentence, and its exit status tells
-    the kind of error."""
+    """If a change is refused, `skidway topics alter` prints one sentence and exits with the status
+    for that kind of error."""
     at = ("--bootstrap-server", skidway_broker.address)
     run_skidway("topics", "create", "unaltered", "--if-not-exists", *at)
     done = run_skidway("topics", "alter", "unaltered", *options, *at)
@@ -155,7 +156,7 @@ def test_a_running_brokers_log_is_dumped(skidway_broker: SkidwayBroker) -> None:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[tuple[SkidwayBroker, SkidwayBroker]]:
-    """Two brokers of one cluster; only the first is started."""
+    """Yields two brokers of one cluster. Only the first broker is started."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / str(number)
@@ -179,8 +180,8 @@ def leaders(broker: SkidwayBroker, topic: str) -> dict[int, int]:
 
 
 def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """A new broker gets partitions of new topics, and partitions that are added to old topics;
-    existing partitions stay where they are."""
+    """A broker that joins the cluster gets partitions of new topics, and partitions that are added
+    to existing topics. Existing partitions do not move."""
     first, second = pair
     at = ("--bootstrap-server", first.address)
     assert run_skidway("topics", "create", "old", "--partitions", "2", *at).returncode == 0
@@ -201,8 +202,9 @@ def test_a_broker_that_joins_gets_new_partitions(pair: tuple[SkidwayBroker, Skid
 
 
 def test_a_topic_without_a_leader_is_described(pair: tuple[SkidwayBroker, SkidwayBroker]) -> None:
-    """If a partition has no leader, `skidway topics describe` shows what is known of it, and shows
-    the other partitions in full. It ends with status 1 and a sentence that says what is missing."""
+    """If a partition has no leader, `skidway topics describe` shows only the known facts about this
+    partition, and shows the other partitions in full. The command prints a sentence about the
+    missing facts and exits with status 1."""
     stays, goes = pair
     goes.start()
     at = ("--bootstrap-server", stays.address)

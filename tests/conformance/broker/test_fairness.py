@@ -27,7 +27,8 @@ FLOODING = 20
 EACH = 2_000
 METADATA = request_frame(ApiKey.METADATA, 5, 1, "flood", encode(MetadataRequest(topics=()), 5))
 TURNS_MAX = 3
-"""A request takes at most three turns: one to read it, one to flush and one to answer it."""
+"""A request takes at most three turns. In these turns the broker reads the request, flushes the
+log, and answers the request."""
 
 
 @pytest.fixture
@@ -41,7 +42,8 @@ def core(tmp_path: Path) -> Iterator[BrokerCore]:
 
 
 def flood(core: BrokerCore) -> list[CoreClient]:
-    """Clients that have sent all their requests, none of which is handled yet."""
+    """Returns clients that have sent all their requests. The broker has not handled any of these
+    requests yet."""
     clients = [core.connect() for _ in range(FLOODING)]
     before = core.loop.traffic.requests
     for each in clients:
@@ -68,7 +70,7 @@ def turns_until_stored(core: BrokerCore, client: CoreClient) -> int:
 
 def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> None:
     """While some 40,000 requests of flooding clients wait, each request of a good client is read,
-    flushed and answered within three turns, and the work of a turn is bounded."""
+    flushed and answered within three turns, and the work of each turn is bounded."""
     good = core.connect()
     turns_until_stored(core, good)
     clients = flood(core)
@@ -86,9 +88,10 @@ def test_a_good_client_is_served_beside_twenty_that_flood(core: BrokerCore) -> N
 
 
 def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> None:
-    """No flooding client gets ahead of another by more than one allowance (the work that the loop
-    may do for a client at a time) and the cost of one receive: the loop serves a client only if no
-    other had less. In the end all requests are answered, and the loop has nothing to do."""
+    """The event loop serves the flooding clients equally. An allowance is the work that the loop
+    may do for a client at a time. No client gets more work than another client by more than one
+    allowance plus the cost of one receive. In the end all requests are answered, and the loop is
+    idle."""
     bound = (ALLOWANCE_MIN + RECEIVE_BYTES_MIN // BYTES_PER_COST) // 20 + 1
     clients, answered = flood(core), [0] * FLOODING
     for _ in range(10_000):
@@ -106,7 +109,8 @@ def test_those_that_flood_share_alike_and_all_are_answered(core: BrokerCore) -> 
 
 
 def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
-    """Due timers and calls posted by other threads run in each turn."""
+    """In each turn of the event loop, the broker runs the timers that are due and the calls that
+    other threads have posted."""
     flood(core)
     called: list[str] = []
     core.turn()
@@ -117,8 +121,8 @@ def test_a_timer_is_not_kept_waiting_by_a_flood(core: BrokerCore) -> None:
 
 
 def test_what_waits_of_those_that_flood_is_bounded(core: BrokerCore) -> None:
-    """When many clients send at once, the broker reads little of each client's data; the rest of
-    the data stays in the kernel."""
+    """When many clients send at once, the broker reads only a small part of each client's data. The
+    rest of the data stays in the kernel's socket buffers."""
     flood(core)
     for _ in range(5):
         core.turn()

@@ -1,4 +1,5 @@
-"""Consumer groups of stock clients, unmodified: subscribe, rebalance, commit, restart, leave."""
+"""Unmodified stock clients subscribe, rebalance, commit, restart and leave as members of consumer
+groups."""
 
 from __future__ import annotations
 
@@ -73,7 +74,8 @@ def group_broker(folder: Path, zookeeper: str) -> SkidwayBroker:
 
 
 class Member(Protocol):
-    """One consumer of a group. `step` polls once; `owned` returns the consumer's partitions."""
+    """One consumer of a group. The method `step` polls once, and `owned` returns the consumer's
+    partitions."""
 
     seen: list[tuple[int, int]]
 
@@ -117,7 +119,7 @@ class KafkaPythonMember:
         self.consumer = kafka.KafkaConsumer(
             topic, bootstrap_servers=address, group_id=group, enable_auto_commit=False,
             auto_offset_reset="earliest", session_timeout_ms=6000, heartbeat_interval_ms=300,
-            # a member may lead the group before it knows the topic, and then assigns nothing
+            # a leader that does not know the topic yet assigns nothing
             metadata_max_age_ms=1000,
         )  # fmt: skip
         self.seen: list[tuple[int, int]] = []
@@ -138,7 +140,7 @@ class KafkaPythonMember:
 
 
 class AioMember:
-    """A member with aiokafka, on an event loop of its own."""
+    """A group member that uses aiokafka and runs its own event loop."""
 
     def __init__(self, address: str, group: str, topic: str) -> None:
         self._loop = asyncio.new_event_loop()
@@ -215,7 +217,7 @@ all_clients = pytest.mark.parametrize(
 
 
 def filled(address: str, count: int = COUNT) -> str:
-    """Creates a topic with `count` records, spread over its partitions. Returns the topic's
+    """Creates a topic, spreads `count` records over its partitions, and returns the topic's
     name."""
     topic = topic_name("grouped")
     admin = AdminClient({"bootstrap.servers": address})
@@ -232,7 +234,7 @@ def fill(address: str, topic: str, count: int) -> None:
 
 
 def step_until(condition: Callable[[], object], *members: Member, within_s: float = 120.0) -> None:
-    """Lets the members work until the condition is true."""
+    """Calls `step` of each member until the condition is true."""
 
     def look() -> object:
         for member in members:
@@ -243,14 +245,15 @@ def step_until(condition: Callable[[], object], *members: Member, within_s: floa
 
 
 def shared(*members: Member) -> bool:
-    """Whether every partition has exactly one owner, and every member owns some."""
+    """Returns whether every partition has exactly one owner, and every member owns at least one
+    partition."""
     owned = [member.owned() for member in members]
     everything = sorted(number for each in owned for number in each)
     return all(owned) and everything == list(range(PARTITIONS))
 
 
 def committed(address: str, group: str, topic: str) -> dict[int, int]:
-    """The offsets that a group has committed, as an administrator sees them."""
+    """Returns the offsets that a group has committed, read with an admin client."""
     consumer = Consumer({"bootstrap.servers": address, "group.id": group})
     try:
         wanted = [TopicPartition(topic, number) for number in range(PARTITIONS)]
@@ -263,9 +266,9 @@ def committed(address: str, group: str, topic: str) -> dict[int, int]:
 def test_two_members_share_and_commit(
     broker: SkidwayBroker, client: Callable[[str, str, str], Member]
 ) -> None:
-    """A second member takes its share of the partitions; when this member leaves, the first one has
-    all partitions again. A member that joins after all others have left goes on at the committed
-    offsets."""
+    """A second member gets its share of the partitions. When this member leaves, the first member
+    gets all partitions again. A member that joins after all others have left continues at the
+    committed offsets."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     first = client(broker.address, group, topic)
@@ -343,8 +346,8 @@ def test_a_live_group_survives_a_restart_without_a_rebalance(
 def test_a_member_that_dies_is_replaced(broker: SkidwayBroker) -> None:
     """A member that is silent for its session timeout loses its partitions."""
     topic = filled(broker.address)
-    # If nobody polls within max.poll.interval.ms, librdkafka leaves the group, as if the member had
-    # died.
+    # If the test does not poll within max.poll.interval.ms, librdkafka leaves the group, as if the
+    # member had died.
     lame = {"max.poll.interval.ms": 6000}
     dying = ConfluentMember(broker.address, f"group-{topic}", topic, **lame)
     step_until(lambda: shared(dying), dying)
@@ -377,8 +380,8 @@ def test_a_static_member_comes_back_without_a_rebalance(broker: SkidwayBroker) -
 
 
 def test_the_elder_of_two_with_one_instance_id_is_fenced(broker: SkidwayBroker) -> None:
-    """If two members have one instance id, the older one gets FENCED_INSTANCE_ID, and the newer one
-    goes on."""
+    """If two members have the same instance id, the older member gets FENCED_INSTANCE_ID, and the
+    newer member continues."""
     topic = filled(broker.address)
     group, only = f"group-{topic}", {"group.instance.id": "only"}
     elder = ConfluentMember(broker.address, group, topic, **only)
@@ -409,8 +412,8 @@ def test_many_members_arrive_at_once(broker: SkidwayBroker) -> None:
 
 
 def test_metadata_of_a_commit_comes_back(broker: SkidwayBroker) -> None:
-    """A consumer that is not a member of its group commits metadata and reads it back; metadata
-    that is too long is refused."""
+    """A consumer that is not a member of its group can commit an offset with metadata and read the
+    metadata back. The broker refuses metadata that is too long."""
     topic = filled(broker.address)
     settings = {"bootstrap.servers": broker.address, "group.id": f"Größe: {topic}/x"}
     consumer = Consumer(settings)
@@ -428,7 +431,8 @@ def test_metadata_of_a_commit_comes_back(broker: SkidwayBroker) -> None:
 
 
 def test_groups_are_listed_described_and_deleted(broker: SkidwayBroker) -> None:
-    """An administrator sees states, members and offsets; a group with members is not deleted."""
+    """An admin client can list and describe groups with their states, members and offsets. The
+    broker does not delete a group that has members."""
     topic = filled(broker.address)
     group = f"group-{topic}"
     admin = AdminClient({"bootstrap.servers": broker.address})

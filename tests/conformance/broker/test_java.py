@@ -1,4 +1,4 @@
-"""Apache Kafka 4.1's own tools against our files and settings."""
+"""The tools of Apache Kafka 4.1 work with our broker's log files and topic settings."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ TOOLS = "org.apache.kafka.tools"
 
 
 def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
-    """DumpLogSegments finds every batch valid, and finds a batch at every index entry."""
+    """Kafka's DumpLogSegments accepts every batch in our log files as valid, and finds a batch at
+    the position of every index entry."""
     directory = tmp_path / "logs-0"
     directory.mkdir()
     log = open_in(directory, LogConfig(index_interval_bytes=300))
@@ -49,7 +50,8 @@ def test_kafkas_tools_read_our_files(tmp_path: Path) -> None:
 
 
 def test_its_config_command_reads_our_settings(skidway_broker: SkidwayBroker) -> None:
-    """Kafka's command describes every setting of a topic, even those that nobody has set."""
+    """Kafka's kafka-configs command describes every setting of a topic, including the settings that
+    have their default values."""
     common, topic = ["--bootstrap-server", skidway_broker.address], topic_name("java")
     tool(f"{TOOLS}.TopicCommand", [*common, "--create", "--topic", topic])
     configs = tool(

@@ -1,7 +1,8 @@
-"""The broker's ledger of consumer groups, and deletion and expiry of groups, in a real ZooKeeper.
+"""The broker's ledger stores consumer groups in a real ZooKeeper, and deletes and expires them.
 
-The ledger writes and reads the nodes of groups: committed offsets, and one record for each group of
-stock members. "Our own consumers" are those of skidway.consumer, which use these nodes directly.
+The ledger writes and reads the ZooKeeper nodes of groups. The nodes contain committed offsets and,
+for each group of stock members, one record. "Our own consumers" are the consumers of the package
+skidway.consumer, which use these nodes directly.
 """
 
 from __future__ import annotations
@@ -39,7 +40,7 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 ROUNDS = 200
 REQUESTS_OF_A_DELETION = 9
 """The deletion of a group makes at most this many requests to ZooKeeper. If a consumer waited for
-one request more before it registers, the deletion would be over by then."""
+one more request before it registers, the deletion would already be finished."""
 WEEK_S = 7 * 86_400
 
 
@@ -55,8 +56,8 @@ def offsets(coordinator: Coordinator, group: str) -> dict[TopicPartition, int]:
 
 
 def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
-    """The ledger writes offsets to new and existing nodes in any mixture, whether it knows the
-    nodes or has just started."""
+    """The ledger can write offsets to new and existing nodes in the same call, even if the ledger
+    has just started and does not know which nodes exist."""
     partitions = [TopicPartition(topic, number) for topic in ("a", "b") for number in range(3)]
     first = {(f"g{number}", each): Committed(1) for number in range(120) for each in partitions}
     book = Ledger()
@@ -64,7 +65,7 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
     second = {(f"g{number}", LOGS): Committed(2, "words", 7) for number in range(110, 130)}
     for each in (book, Ledger()):
         each.carry_out(coordinator, Job(commits=second))
-    # If somebody else has deleted a group, the ledger makes the group's nodes again.
+    # If another process has deleted a group, the ledger creates the group's nodes again.
     stored_groups.delete_group(coordinator, "g0")
     report = book.carry_out(
         coordinator,
@@ -79,7 +80,8 @@ def test_offsets_of_many_groups(coordinator: Coordinator) -> None:
 
 
 def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordinator) -> None:
-    """The ledger reads offsets that are bare numbers, and passes over nonsense."""
+    """The ledger reads offset nodes that contain only a number, and ignores nodes that it cannot
+    parse."""
     coordinator.create_if_absent("/consumers/g/offsets/logs/0", b"17")
     coordinator.create_if_absent("/consumers/g/offsets/logs/1", b"what?")
     coordinator.create_if_absent("/consumers/g/offsets/logs/not-a-partition", b"3")
@@ -87,8 +89,8 @@ def test_offsets_that_our_own_consumers_and_old_ones_wrote(coordinator: Coordina
 
 
 def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None:
-    """A ledger writes a group's record even if another ledger has written that record since, or if
-    the record's node was removed."""
+    """A ledger can write a group's record even if another ledger has meanwhile written the same
+    record, or somebody has removed the record's node."""
     book = Ledger()
     for content in (b"1", b"2"):
         assert book.carry_out(
@@ -103,7 +105,7 @@ def test_records_are_written_whatever_is_there(coordinator: Coordinator) -> None
 
 
 def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -> None:
-    """A group is not deleted while one of our own consumers is a member of it."""
+    """A group is not deleted while one of our own consumers is a member of the group."""
     Ledger().carry_out(coordinator, Job(commits={("g", LOGS): Committed(1)}))
     coordinator.create_if_absent("/consumers/g/ids/somebody", b"", ephemeral=True)
     with pytest.raises(GroupInUse):
@@ -120,8 +122,9 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """For each group, the broker stores a generation of stock members while one of our own
-    consumers registers. Either the generation or the consumer is refused, with the right reason."""
+    """If stock members and one of our own consumers enter a group at the same time, one of them is
+    refused. Either the broker cannot store the generation of stock members, or the consumer cannot
+    register. The refusal has the right reason."""
     book = Ledger()
     outcomes: Counter[str] = Counter()
     with Coordinator(zookeeper) as other, ThreadPoolExecutor(1) as thread:
@@ -130,7 +133,7 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
             if number % 2:
                 book.carry_out(coordinator, Job(records={group: Record(b"{}", False)}))
             registry = GroupRegistry(other, group, SystemClock())
-            # so that each side wins at least one race
+            # each side wins at least one race
             head_start = {0: "ours", 1: "stock"}.get(number)
             start = Barrier(1 if head_start else 2)
 
@@ -165,9 +168,9 @@ def test_of_two_kinds_of_members_at_once_one_is_refused(
 def test_a_deletion_takes_no_registration_with_it(
     zookeeper: str, coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """One of our own consumers may register at any moment while its group is deleted. Either the
-    group keeps its offsets or the consumer finds an empty group. In both cases the consumer stays
-    registered."""
+    """One of our own consumers may register at any moment while its group is deleted. Then either
+    the deletion fails and the group keeps its offsets, or the consumer finds an empty group. In
+    both cases the consumer stays registered."""
     left, start = 0, Event()
 
     def counted(ask: Callable[..., Any]) -> Callable[..., Any]:
@@ -216,7 +219,8 @@ def test_a_deletion_takes_no_registration_with_it(
 def test_a_group_of_many_nodes_is_deleted(
     coordinator: Coordinator, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A group of many nodes is deleted in as many transactions as it needs."""
+    """If a group has too many nodes for one ZooKeeper transaction, the ledger deletes the group in
+    several transactions."""
     monkeypatch.setattr(stored_groups, "DELETED_BYTES_AT_ONCE", 300)
     commits = {("g", TopicPartition(topic, n)): Committed(1) for topic in "ab" for n in range(20)}
     Ledger().carry_out(coordinator, Job(commits=commits))
@@ -225,8 +229,8 @@ def test_a_group_of_many_nodes_is_deleted(
 
 
 def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
-    """When a topic is deleted, every group loses its offsets for that topic; offsets of other
-    topics stay."""
+    """When a topic is deleted, every group loses its offsets for that topic, and keeps its offsets
+    for other topics."""
     commits = {(group, each): Committed(1) for group in "abc" for each in (LOGS, MORE)}
     Ledger().carry_out(coordinator, Job(commits=commits))
     coordinator.create_if_absent(documents.deletion_path("logs"))
@@ -236,7 +240,7 @@ def test_a_topic_is_forgotten_by_every_group(coordinator: Coordinator) -> None:
 
 
 class AtOnce:
-    """A ZooKeeper session that does each job immediately."""
+    """A fake ZooKeeper session that runs each job immediately."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._coordinator = coordinator
@@ -250,8 +254,9 @@ class AtOnce:
 
 
 def test_groups_without_members_expire(coordinator: Coordinator) -> None:
-    """A group without members expires a week after the broker first saw it empty. A group with
-    members is loaded, so that its members report or time out."""
+    """A group without members expires a week after the broker first saw it empty. If a stored group
+    has members, the broker loads the group, so that its members either send heartbeats or time
+    out."""
     session: Any = AtOnce(coordinator)
     found = coordinator.client.exists("/")
     clock = ManualClock(time_ms=max(found.mtime, found.ctime) + 60_000)
@@ -291,7 +296,7 @@ def test_groups_without_members_expire(coordinator: Coordinator) -> None:
 
 def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator) -> None:
     """An expiry deletes an offset only if the offset has not changed since the check. If a group is
-    in use, the expiry keeps the group and its nodes."""
+    in use, the expiry deletes neither the group nor its nodes."""
     more = TopicPartition("logs", 1)
     both = {("late", LOGS): Committed(1), ("late", more): Committed(1)}
     Ledger().carry_out(coordinator, Job(commits=both))
@@ -312,8 +317,8 @@ def test_what_is_committed_while_a_group_expires_stays(coordinator: Coordinator)
 
 
 def test_a_group_of_our_own_consumers_expires(coordinator: Coordinator) -> None:
-    """A group of our own consumers expires with its nodes, unless a member comes back before
-    that."""
+    """A group of our own consumers expires, and its nodes are deleted, if no member registers again
+    in time."""
     for group in ("ours", "back"):
         registry = GroupRegistry(coordinator, group, SystemClock())
         guard = Guard(registry.new_name(), {"logs": 1}, 0)

@@ -1,4 +1,5 @@
-"""Limits of a real broker, set low enough to be reached: connections, idleness, retention."""
+"""A real broker keeps its limits on connections, idle time and retention. The tests set these
+limits so low that they are reached."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ def create(broker: SkidwayBroker, name: str) -> None:
 
 
 def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: SkidwayBroker) -> None:
-    """A connection that is silent for connections.max.idle.ms is closed. A fetch that waits for a
-    longer time is still answered."""
+    """A connection that is silent for connections.max.idle.ms is closed. A connection with a
+    waiting fetch stays open for longer than that, and the fetch is answered."""
     own_broker.settings["connections.max.idle.ms"] = 500
     own_broker.start()
     create(own_broker, "logs")
@@ -42,8 +43,8 @@ def test_idle_connections_are_closed_and_waiting_ones_are_not(own_broker: Skidwa
 
 
 def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> None:
-    """If there are max.connections connections, the broker turns new ones away and keeps the
-    existing ones."""
+    """When the number of open connections reaches max.connections, the broker closes new
+    connections and keeps the existing ones."""
     own_broker.settings["max.connections"] = 2
     own_broker.start()
     create(own_broker, "logs")
@@ -57,7 +58,9 @@ def test_connections_above_the_limit_are_closed(own_broker: SkidwayBroker) -> No
 
 
 def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: SkidwayBroker) -> None:
-    """Records of 1970 stay until retention.ms after their append; then the log start moves up."""
+    """Retention counts from the append time. A record with a timestamp of 1970 stays until
+    retention.ms have passed since its append. Then the broker deletes the record and raises the log
+    start offset."""
     own_broker.settings |= {
         "log.segment.bytes": 2000,
         "log.retention.ms": 3_600_000,
@@ -85,7 +88,8 @@ def test_retention_goes_by_append_time_and_moves_the_log_start(own_broker: Skidw
 
 
 def test_a_log_keeps_its_size(own_broker: SkidwayBroker) -> None:
-    """retention.bytes removes the oldest records; what is left can be read to its end."""
+    """If a log exceeds retention.bytes, the broker removes the oldest records. All remaining
+    records can be read."""
     own_broker.settings |= {
         "log.segment.bytes": 2000,
         "log.retention.bytes": 5000,

@@ -1,8 +1,10 @@
-"""Damaged requests of stock clients, and batches with false headers, on a broker without a network.
+"""A broker without a network gets damaged requests of stock clients, and batches with false
+headers.
 
-The broker answers each damaged request or closes its connection. The broker reports no fault in its
-own code ("failed") and serves other connections as before. Everything that it stored can be
-read, searched and recovered.
+For each damaged request, the broker answers the request or closes its connection. The broker never
+closes a connection with the reason "failed", which means a fault in the broker's own code, and it
+serves other connections as before. Everything that the broker stored can be read, searched and
+recovered.
 """
 
 from __future__ import annotations
@@ -60,7 +62,7 @@ def create(core: BrokerCore, name: str) -> None:
 
 
 def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> Any:
-    """Produces a batch on a connection of its own, and returns the result."""
+    """Produces a batch over a new connection, and returns the result."""
     pieces = produce.write_request(
         1, "test", 9, -1, 1000, [produce.TopicBuffers(topic, 0, (bytes(data),))]
     )
@@ -73,7 +75,7 @@ def send(core: BrokerCore, data: bytes | bytearray, topic: str = "recorded") -> 
 
 
 def is_well(core: BrokerCore) -> None:
-    """Asserts that a correct client gets what it asks for."""
+    """Asserts that a correct client gets correct answers to its requests."""
     assert core.closed_for("failed") == 0
     create(core, "well")
     assert send(core, batch(b"well"), "well").error_code == 0
@@ -81,8 +83,8 @@ def is_well(core: BrokerCore) -> None:
 
 @pytest.mark.parametrize("one", RECORDED, ids=lambda one: f"{one.client}-{one.key}-{one.version}")
 def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded) -> None:
-    """Requests with flipped bits or false lengths, and requests that are cut or stretched, harm at
-    most their own connection."""
+    """Requests with flipped bits or false lengths, and requests that are cut or stretched, affect
+    at most the connection over which they were sent."""
     chance = random.Random(f"{one.client} {one.key} {one.version}")
     damaged = [mutated(one.frame, chance) for _ in range(TRIALS)]
     for frame in [one.frame, *cut_everywhere(one.frame), *damaged]:
@@ -95,7 +97,7 @@ def test_damaged_requests_are_answered_or_closed(core: BrokerCore, one: Recorded
 
 
 def lying(chance: random.Random) -> bytes:
-    """A batch with a right CRC and a false header or false records."""
+    """Returns a batch with a correct CRC and a false header or false records."""
     made = batch(*[b"v%d" % n for n in range(3)], timestamps=[NOW_MS, NOW_MS + 5, NOW_MS + 1])
     for _ in range(chance.randint(1, 3)):
         at = chance.randint(HEADER_BYTES if chance.random() < 0.4 else CRC_START, len(made) - 1)
@@ -118,7 +120,7 @@ def listed(core: BrokerCore, timestamp: int) -> Any:
 
 
 def contiguous(core: BrokerCore) -> int:
-    """Fetches everything and asserts that offsets have no holes. Returns the offset after the last
+    """Fetches all records and asserts that no offset is missing. Returns the offset after the last
     record."""
     offset = 0
     while True:
@@ -144,8 +146,8 @@ def contiguous(core: BrokerCore) -> int:
 def test_batches_that_lie_are_refused_or_read_back(
     tmp_path: Path, core: BrokerCore, seed: int
 ) -> None:
-    """Whatever a producer's batch claims, offsets have no holes, look-ups end, and a restart finds
-    every record."""
+    """Whatever a producer's batch claims, no offset is missing, each look-up of an offset by time
+    ends, and after a restart the broker still has every record."""
     chance = random.Random(seed)
     for _ in range(60):
         sent = lying(chance)

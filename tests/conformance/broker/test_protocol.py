@@ -1,5 +1,5 @@
-"""What a broker owes its clients, tested with hand-written requests: order, limits, refusals, bad
-frames."""
+"""The broker keeps the rules of the Kafka protocol for order, limits, refusals and bad frames. The
+tests send hand-written requests."""
 
 from __future__ import annotations
 
@@ -67,8 +67,8 @@ def offsets(records: memoryview) -> list[int]:
 
 
 def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker) -> None:
-    """While a fetch waits, later requests on its connection get no answer. After the fetch is
-    answered, these requests are answered in order."""
+    """While a fetch waits, the broker does not answer later requests of the same connection. After
+    the broker has answered the fetch, it answers these requests in order."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         numbers = [client.send_fetch(topic, 0, max_wait_ms=10_000)]
@@ -81,8 +81,8 @@ def test_answers_come_in_the_order_of_the_requests(skidway_broker: SkidwayBroker
 
 
 def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -> None:
-    """If a client sends thousands of Produce requests before it reads, it gets an answer to each of
-    them, except to those with acks=0, which have none."""
+    """If a client sends thousands of Produce requests before it reads, it gets an answer to each
+    request with acks other than 0. Requests with acks=0 get no answer."""
     topic = create(skidway_broker)
     count = 3000
     with RawClient(skidway_broker.port) as client:
@@ -93,8 +93,9 @@ def test_many_requests_at_once_are_all_answered(skidway_broker: SkidwayBroker) -
 
 
 def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker) -> None:
-    """Fetch gives whole batches, beginning with the batch that contains the requested offset. It
-    gives as many batches as fit into max_bytes, but at least one."""
+    """The answer to a Fetch request contains whole batches, beginning with the batch that contains
+    the requested offset. It contains as many batches as fit into max_bytes, but at least one
+    batch."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for _ in range(4):
@@ -109,7 +110,8 @@ def test_fetch_gives_whole_batches_with_the_offset(skidway_broker: SkidwayBroker
 
 @pytest.mark.parametrize("offset", [-1, 41, 1 << 40])
 def test_fetch_outside_the_log_says_where_it_is(skidway_broker: SkidwayBroker, offset: int) -> None:
-    """OFFSET_OUT_OF_RANGE carries the log start offset and the watermark."""
+    """If the offset of a Fetch request is outside of the log, the answer contains
+    OFFSET_OUT_OF_RANGE, the log start offset and the high watermark."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(100, 40))
@@ -119,7 +121,7 @@ def test_fetch_outside_the_log_says_where_it_is(skidway_broker: SkidwayBroker, o
 
 
 def test_fetch_waits_for_min_bytes(skidway_broker: SkidwayBroker) -> None:
-    """A fetch waits until there are min_bytes, but at most for max_wait_ms."""
+    """A fetch waits until min_bytes of data are available, but for at most max_wait_ms."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client, RawClient(skidway_broker.port) as other:
         other.produce(topic, sized(100))
@@ -166,8 +168,8 @@ def test_ends_in_every_version(skidway_broker: SkidwayBroker, version: int) -> N
 
 @pytest.mark.parametrize("version", range(10))
 def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -> None:
-    """Versions 0 to 2 get UNSUPPORTED_VERSION (KIP-896); in all other versions the batch is
-    stored."""
+    """A Produce request of version 0, 1 or 2 gets UNSUPPORTED_VERSION (KIP-896). In every later
+    version the batch is stored."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for expected in range(3):
@@ -179,8 +181,8 @@ def test_produce_in_every_version(skidway_broker: SkidwayBroker, version: int) -
 
 
 def test_refused_batches_have_kafkas_codes(skidway_broker: SkidwayBroker) -> None:
-    """A refused batch gets the error code that Kafka gives, nothing is stored, and the connection
-    stays open."""
+    """If the broker refuses a batch, it answers with the same error code as Kafka, does not store
+    the batch, and keeps the connection open."""
     topic = create(skidway_broker, max_message_bytes="2000", message_timestamp_after_max_ms="1000")
     corrupt = batch(b"x" * 20)
     corrupt[-1] ^= 1
@@ -214,8 +216,8 @@ def test_a_refusal_without_acks_closes_the_connection(skidway_broker: SkidwayBro
 
 
 def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
-    """Each InitProducerId request gets a producer id of its own, in every version; transactions are
-    refused."""
+    """In every version, each InitProducerId request gets a new producer id, but a request with a
+    transactional id is refused."""
     found = []
     with RawClient(skidway_broker.port) as client:
         for version in (0, 1, 2, 3, 4) * 500:
@@ -231,8 +233,8 @@ def test_producer_ids_are_never_the_same(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_metadata_says_what_was_asked(skidway_broker: SkidwayBroker) -> None:
-    """Metadata lists all topics, none, or the named ones; it creates an unknown topic only if the
-    request allows it."""
+    """The answer to a Metadata request lists all topics, no topics or the named topics, as
+    requested. The broker creates an unknown topic only if the request allows this."""
     topic = create(skidway_broker, 3)
     unknown = f"{topic}-unknown"
 
@@ -274,7 +276,8 @@ def test_the_coordinator_is_this_broker(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_versions_are_those_registered(skidway_broker: SkidwayBroker) -> None:
-    """ApiVersions lists the registered APIs, and answers a request of any version (KIP-511)."""
+    """The broker answers an ApiVersions request of any version (KIP-511), and the answer lists all
+    APIs that the broker has registered."""
     with RawClient(skidway_broker.port) as client:
         for version in range(4):
             request = ApiVersionsRequest(client_software_name="x", client_software_version="1")
@@ -306,14 +309,15 @@ BAD = {
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
-"""Bad frames, and the reason under which the broker counts the connection that it closes."""
+"""Each bad frame, with the reason that the broker's metric gives for closing the connection."""
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())
 def test_a_bad_frame_closes_its_connection_only(
     skidway_broker: SkidwayBroker, data: bytes, reason: str
 ) -> None:
-    """The broker closes and counts a connection that sent a bad frame; other connections go on."""
+    """If a client sends a bad frame, the broker closes and counts this connection. Other
+    connections stay open."""
     metric = f'skidway_broker_connections_closed_total{{reason="{reason}"}}'
     before = skidway_broker.metric(metric)
     with RawClient(skidway_broker.port) as good, RawClient(skidway_broker.port) as bad:
@@ -325,7 +329,7 @@ def test_a_bad_frame_closes_its_connection_only(
 
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
     """If a request of any advertised version has a random body, the broker answers it or closes its
-    connection, and neither hangs nor dies."""
+    connection. The broker neither hangs nor crashes."""
     noise = random.Random(4711)
     for key, offered in registry.ranges().items():
         for version in range(offered.lowest, offered.highest + 1):
@@ -333,8 +337,8 @@ def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> 
                 body = noise.randbytes(noise.randrange(0, 120))
                 with RawClient(skidway_broker.port) as client:
                     client.send(request_frame(key, version, 1, "noise", body))
-                    # After the noise comes a good request; it is answered if the connection is
-                    # still open.
+                    # After the random bytes, the client sends a good request. The broker answers
+                    # the good request if the connection is still open.
                     client.send(request_frame(ApiKey.METADATA, 4, 2, "x", b"\0\0\0\0\0"))
                     while (frame := client.receive()) and frame[:4] != b"\0\0\0\2":
                         pass

@@ -1,5 +1,5 @@
-"""Retention waits for the readers that retention.hold names; their offsets are in a real
-ZooKeeper."""
+"""Retention waits for the consumer groups that retention.hold names. The groups' offsets are in a
+real ZooKeeper."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def log_start(broker: SkidwayBroker) -> int:
 
 
 def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
-    """The log start offset after `count` more retention checks."""
+    """Waits for `count` more retention checks, and returns the log start offset."""
     seen = broker.metric(CHECKS)
     eventually(lambda: broker.metric(CHECKS) >= seen + count)
     return log_start(broker)
@@ -57,9 +57,10 @@ def after_checks(broker: SkidwayBroker, count: int = 3) -> int:
 def test_segments_wait_for_their_readers(
     broker: SkidwayBroker, zookeeper_client: KazooClient
 ) -> None:
-    """If retention.hold names a group, no record is deleted before the group has committed an
-    offset, and later no record from that offset on. After the time limit all these records are
-    deleted; the broker logs the group's name and counts the records that the group has lost."""
+    """If retention.hold names a group, the broker deletes no record before the group has committed
+    an offset. After the commit, the broker deletes only records below the committed offset. When
+    the time limit has passed, the broker deletes the held records too, logs the group's name, and
+    counts the records that the group has lost."""
     hold = {"retention.hold": "load", "retention.ms": "1", "segment.bytes": "1024"}
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1, hold)]) == {"logs": None}

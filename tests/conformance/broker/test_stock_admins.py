@@ -63,7 +63,7 @@ def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
 
 
 def settings(admin: AdminClient, topic: str) -> dict[str, str]:
-    """The settings that are set for the topic itself."""
+    """Returns the settings that are set for the topic itself."""
     resource = ConfigResource(ResourceType.TOPIC, topic)
     found = admin.describe_configs([resource])[resource].result(300)
     return {
@@ -94,8 +94,8 @@ def test_confluent_changes_settings(admin: AdminClient, topic: str) -> None:
 
 
 def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
-    """If confluent-kafka deletes records, the low watermark becomes the requested offset; -1 means
-    the end."""
+    """If confluent-kafka deletes records, the low watermark becomes the requested offset. The
+    offset -1 means the end of the log."""
     for offset, low in ((4, 4), (-1, 10)):
         wanted = TopicPartition(topic, 0, offset)
         assert admin.delete_records([wanted])[wanted].result(300).low_watermark == low
@@ -106,7 +106,7 @@ def test_confluent_deletes_records(admin: AdminClient, topic: str) -> None:
 
 def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
     """confluent-kafka lists the first and last offsets, the offsets for given times, and the offset
-    of the largest time."""
+    of the record with the largest timestamp."""
     partition = TopicPartition(topic, 0)
     found = [
         admin.list_offsets({partition: spec})[partition].result(300).offset
@@ -123,7 +123,8 @@ def test_confluent_lists_offsets(admin: AdminClient, topic: str) -> None:
 def test_confluent_describes_cluster_and_topics(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """confluent-kafka describes nodes, controller and leaders."""
+    """confluent-kafka can describe the cluster's nodes and controller, and the leaders of
+    partitions."""
     described = admin.describe_cluster().result(300)
     assert [f"{node.host}:{node.port}" for node in described.nodes] == [skidway_broker.address]
     assert described.controller.id == 1
@@ -132,8 +133,8 @@ def test_confluent_describes_cluster_and_topics(
 def test_kafka_python_administers(
     skidway_broker: SkidwayBroker, admin: AdminClient, topic: str
 ) -> None:
-    """kafka-python alters and resets settings, deletes records, and describes directories and
-    cluster."""
+    """kafka-python can alter and reset settings, delete records, and describe log directories and
+    the cluster."""
     theirs = KafkaAdminClient(bootstrap_servers=skidway_broker.address)
     try:
         change = {"segment.ms": "7000"}

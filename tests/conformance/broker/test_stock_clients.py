@@ -1,5 +1,6 @@
-"""What unmodified librdkafka sees, apart from what tests/conformance/stock_clients tests with every
-client: waiting, refusals, settings, and topics that are created and deleted."""
+"""Unmodified librdkafka works with our broker when it waits, is refused, reads settings, and
+creates and deletes topics. The tests in tests/conformance/stock_clients run everything else with
+every client."""
 
 from __future__ import annotations
 
@@ -121,8 +122,8 @@ def refusal(call: Callable[[], object]) -> str:
 
 
 def test_topics_are_refused_for_the_reasons_that_kafka_has(skidway_broker: SkidwayBroker) -> None:
-    """The broker checks names, counts, settings and existing topics before it creates anything, and
-    refuses for the reasons that Kafka has."""
+    """Before the broker creates a topic, it checks the topic's name, counts and settings, and
+    whether the topic exists. It refuses a topic for the same reasons as Kafka."""
     admin = AdminClient({"bootstrap.servers": skidway_broker.address})
     name = new_name()
 
@@ -156,7 +157,8 @@ def test_topics_are_refused_for_the_reasons_that_kafka_has(skidway_broker: Skidw
 
 
 def test_settings_are_described_with_all_defaults(skidway_broker: SkidwayBroker) -> None:
-    """A topic shows its own settings and every default; the broker shows the cluster's name."""
+    """The description of a topic shows the topic's own settings and every default. The description
+    of the broker shows the cluster's name."""
     admin = AdminClient({"bootstrap.servers": skidway_broker.address})
     topic = new_name()
     own = {"retention.ms": "1234", "mirror.source.topic": "logs"}
@@ -190,7 +192,8 @@ def test_a_topic_made_again_is_another(skidway_broker: SkidwayBroker) -> None:
 
 
 def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> None:
-    """A batch above the topic's max.message.bytes is refused, and the connection goes on."""
+    """A batch that is larger than the topic's max.message.bytes is refused, and the connection
+    stays open."""
     address, topic = skidway_broker.address, new_name()
     admin = AdminClient({"bootstrap.servers": address})
     admin.create_topics([NewTopic(topic, 1, 1, config={"max.message.bytes": "1000"})])[
@@ -211,7 +214,8 @@ def test_a_batch_that_is_too_large_is_refused(skidway_broker: SkidwayBroker) -> 
 
 
 def test_a_transactional_producer_ends_at_once(skidway_broker: SkidwayBroker) -> None:
-    """A transactional producer is refused at once and gets the reason, instead of a timeout."""
+    """A transactional producer gets an error with the reason at once, and does not have to wait for
+    a timeout."""
     producer = Producer({"bootstrap.servers": skidway_broker.address, "transactional.id": "tx"})
     with pytest.raises(KafkaException) as raised:
         producer.init_transactions(60)

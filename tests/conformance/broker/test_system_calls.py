@@ -1,5 +1,5 @@
-"""The broker's system calls: fetched batches go from file to socket, and the broker never reads
-these batches."""
+"""The kernel sends fetched batches from the file to the socket, and the broker never reads these
+batches. The tests trace the broker's system calls."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ def broker(own_broker: SkidwayBroker) -> SkidwayBroker:
 
 @pytest.fixture
 def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
-    """A trace file: it gets every system call by which the broker reads or sends a file during the
-    test."""
+    """Yields a trace file that lists every system call by which the broker reads or sends a file
+    during the test."""
     path = tmp_path / "calls"
     strace = provide("strace", ["strace"], "strace sees what the broker reads")
     command = [strace, "-f", "-y", "-s", "0", "-o", str(path), "-e", f"trace=sendfile,{READING}"]
@@ -42,8 +42,8 @@ def calls(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Path]:
 
 
 def test_fetched_batches_are_never_read(broker: SkidwayBroker, calls: Path) -> None:
-    """All fetched bytes are sent by sendfile; the broker reads only some headers of the log, to
-    find where a batch begins."""
+    """The broker sends all fetched bytes with sendfile. It reads only some batch headers in the
+    log, to find the position where a batch begins."""
     with Client(broker.address) as client:
         assert client.create_topics([NewTopic("logs", 1, 1)]) == {"logs": None}
     with RawClient(broker.port) as raw:

@@ -1,5 +1,5 @@
-"""More traps, which are cases in which other brokers have made clients hang or fail. They are
-tested byte by byte on a broker core, which is a broker without a network."""
+"""More traps. A trap is a case in which another broker has made clients hang or fail. The tests
+compare bytes, and use a broker core, which is a broker without a network."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ def fetched(client: CoreClient, offset: int, version: int, isolation: int = 0) -
 
 @pytest.mark.parametrize("version", [4, 5, 99, 32767])
 def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, version: int) -> None:
-    """If the broker does not know the version of an ApiVersions request, it answers error 35 in a
-    body of version 0. The body has the version range of every API, so that the client can pick a
-    version and ask again."""
+    """If the broker does not know the version of an ApiVersions request, the broker answers with
+    error 35 in a body of version 0. The body contains the version range of every API, so that the
+    client can choose a version and send its request again."""
     answer = client.ask(request_frame(ApiKey.API_VERSIONS, version, 99, "x", b"\xff" * 7))
     assert answer is not None
     assert answer[:4] == struct.pack(">i", 99)
@@ -98,15 +98,15 @@ def test_apis_of_a_later_client_are_told_in_version_0(client: CoreClient, versio
 
 @pytest.mark.parametrize("name", ["", "-x", "x-", "a b", "ü", "x/1"])
 def test_a_client_without_a_decent_name_is_told_so(core: BrokerCore, name: str) -> None:
-    """A malformed client name gets INVALID_REQUEST, because the name could otherwise become part of
-    a metric."""
+    """If an ApiVersions request has a malformed client name, the client gets INVALID_REQUEST,
+    because the broker would otherwise use the name in a metric."""
     request = ApiVersionsRequest(client_software_name=name, client_software_version="1")
     assert ask(core, request, 3).error_code == ErrorCode.INVALID_REQUEST
 
 
 def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> None:
-    """Unknown tags are skipped in the request's header, its body and its structures. The client id
-    in the header has the older string format."""
+    """The broker skips unknown tags in a request's header, body and nested structures. Even in a
+    header with tags, the client id has the older string format."""
     tags = b"\x02" + b"\x63\x03abc" + b"\xe4\x07\x00"
     head = struct.pack(">hhih", ApiKey.METADATA, 9, 5, 4) + b"test" + tags
     body = b"\x02" + b"\x05logs" + tags + b"\x00\x00\x00" + tags
@@ -121,8 +121,8 @@ def test_tags_that_nobody_knows_are_skipped_everywhere(client: CoreClient) -> No
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> None:
-    """In a stored batch only the base offset and the leader epoch, which the CRC does not cover,
-    are changed."""
+    """When the broker stores a batch, it changes only the base offset and the leader epoch, which
+    the CRC does not cover."""
     assert produced(client, batch(b"before")).base_offset == 0
     sent = bytes(batch(b"a", b"b", codec=codec, timestamps=[NOW_MS, NOW_MS + 1]))
     assert produced(client, sent).base_offset == 1
@@ -134,7 +134,7 @@ def test_a_batch_comes_back_as_it_was_sent(client: CoreClient, codec: Codec) -> 
 
 
 def changed(at: int, content: bytes) -> bytes:
-    """A batch of two records with some changed bytes and a right CRC."""
+    """Returns a batch of two records with some changed bytes and a correct CRC."""
     made = batch(b"a", b"b")
     made[at : at + len(content)] = content
     struct.pack_into(">I", made, 17, google_crc32c.value(bytes(made[CRC_START:])))
@@ -164,14 +164,15 @@ FAULTS = {
 
 
 DAMAGED = {"length", "magic"}
-"""Those of the faults that may be damage on the way."""
+"""The faults that may come from damage during the transmission."""
 
 
 @pytest.mark.parametrize("fault", FAULTS)
 def test_batches_that_kafka_refuses_are_refused(client: CoreClient, fault: str) -> None:
-    """Each faulty batch gets INVALID_RECORD, which is not retriable. If the fault may be damage on
-    the way, the batch gets CORRUPT_MESSAGE, which is retriable. No faulty batch is stored: the next
-    good batch gets the offset that the faulty batch would have had."""
+    """Each faulty batch gets INVALID_RECORD, which is not retriable. If the fault may come from
+    damage during the transmission, the batch gets CORRUPT_MESSAGE instead, which is retriable. The
+    broker stores no faulty batch, so the next good batch gets the offset that the faulty batch
+    would have had."""
     found = produced(client, FAULTS[fault])
     is_damaged = fault in DAMAGED
     code = ErrorCode.CORRUPT_MESSAGE if is_damaged else ErrorCode.INVALID_RECORD
@@ -192,15 +193,16 @@ def test_zstd_needs_a_client_that_knows_it(client: CoreClient, version: int) -> 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767, -32768])
 def test_acks_that_do_not_exist_are_refused(client: CoreClient, acks: int) -> None:
-    """An unknown acks value gets INVALID_REQUIRED_ACKS, and nothing is stored."""
+    """If a Produce request has an unknown acks value, the client gets INVALID_REQUIRED_ACKS, and
+    the broker does not store the batch."""
     assert produced(client, batch(b"x"), acks=acks).error_code == ErrorCode.INVALID_REQUIRED_ACKS
     assert produced(client, batch(b"x")).base_offset == 0
 
 
 @pytest.mark.parametrize("version", range(4, 13))
 def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, version: int) -> None:
-    """Fetch with read_committed reads up to the watermark and gets an empty list of aborted
-    transactions; the preferred replica is -1."""
+    """A Fetch request with read_committed reads up to the high watermark and gets an empty list of
+    aborted transactions. The preferred replica in the answer is -1."""
     produced(client, batch(b"x"))
     committed, uncommitted = (fetched(client, 0, version, isolation) for isolation in (1, 0))
     assert (committed.aborted, uncommitted.aborted) == ((), None)
@@ -211,8 +213,9 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 
 @pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
-    """ApiVersions does not name the requests of KIP-848 and KIP-932, so clients do not send them.
-    If a client sends such a request all the same, the broker closes its connection."""
+    """The broker's ApiVersions answer does not list the requests of KIP-848 and KIP-932, so clients
+    do not send them. If a client still sends one of these requests, the broker closes the client's
+    connection."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered
@@ -236,15 +239,15 @@ def test_a_transactional_producer_is_refused_for_good(core: BrokerCore, version:
 
 
 def test_topics_are_not_fetched_by_their_ids(core: BrokerCore) -> None:
-    """The broker offers Fetch only up to version 12, the last version with topic names, because a
-    client that sees version 13 sends only topic ids."""
+    """The broker offers Fetch only up to version 12, which is the last version with topic names. If
+    a broker offers version 13, clients send only topic ids."""
     assert registry.ranges()[ApiKey.FETCH].highest == 12
     assert registry.ranges()[ApiKey.PRODUCE].lowest == 0
 
 
 def test_a_topic_made_again_has_another_id(core: BrokerCore) -> None:
-    """A topic that was deleted and created again has another id, which is never zero; the old id is
-    unknown."""
+    """A topic that was deleted and created again has a new id, which is never zero. The broker no
+    longer knows the old id."""
     ids = []
     for _ in range(3):
         [topic] = ask(core, MetadataRequest(topics=(MetadataRequestTopic(name="logs"),)), 11).topics
@@ -271,9 +274,9 @@ def listed(core: BrokerCore, timestamp: int, version: int) -> tuple[int, int]:
 def test_times_are_found_within_batches(
     core: BrokerCore, client: CoreClient, codec: Codec, version: int
 ) -> None:
-    """A look-up gives the first record, in offset order, at or after a time. If no record is at or
-    after the time, the look-up gives -1 as offset and time. The time -3 gives the record with the
-    latest time."""
+    """A look-up by time returns the first record, in offset order, with a timestamp at or after the
+    given time. If no record has such a timestamp, the look-up returns -1 as offset and as
+    timestamp. For the time -3, the look-up returns the record with the latest timestamp."""
     produced(client, batch(b"a", b"b", b"c", timestamps=[30, 10, 40], codec=codec))
     produced(client, batch(b"d", timestamps=[20], codec=codec))
     assert [listed(core, at, version) for at in (0, 31, 40, 41)] == [
@@ -285,8 +288,8 @@ def test_times_are_found_within_batches(
 
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_nobody_is_told_what_he_may_do(core: BrokerCore, version: int) -> None:
-    """The broker does not compute authorized operations. Their field is always INT32_MIN, as if the
-    client had not asked for them."""
+    """The broker does not compute authorized operations. The field for authorized operations is
+    always INT32_MIN, which Kafka sends if the client has not asked for them."""
     answer = ask(core, MetadataRequest(topics=None), version)
     assert answer.cluster_authorized_operations == UNKNOWN_OPERATIONS
     assert {each.topic_authorized_operations for each in answer.topics} == {UNKNOWN_OPERATIONS}
@@ -298,9 +301,10 @@ def sequenced(number: int, *, epoch: int = 3, count: int = 1, text: bytes = b"")
 
 
 def test_the_last_five_batches_are_known_again(client: CoreClient) -> None:
-    """A repeat of one of the last five batches gets its original offset and is stored once. A
-    repeat of an older batch, a gap, and a repeat with other bytes get OUT_OF_ORDER_SEQUENCE_NUMBER
-    (45)."""
+    """If a producer sends one of its last five batches again, the broker does not store the batch
+    again and answers with the original offset. The broker answers OUT_OF_ORDER_SEQUENCE_NUMBER (45)
+    if a producer repeats an older batch, repeats a batch with other bytes, or leaves a gap in the
+    sequence."""
     for number in range(7):
         assert produced(client, sequenced(number)).base_offset == number
     for number in (2, 6, 4, 3, 5):
@@ -313,8 +317,8 @@ def test_the_last_five_batches_are_known_again(client: CoreClient) -> None:
 
 
 def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) -> None:
-    """A batch with an older epoch gets INVALID_PRODUCER_EPOCH (47). If the first batch of a new
-    epoch does not have sequence 0, it gets OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
+    """A batch with an older producer epoch gets INVALID_PRODUCER_EPOCH (47). If the first batch of
+    a new epoch does not have sequence 0, the batch gets OUT_OF_ORDER_SEQUENCE_NUMBER (45)."""
     assert produced(client, sequenced(0)).base_offset == 0
     assert produced(client, sequenced(1, epoch=2)).error_code == ErrorCode.INVALID_PRODUCER_EPOCH
     out_of_order = ErrorCode.OUT_OF_ORDER_SEQUENCE_NUMBER
@@ -324,8 +328,8 @@ def test_an_older_epoch_is_fenced_and_a_newer_begins_at_0(client: CoreClient) ->
 
 
 def test_sequences_wrap_behind_int32(client: CoreClient) -> None:
-    """The record after sequence 2^31-1 has sequence 0, within a batch and from one batch to the
-    next."""
+    """The record after the record with sequence 2^31-1 has sequence 0, both within a batch and from
+    one batch to the next."""
     last = (1 << 31) - 1
     assert produced(client, sequenced(last - 1, count=1)).base_offset == 0
     across = EncodedBatch(bytes(batch(b"x", b"y", b"z"))[61:], Codec.NONE, 3, NOW_MS, NOW_MS, 9)

@@ -70,8 +70,8 @@ def fetched(client: RawClient, version: int, request: fetch_request.Fetch) -> Fe
 def test_a_new_fetch_session_is_answered_without_one(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """A client that wants a fetch session gets all it asks for and session 0, which means no
-    session (KIP-227)."""
+    """If a client asks for a new fetch session, the answer contains all requested partitions and
+    the session id 0, which means that there is no session (KIP-227)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         assert client.produce(topic, batch(b"x")).error_code == 0
@@ -88,7 +88,7 @@ def test_a_session_of_another_broker_is_unknown(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
     """A fetch in an unknown session gets FETCH_SESSION_ID_NOT_FOUND, after which clients begin a
-    new session. To close an unknown session is no error."""
+    new session. It is not an error to close an unknown session."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         for epoch, code in ((5, ErrorCode.FETCH_SESSION_ID_NOT_FOUND), (-1, ErrorCode.NONE)):
@@ -104,8 +104,8 @@ def test_a_session_of_another_broker_is_unknown(
 def test_the_first_partition_with_data_gives_one_batch(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """However small the limits, Fetch sends one whole batch, from the first partition that has data
-    (KIP-74)."""
+    """However small the limits of a Fetch request are, the broker sends at least one whole batch,
+    from the first partition that has data (KIP-74)."""
     topic = create(skidway_broker, 3)
     with RawClient(skidway_broker.port) as client:
         for partition in (0, 2):
@@ -125,8 +125,8 @@ def test_the_first_partition_with_data_gives_one_batch(
 def test_leader_epochs_are_compared(
     skidway_broker: SkidwayBroker, epoch: int, code: ErrorCode
 ) -> None:
-    """A client with a newer leader epoch than the broker's gets an error, in Fetch and in
-    ListOffsets (KIP-320)."""
+    """If a client's leader epoch is newer than the broker's, the client gets an error from Fetch
+    and from ListOffsets (KIP-320)."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         wanted = [FetchTarget(topic, 0, 0, 1_000, current_leader_epoch=epoch)]
@@ -137,8 +137,8 @@ def test_leader_epochs_are_compared(
 
 
 def test_a_client_of_the_leader_before_is_fenced(own_broker: SkidwayBroker) -> None:
-    """A crash raises the leader epoch: a client that knows only the old epoch must refresh its
-    metadata."""
+    """After a crash the broker raises the leader epoch, so a client that knows only the old epoch
+    must refresh its metadata."""
     broker = own_broker.start()
     topic = create(broker)
     broker.crash()
@@ -175,8 +175,8 @@ def test_defaults_for_partitions_and_replicas(skidway_broker: SkidwayBroker, ver
 def test_metadata_of_everything_in_every_version(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Metadata without topic names lists all topics: version 0 by an empty list, later versions by
-    null."""
+    """A Metadata request that names no topics lists all topics. In version 0 this request contains
+    an empty list of topics, and in later versions it contains null."""
     topic = create(skidway_broker)
     with RawClient(skidway_broker.port) as client:
         request = MetadataRequest(topics=() if version == 0 else None)
@@ -221,9 +221,9 @@ def test_a_restart_changes_nothing_that_clients_remember(own_broker: SkidwayBrok
 def test_offsets_of_all_partitions_and_of_unknown_ones(
     skidway_broker: SkidwayBroker, version: int
 ) -> None:
-    """Without a list of topics, OffsetFetch gives every committed offset of the group, with its
-    metadata. A partition without a commit gets -1 and no error, because after an error consumers
-    would never begin."""
+    """If an OffsetFetch request has no list of topics, the answer contains every committed offset
+    of the group with the offset's metadata. A partition without a commit gets -1 and no error,
+    because after an error consumers would never begin to read."""
     topic = create(skidway_broker, 2)
     row = OffsetCommitRequestPartition(
         partition_index=1, committed_offset=42, committed_metadata="words"

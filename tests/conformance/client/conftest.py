@@ -1,4 +1,4 @@
-"""The two brokers that the client must work with: Apache Kafka and ours."""
+"""Fixtures for the two brokers that the client must work with: Apache Kafka's and our own."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.processes import Program, free_port, running, skidway
 
 
 class OurBroker:
-    """`skidway broker run` on the ZooKeeper of the test run."""
+    """Our broker (`skidway broker run`), which uses the ZooKeeper of the test run."""
 
     def __init__(self, folder: Path, zookeeper: str) -> None:
         self.port = free_port()
@@ -40,7 +40,7 @@ class OurBroker:
         return False
 
     def restart(self) -> None:
-        """Kills the broker (kill -9) and starts it on the same files."""
+        """Kills the broker (kill -9) and starts it again with the same files."""
         self.program.signal(signal.SIGKILL)
         self.program.wait()
         self.program.start().wait_until(self.ready)
@@ -59,7 +59,7 @@ def our_broker(
 
 @pytest.fixture(params=["apache", "skidway"])
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    """An address for the client: each test runs once with Apache Kafka's and once with our
-    broker's."""
+    """A bootstrap address for the client. Each test runs twice, once with Apache Kafka and once
+    with our broker."""
     name = "apache_kafka" if request.param == "apache" else "our_broker"
     return str(request.getfixturevalue(name).address)

@@ -69,8 +69,8 @@ def deliveries_of(producer: Producer, count: int) -> list[Delivery]:
 def read(
     client: Client, tp: TopicPartition, start: int, until: int
 ) -> list[columns.DecodedRecords]:
-    """Reads batches from an offset on. Asserts that none is skipped or repeated, and that each has
-    a correct CRC."""
+    """Reads batches from the offset `start` on. Asserts that no batch is skipped or repeated, and
+    that each batch has a correct CRC."""
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=20_000)
     fetcher.seek(tp, start)
     found: list[columns.DecodedRecords] = []
@@ -90,7 +90,8 @@ def read(
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -> None:
-    """Values, times and origins come back in every codec, at the acknowledged offsets."""
+    """With every codec, the client fetches the values, timestamps and origins that it produced, at
+    the acknowledged offsets. An origin says from which place in a log file a record comes."""
     tp = TopicPartition(topic, 1)
     producer = Producer(client)
     sent = [encoded(number, codec=codec) for number in range(12)]
@@ -112,8 +113,8 @@ def test_what_is_produced_is_fetched(client: Client, topic: str, codec: Codec) -
 
 
 def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
-    """Batches of all partitions arrive, each partition in its order; one fetcher reads all the
-    partitions."""
+    """A producer can send batches of several partitions in one request, and one fetcher can read
+    all these partitions. The batches of each partition stay in order."""
     producer, fetcher = Producer(client), Fetcher(client, max_wait_ms=100)
     tps = [TopicPartition(topic, index) for index in range(3)]
     for number in range(30):
@@ -131,9 +132,9 @@ def test_several_partitions_in_one_request(client: Client, topic: str) -> None:
 
 
 def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
-    """If a batch is above the topic's limit, the producer returns it with an error, and returns the
-    batches after it with the error Drained. When these later batches are sent again, they
-    arrive."""
+    """If a batch is larger than the topic's limit, the producer returns this batch with the
+    broker's error, and returns all batches after it with the error Drained. The later batches
+    arrive when they are sent again."""
     tp = TopicPartition(topic, 0)
     producer = Producer(client)
     large = columns.encode(
@@ -156,7 +157,7 @@ def test_too_large_a_batch_comes_back(client: Client, topic: str) -> None:
 
 
 def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> None:
-    """Batches with event times of years ago arrive in order, each once."""
+    """Batches whose event times are years old arrive in order, each batch once."""
     tp = TopicPartition(topic, 2)
     producer = Producer(client)
     for number in range(8):
@@ -170,7 +171,7 @@ def test_old_event_times_are_taken_one_by_one(client: Client, topic: str) -> Non
 
 
 def test_offsets_outside_are_told(client: Client, topic: str) -> None:
-    """A fetch beyond the log end gives an error."""
+    """If a fetch begins beyond the log end, the client returns an error."""
     fetcher = Fetcher(client, max_wait_ms=100)
     fetcher.seek(TopicPartition(topic, 0), 1_000)
     with pytest.raises(OffsetOutOfRange) as caught:
@@ -193,7 +194,8 @@ def test_a_fetch_waits_for_what_comes(client: Client, topic: str) -> None:
 
 
 def test_topics_are_administered(client: Client, topic: str) -> None:
-    """Topics can be made, described and deleted; mistakes get Kafka's error codes."""
+    """The client can create, describe and delete topics. A wrong request gets Kafka's error
+    code."""
     again = client.create_topics([NewTopic(topic, 1, 1)])[topic]
     assert again is not None
     assert again.code is ErrorCode.TOPIC_ALREADY_EXISTS
@@ -216,7 +218,7 @@ def test_topics_are_administered(client: Client, topic: str) -> None:
 
 
 def test_a_topic_gets_more_partitions(client: Client, topic: str) -> None:
-    """Partitions can be added to a topic, and take records."""
+    """The client can add partitions to a topic, and the new partitions accept records."""
     assert client.create_partitions({topic: 5}) == {topic: None}
     producer = Producer(client)
     tp = TopicPartition(topic, 4)
@@ -226,7 +228,7 @@ def test_a_topic_gets_more_partitions(client: Client, topic: str) -> None:
 
 
 def test_several_producers_do_not_disturb_each_other(client: Client, topic: str) -> None:
-    """Two producers write to one partition, each in its own order."""
+    """If two producers write to one partition, the batches of each producer stay in order."""
     tp = TopicPartition(topic, 0)
     producers = [Producer(client), Producer(client)]
     for number in range(10):
@@ -241,8 +243,8 @@ def test_several_producers_do_not_disturb_each_other(client: Client, topic: str)
 
 
 def test_our_broker_killed_under_load(our_broker: object) -> None:
-    """If the broker is killed (kill -9) under load, every batch is in the log once after the
-    broker's restart."""
+    """If the broker is killed (kill -9) under load and then restarted, every batch is in the log
+    exactly once."""
     with Client(our_broker.address) as client:  # type: ignore[attr-defined]
         name = topic_name("killed")
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

@@ -1,4 +1,5 @@
-"""The blocking client on real sockets, against a broker that misbehaves as each test says."""
+"""The blocking client works over real sockets with a scripted broker that misbehaves in a different
+way in each test."""
 
 from __future__ import annotations
 
@@ -96,8 +97,8 @@ def test_batches_arrive_in_order(broker: ScriptedBroker, client: Client) -> None
 def test_one_in_flight_until_the_first_acknowledgement(
     broker: ScriptedBroker, client: Client
 ) -> None:
-    """The client sends the first Produce request alone, and the others only after the first one is
-    acknowledged."""
+    """The client sends its first Produce request alone, and sends further requests only after the
+    first request is acknowledged."""
     broker.faults[ApiKey.PRODUCE].append(Silence)
     producer = Producer(client)
     for number in range(5):
@@ -113,8 +114,8 @@ def test_one_in_flight_until_the_first_acknowledgement(
 def test_transient_refusals_are_retried(
     broker: ScriptedBroker, client: Client, fault: ErrorCode | type[HangUp]
 ) -> None:
-    """If a batch gets a retriable error, it is sent again until it succeeds; all batches arrive in
-    order and once."""
+    """If a batch gets a retriable error, the client sends it again until the batch is accepted. All
+    batches arrive in order, each once."""
     broker.faults[ApiKey.PRODUCE] += [fault, fault]
     found = send(client, range(8))
     assert [each.token for each in found] == list(range(8))
@@ -123,8 +124,8 @@ def test_transient_refusals_are_retried(
 
 
 def test_a_lost_acknowledgement_makes_no_duplicate(broker: ScriptedBroker, client: Client) -> None:
-    """If the broker appends a batch and the connection breaks, the client sends the same bytes
-    again, which the broker recognizes as a duplicate."""
+    """If the broker appends a batch and the connection breaks before the acknowledgement, the
+    client sends the same bytes again. The broker recognizes the batch as a duplicate."""
     broker.after[ApiKey.PRODUCE] += [HangUp, HangUp]
     found = send(client, range(8))
     assert [each.base_offset for each in found] == [3 * number for number in range(8)]
@@ -143,7 +144,8 @@ def test_a_silent_broker_is_left_after_the_timeout(broker: ScriptedBroker) -> No
 
 
 def test_garbage_ends_the_connection(broker: ScriptedBroker, client: Client) -> None:
-    """The client ends a connection with a malformed response, and goes on over a new one."""
+    """If a response is malformed, the client closes the connection and continues over a new
+    connection."""
     broker.faults[ApiKey.PRODUCE].append(lambda answer: b"HTTP/1.1 400 Bad Request\r\n\r\n")
     broker.faults[ApiKey.PRODUCE].append(lambda answer: answer[:4] + b"\x7f" * (len(answer) - 4))
     broker.faults[ApiKey.METADATA].append(lambda answer: answer[:-3] + b"\xff\xff\xff")
@@ -173,8 +175,9 @@ def test_a_lost_identity_is_replaced(broker: ScriptedBroker, client: Client, cod
 def test_a_batch_refused_for_good_comes_back(
     broker: ScriptedBroker, client: Client, code: int
 ) -> None:
-    """The producer returns a refused batch with the broker's error, and the batches after it with
-    the error Drained. Afterwards it sends further batches."""
+    """If the broker refuses a batch with a final error, the producer returns this batch with the
+    broker's error, and returns the batches after it with the error Drained. Then the producer can
+    send further batches."""
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
     deliveries_of(producer, 1)
@@ -196,7 +199,8 @@ def test_a_batch_refused_for_good_comes_back(
 
 
 def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> None:
-    """With acks=0 a batch counts as delivered once its bytes were sent, and has no offset."""
+    """With acks=0 a batch counts as delivered as soon as its bytes are sent, and it has no
+    offset."""
     producer = Producer(client, acks=0, idempotent=False)
     for number in range(5):
         producer.send(LOGS, encoded(number), number)
@@ -206,7 +210,7 @@ def test_no_acknowledgements_wanted(broker: ScriptedBroker, client: Client) -> N
 
 
 def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client) -> None:
-    """The producer reports a missing permission, and goes on trying."""
+    """If the producer lacks a permission, it reports the error and continues to try."""
     producer = Producer(client)
     broker.faults[ApiKey.PRODUCE] += [ErrorCode.TOPIC_AUTHORIZATION_FAILED] * 2
     producer.send(LOGS, encoded(0), 0)
@@ -219,8 +223,8 @@ def test_errors_of_rights_are_waited_out(broker: ScriptedBroker, client: Client)
 
 
 def test_poll_wakes_on_other_descriptors(client: Client) -> None:
-    """A readable descriptor of the caller ends a poll early, and ends each further poll early while
-    it stays readable."""
+    """If a file descriptor of the caller becomes readable, the current poll ends early. Each
+    further poll also ends early while the descriptor stays readable."""
     producer, fetcher = Producer(client), Fetcher(client)
     readable, writable = os.pipe()
     try:
@@ -252,8 +256,8 @@ def test_a_broker_that_comes_later_is_found() -> None:
 
 
 def test_an_unreachable_leader_is_looked_up_again(broker: ScriptedBroker, client: Client) -> None:
-    """If metadata names a leader at an address where nobody listens, the client asks again and
-    finds the right leader."""
+    """If the metadata gives a leader's address at which no broker listens, the client requests the
+    metadata again and finds the right leader."""
     broker.leader_port = free_port()
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
@@ -275,7 +279,7 @@ def fill(broker: ScriptedBroker, tp: TopicPartition, batches: int, first: int = 
 
 
 def read(fetcher: Fetcher, tp: TopicPartition, until: int, start: int = 0) -> list[bytes]:
-    """Reads values from an offset on. Asserts that batches neither skip nor repeat records."""
+    """Reads values from the offset `start` on. Asserts that no record is skipped or repeated."""
     found: list[bytes] = []
     position = start
     deadline = time.monotonic() + 300
@@ -310,7 +314,7 @@ def test_everything_is_fetched_once(
 
 
 def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> None:
-    """If the position lies within a batch, the whole batch is returned."""
+    """If the fetch position lies within a batch, the client returns the whole batch."""
     fill(broker, LOGS, 4)
     fetcher = Fetcher(client, max_wait_ms=50)
     fetcher.seek(LOGS, 4)
@@ -318,8 +322,8 @@ def test_a_position_within_a_batch(broker: ScriptedBroker, client: Client) -> No
 
 
 def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> None:
-    """An offset outside of the log gives an error with the log's bounds; other partitions are still
-    fetched."""
+    """If an offset is outside of the log, the client returns an error with the log's bounds, and
+    still fetches other partitions."""
     fill(broker, LOGS, 2)
     other = TopicPartition("logs", 1)
     fill(broker, other, 2)
@@ -345,8 +349,8 @@ def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> Non
 
 
 def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Client) -> None:
-    """If a response ends within a batch, its whole batches are returned, and the cut batch is
-    fetched next time."""
+    """If a response ends in the middle of a batch, the client returns the complete batches before
+    it, and fetches the incomplete batch with its next request."""
     fill(broker, LOGS, 3)
     whole = broker.logs[LOGS].read
 
@@ -360,8 +364,8 @@ def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Clien
 
 
 def test_damaged_batches_stop_the_partition_by_name(broker: ScriptedBroker, client: Client) -> None:
-    """If a header is damaged, the client does not pass over the batch: the error names partition
-    and offset."""
+    """If the header of a batch is damaged, the client does not skip the batch but returns an error
+    with the partition and the offset."""
     fill(broker, LOGS, 3)
     broken = bytearray(broker.logs[LOGS].batches[1])
     broken[16] = 9
@@ -380,8 +384,8 @@ def test_damaged_batches_stop_the_partition_by_name(broker: ScriptedBroker, clie
 
 
 def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> None:
-    """After a seek, no batch of the old position is returned, whether it is still on its way or
-    already here."""
+    """After a seek, the client returns no batch from the old position, even if it has already
+    received the batch or the response is on its way."""
     fill(broker, LOGS, 6)
     fetcher = Fetcher(client, max_wait_ms=50, max_bytes=1)
     fetcher.seek(LOGS, 0)
@@ -394,7 +398,7 @@ def test_seek_drops_what_was_fetched(broker: ScriptedBroker, client: Client) -> 
 
 
 def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
-    """Even if each response has room for one batch only, the fetcher advances in both
+    """If each response has room for only one batch, the fetcher still advances in both
     partitions."""
     tps = [TopicPartition("logs", 0), TopicPartition("logs", 1)]
     for tp in tps:
@@ -414,7 +418,8 @@ def test_partitions_take_turns(broker: ScriptedBroker, client: Client) -> None:
 
 
 def test_unknown_topics_are_errors(client: Client) -> None:
-    """An unknown topic has an error in the metadata, and a request for its offsets is refused."""
+    """The metadata contains an error for an unknown topic, and a request for the topic's offsets is
+    refused."""
     assert client.metadata(["none"]).topics["none"].error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION
     with (
         Client(client.bootstrap, request_timeout_ms=300) as hasty,
@@ -440,8 +445,8 @@ def test_offsets_are_listed(broker: ScriptedBroker, client: Client) -> None:
 
 
 def test_an_old_broker_is_asked_in_its_words(broker: ScriptedBroker, client: Client) -> None:
-    """The client asks an old broker in that broker's API versions; if the broker lacks an API, the
-    error names that API."""
+    """The client uses the API versions that an old broker supports. If the broker lacks an API, the
+    error names this API."""
     broker.ranges = {
         ApiKey.API_VERSIONS: VersionRange(0, 2),
         ApiKey.METADATA: VersionRange(0, 5),

@@ -1,5 +1,5 @@
-"""The client in the event loop of another program, as a broker's mirror uses it. A mirror copies
-the topics of its source, which is another cluster."""
+"""The client works in the event loop of another program, as in a broker's mirror. A mirror copies
+the topics of another cluster, which is called the mirror's source."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def test_a_mirror_looks_again_at_the_batch_below_its_end(
 
 
 def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> None:
-    """The mirror can send any request while it fetches; a later turn returns the answer together
-    with the ticket of the request."""
+    """While the mirror fetches, it can send any other request to the source. A later turn of the
+    event loop returns the answer together with the ticket of that request."""
     ticket = loop.client.ask(metadata_call(None))
     loop.run_until(lambda: any(turn.answers for turn in loop.turns))
     answer = next(answer for turn in loop.turns for answer in turn.answers)
@@ -125,8 +125,8 @@ def test_questions_are_answered_beside(broker: ScriptedBroker, loop: Loop) -> No
 
 
 def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> None:
-    """Offsets that the source no longer has, and damaged batches, are returned as values; no
-    exception is raised in the loop."""
+    """If the source no longer has an offset, or a batch is damaged, the client returns a value that
+    describes the problem. It does not raise an exception in the event loop."""
     fill(broker, 2)
     broker.logs[LOGS].start = 2
     loop.client.seek(LOGS, 0)
@@ -146,7 +146,8 @@ def test_what_stops_a_partition_is_told(broker: ScriptedBroker, loop: Loop) -> N
 
 
 def test_nobody_there_is_a_value(loop: Loop) -> None:
-    """If the source is down, requests fail at once or at their deadline, and nothing blocks."""
+    """If the source is down, requests fail at once or at their deadline, and no call blocks the
+    event loop."""
     lonely = Loop(f"127.0.0.1:{free_port()}")
     try:
         ticket = lonely.client.ask(metadata_call(None))

@@ -30,8 +30,8 @@ RECORDS = 20
 def behind_a_proxy(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[tuple[int, int]]:
-    """Starts our broker. Yields the port that it advertises to clients, and the port where it
-    listens."""
+    """Starts our broker. Yields the port that the broker advertises to clients, and the port on
+    which it listens."""
     folder = tmp_path_factory.mktemp("proxied")
     told = free_port()
     broker = SkidwayBroker(
@@ -92,7 +92,7 @@ def check_deliveries(producer: Producer, found: list[Delivery], count: int) -> N
 
 
 def check_log(client: Client, tp: TopicPartition, count: int) -> None:
-    """Asserts that the log has the batches' records, each once and in order, and nothing else."""
+    """Asserts that the log contains exactly the records of the batches, each once and in order."""
     assert client.list_offsets({tp: LATEST})[tp].offset == count * RECORDS
     fetcher = Fetcher(client, max_wait_ms=100, max_bytes=5_000)
     fetcher.seek(tp, 0)
@@ -107,8 +107,8 @@ def check_log(client: Client, tp: TopicPartition, count: int) -> None:
 
 
 def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """If the connection breaks after the broker has appended a batch, and this happens several
-    times, each batch is still in the log just once."""
+    """If the connection breaks several times after the broker has appended a batch, each batch is
+    still in the log only once."""
     producer = Producer(client)
     lost = proxy.inject(Fault.LOSE_ANSWER, produces(tp.topic, "skidway"), times=4)
     found: list[Delivery] = []
@@ -121,7 +121,7 @@ def test_lost_acknowledgements(proxy: Proxy, client: Client, tp: TopicPartition)
 
 
 def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """If all connections end again and again while batches are on their way, each batch is in the
+    """If all connections break again and again while batches are in flight, each batch is in the
     log once."""
     producer = Producer(client)
     found: list[Delivery] = []
@@ -137,7 +137,7 @@ def test_connections_cut_anywhere(proxy: Proxy, client: Client, tp: TopicPartiti
 
 
 def test_answers_to_fetches_are_lost(proxy: Proxy, client: Client, tp: TopicPartition) -> None:
-    """If the answer to a fetch is lost, the client fetches again, and skips or repeats no
+    """If the answer to a fetch is lost, the client fetches again, and neither skips nor repeats a
     record."""
     producer = Producer(client)
     for number in range(40):

@@ -22,8 +22,8 @@ START_MS = 1_700_000_000_000
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> None:
-    """Offsets are found for times within a batch, between batches, before the first record and
-    after the last."""
+    """The client can look up the offset for a time within a batch, between batches, before the
+    first record or after the last record."""
     with Client(bootstrap) as client:
         name = topic_name("times")
         assert client.create_topics([NewTopic(name, 2, 1)]) == {name: None}
@@ -45,8 +45,8 @@ def test_the_first_record_at_or_after_a_time(bootstrap: str, codec: Codec) -> No
 
 
 def test_no_such_partition(bootstrap: str) -> None:
-    """If a partition does not exist, the client asks for a limited time and then raises an error
-    that says so."""
+    """If a partition does not exist, the client retries for a limited time and then raises an error
+    that says that the partition does not exist."""
     name = topic_name("times")
     with Client(bootstrap) as client:
         assert client.create_topics([NewTopic(name, 1, 1)]) == {name: None}

@@ -1,4 +1,5 @@
-"""Through Apache Kafka, other clients read our batches, and we read theirs."""
+"""Other Kafka clients can read the batches that our client produces, and our client can read
+theirs. The broker in these tests is Apache Kafka."""
 
 from __future__ import annotations
 
@@ -58,7 +59,8 @@ def ours(client: Client, tp: TopicPartition, codec: Codec) -> None:
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """librdkafka and Kafka's Java consumer read every record of ours, in every codec."""
+    """librdkafka and Kafka's Java consumer can read every record that our producer writes, with
+    every codec."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         ours(client, tp, codec)
@@ -87,7 +89,8 @@ def test_librdkafka_and_java_read_ours(apache_kafka: ApacheKafka, codec: Codec) 
 
 @pytest.mark.parametrize("codec", list(Codec))
 def test_we_read_librdkafkas(apache_kafka: ApacheKafka, codec: Codec) -> None:
-    """We read librdkafka's records, in every codec, with keys, nulls, origins and other headers."""
+    """Our client can read the records of librdkafka with every codec, including keys, nulls, the
+    headers with the origins of records, and other headers."""
     with Client(apache_kafka.address) as client:
         tp = make_topic(client)
         stock = StockProducer(

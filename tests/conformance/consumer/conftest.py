@@ -20,7 +20,7 @@ __all__ = ["own_broker", "skidway_broker"]
 
 @dataclass
 class Topic:
-    """A topic, and every record that the broker acknowledged in it."""
+    """A topic, and all records that were produced to the topic and acknowledged by the broker."""
 
     bootstrap: str
     zookeeper: str
@@ -50,7 +50,7 @@ class Topic:
         return [TopicPartition(self.name, each.index) for each in found]
 
     def is_all(self, delivered: list[tuple[int, int, str]]) -> bool:
-        """Whether every record was delivered. Asserts that each delivered record is one that was
+        """Returns whether every record was delivered. Asserts that every delivered record had been
         produced."""
         for partition, offset, value in delivered:
             known = self.records.get((partition, offset))

@@ -1,4 +1,4 @@
-"""`skidway groups` and `skidway consume --group` on a real ZooKeeper and broker."""
+"""`skidway groups` and `skidway consume --group` work with a real ZooKeeper and a real broker."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def consumed(topic: Topic, *arguments: str) -> list[str]:
 
 
 def test_consume_prints_once_and_goes_on(topic: Topic) -> None:
-    """`consume --group` commits what it prints, and the next run goes on after the last printed
-    record."""
+    """`consume --group` commits the offsets of the records that it prints, and the next run
+    continues after the last printed record."""
     topic.produce(30)
     first = consumed(topic, "--from-beginning", "--max", "10")
     rest = [json.loads(line) for line in consumed(topic, "--json")]
@@ -66,7 +66,7 @@ def test_groups_are_listed_and_described(
     topic: Topic, run: Run, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`skidway groups list` shows each group. `skidway groups describe` shows each partition's
-    owner, committed offset, log end and lag; an unknown group is an error."""
+    owner, committed offset, log end and lag. If the group is unknown, the command fails."""
     topic.produce(40, 1)
     with Consumer(
         topic.bootstrap, topic.name, topic.name, auto_offset_reset="earliest"

@@ -1,5 +1,5 @@
-"""Consumer groups in one process: many members at once, streams, rewinding, restarts of
-ZooKeeper."""
+"""Consumer groups whose members all run in one process. The tests cover many simultaneous members,
+streams, rewinding, and restarts of ZooKeeper."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def once(topic: Topic, *found: list[tuple[int, int, str]]) -> bool:
 
 def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
     """If ten members join at the same time and share twelve partitions, each member gets one or two
-    partitions, and every record comes once."""
+    partitions, and every record is delivered once."""
     topic.partitions(12)
     members = [consumer(topic, topic.name, topic.name) for _ in range(MANY)]
     readings = [Reading(member) for member in members]
@@ -91,8 +91,7 @@ def test_many_members_at_once_share_what_there_is(topic: Topic) -> None:
 
 
 def test_a_group_shares_and_groups_each_get_everything(topic: Topic) -> None:
-    """The streams of a group's two members share the records of a topic; another group gets every
-    record."""
+    """Two members of a group share the records of a topic; a second group gets every record too."""
     one = consumer(topic, f"{topic.name}-shared")
     two = consumer(topic, f"{topic.name}-shared")
     other = consumer(topic, f"{topic.name}-other")
@@ -120,7 +119,8 @@ def second(topic: Topic) -> Iterator[Topic]:
 
 
 def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
-    """One consumer reads two topics, and its Arrow batches have exactly the records of both."""
+    """One consumer can read two topics. Its Arrow batches contain exactly the records of both
+    topics."""
     topic.produce(300)
     second.produce(200)
     tables: list[pa.RecordBatch] = []
@@ -143,8 +143,8 @@ def test_several_topics_and_arrow_batches(topic: Topic, second: Topic) -> None:
 
 
 def test_a_group_goes_on_where_it_stopped_and_rewinds(topic: Topic) -> None:
-    """A record is committed once the application is done with it; after a rewind it is delivered
-    again, and committed again."""
+    """A record is committed when the application has finished with it. After a rewind, the record
+    is delivered and committed again."""
     topic.produce(400)
     middle_ms = int(time.time() * 1000) + 1
     eventually(lambda: time.time() * 1000 > middle_ms + 1)
@@ -187,8 +187,8 @@ def test_without_auto_commit_only_commit_commits(topic: Topic) -> None:
 
 
 def test_latest_begins_behind_what_is_there(topic: Topic) -> None:
-    """With `latest` a new group sees only new records, and it keeps its starting offsets even if it
-    reads nothing."""
+    """With `latest`, a new group gets only new records. The group keeps its starting offsets even
+    if it reads nothing."""
     topic.produce(100)
     with consumer(topic, topic.name, topic.name, auto_offset_reset="latest") as member:
         assert member.poll(100) == []
@@ -225,8 +225,8 @@ def own_zookeeper(tmp_path: Path) -> Iterator[ZooKeeper]:
 
 @pytest.mark.slow
 def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
-    """If ZooKeeper restarts before the members' sessions run out, no record is lost or repeated,
-    and no member loses its partitions."""
+    """If ZooKeeper restarts before the members' sessions expire, no record is lost or repeated, and
+    no member loses its partitions."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -252,9 +252,9 @@ def test_zookeeper_restarted(own_zookeeper: ZooKeeper, tmp_path: Path) -> None:
 def test_zookeeper_silent_for_longer_than_a_session(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """While ZooKeeper is silent, members read on as long as their session is certain; after that
-    they hand out no records and commit nothing. Once ZooKeeper answers again, every record is
-    delivered, and only delivered records are committed."""
+    """While ZooKeeper does not answer, members continue to read only until their ZooKeeper session
+    may have expired. After that time they deliver no records and commit nothing. When ZooKeeper
+    answers again, every record is delivered, and only delivered records are committed."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -290,7 +290,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
         late = consumer(topic, GROUP, topic.name, consumer_timeout_ms=4_000)
         with late:
             rest = {(r.partition, r.offset) for r in late}
-        # The rest may only be records that a reader had when its stream was closed.
+        # The remaining records may only be records that a reader already had when its stream was
+        # closed.
         assert rest <= {each.found[-1][:2] for each in readings}
 
 
@@ -298,8 +299,9 @@ def test_zookeeper_silent_for_longer_than_a_session(
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """When a consumer with several streams is closed, it waits for ZooKeeper once, not once for
-    each stream. Records that were not committed come again."""
+    """When a consumer with several streams is closed, it waits only once for a ZooKeeper that does
+    not answer, and not once for each stream. Records that were not committed are delivered
+    again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (
         running(broker.program, broker.ready),
@@ -330,7 +332,7 @@ def test_leaving_while_zookeeper_is_silent_is_bounded(
 @pytest.mark.slow
 def test_a_broker_that_is_killed_and_comes_again(own_broker: SkidwayBroker) -> None:
     """When a broker is killed, members keep their partitions. Streams of records and streams of
-    Arrow batches go on and do not end, and each record comes once."""
+    Arrow batches continue after the broker's restart, and each record is delivered once."""
     own_broker.start()
     zookeeper = str(own_broker.settings["zookeeper.connect"])
     with a_topic(own_broker.address, zookeeper, 4) as topic:
@@ -358,8 +360,8 @@ def apache_topic(apache_kafka: ApacheKafka, zookeeper: str) -> Iterator[Topic]:
 
 
 def test_apache_kafka_needs_zookeeper_for_the_group_only(apache_topic: Topic) -> None:
-    """Members share a topic of Apache Kafka (only the group needs ZooKeeper), and find added
-    partitions."""
+    """Members of a group can share a topic of Apache Kafka, and find partitions that are added to
+    the topic. The group itself is in ZooKeeper, which the Kafka broker does not use."""
     topic = apache_topic
     members = [consumer(topic, GROUP, topic.name, metadata_max_age_ms=1_000) for _ in range(2)]
     readings = [Reading(member) for member in members]

@@ -1,5 +1,5 @@
-"""Consumer groups whose members are programs of their own. Members are killed or stopped, or many
-are started at once, and every record is delivered."""
+"""Every member of the consumer group is a separate process. Every record is delivered, even if
+members are killed or stopped, or if many members are started at once."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ SESSION_MS = 4_000
 MANY = 20
 KILLED = 6
 CLAIMS_MAX = (MANY + KILLED) * MANY
-"""Each join or leave moves each partition at most once. If all members reacted to every change,
-they would claim far more often."""
+"""The maximum number of claims of partitions. Each join or leave of a member moves each partition
+at most once. If all members reacted to every change, they would make far more claims."""
 
 
 class Start(Protocol):
-    """Starts a member by name. `zookeeper`: the address at which the member reaches ZooKeeper, for
-    example the address of a relay; if `zookeeper` is empty, the member uses ZooKeeper's own
-    address."""
+    """Starts a member with the given name. `zookeeper` is the address that the member uses for
+    ZooKeeper, for example the address of a relay. If `zookeeper` is empty, the member uses
+    ZooKeeper's own address."""
 
     def __call__(self, name: str, zookeeper: str = "") -> Program: ...
 
@@ -71,7 +71,7 @@ def start(topic: Topic, group: str, tmp_path: Path) -> Iterator[Start]:
 
 
 def owners(topic: Topic, group: str) -> Counter[str]:
-    """How many partitions each reader owns."""
+    """Returns the number of partitions that each reader owns."""
     with Coordinator(topic.zookeeper) as coordinator:
         found = [coordinator.get(nodes.owner_path(group, tp)) for tp in topic.tps()]
     return Counter(each.data.decode() for each in found if each is not None)
@@ -92,8 +92,8 @@ def ends(topic: Topic) -> dict[int, int]:
 
 
 def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, start: Start) -> None:
-    """If one of two members is killed, the records that it had not committed are delivered again to
-    the other member; no record is skipped."""
+    """If one of two members is killed, the records that the killed member had not committed are
+    delivered to the other member. No record is skipped."""
     topic.produce(2_000)
     first, second = start("first"), start("second")
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -110,8 +110,8 @@ def test_a_member_killed_with_sigkill_loses_nothing(topic: Topic, group: str, st
 def test_a_member_that_leaves_in_order_repeats_nothing(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """If a member joins and another one stops normally while records are produced, every record
-    comes once."""
+    """If a member joins and another member stops normally while records are produced, every record
+    is delivered once."""
     first = start("first")
     topic.produce(1_000)
     eventually(lambda: topic.is_all(delivered(first.output())))
@@ -128,8 +128,9 @@ def test_a_member_that_leaves_in_order_repeats_nothing(
 def test_a_member_stopped_beyond_its_session_cannot_commit(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """If a member is stopped for longer than its session, its partitions pass to the other member.
-    When the stopped member goes on, it registers again and changes nobody's offsets."""
+    """If a member's process is stopped for longer than its ZooKeeper session, the other member gets
+    its partitions. When the stopped process continues, it registers again and changes no committed
+    offsets."""
     first, second = start("first"), start("second")
     topic.produce(2_000)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
@@ -171,9 +172,9 @@ def test_partitions_that_are_added_are_read_from_their_beginning(
 def test_an_owner_cut_off_from_zookeeper_ends_before_its_heir_begins(
     topic: Topic, group: str, start: Start
 ) -> None:
-    """If an owner is cut off from ZooKeeper while it reads, its session ends. Once another member
-    owns the partitions, the former owner hands out no more records, and its commits change
-    nothing."""
+    """If a member loses its connection to ZooKeeper while it reads, its session expires. As soon as
+    another member owns the partitions, the former owner delivers no more records, and its commits
+    have no effect."""
     host, _, rest = topic.zookeeper.partition("/")
     with Relay(int(host.rpartition(":")[2])) as relay:
         first, second = start("first", f"{relay.address}/{rest}"), start("second")

@@ -1,4 +1,4 @@
-"""A group's members are of one kind at a time: stock clients, or our own consumers."""
+"""At any time, the members of a group are either all stock clients or all our own consumers."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def ours(topic: Topic) -> Consumer:
 def test_our_consumer_does_not_enter_a_group_of_stock_clients(
     topic: Topic, stock: StockConsumer
 ) -> None:
-    """In a group of stock clients our consumer raises GroupCoordinated; once the last stock client
-    has left, our consumer goes on at the committed offsets."""
+    """If our consumer joins a group of stock clients, it raises GroupCoordinated. After the last
+    stock client has left, our consumer can join and continues at the committed offsets."""
     topic.produce(100)
     found: list[int] = []
 
@@ -75,9 +75,9 @@ def test_our_consumer_does_not_enter_a_group_of_stock_clients(
 def test_stock_clients_do_not_enter_a_group_of_our_consumers(
     topic: Topic, stock: StockConsumer, skidway_broker: SkidwayBroker
 ) -> None:
-    """Stock clients get INCONSISTENT_GROUP_PROTOCOL and no record, and the broker logs the refusal.
-    Once our last consumer has left, the stock clients go on at the offsets that our consumers
-    committed."""
+    """If stock clients join a group of our consumers, the stock clients get
+    INCONSISTENT_GROUP_PROTOCOL and no record, and the broker logs the refusal. After our last
+    consumer has left, the stock clients continue at the offsets that our consumers committed."""
     topic.produce(100)
     with ours(topic) as consumer:
         assert len([next(consumer) for _ in range(50)]) == 50

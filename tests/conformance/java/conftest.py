@@ -1,5 +1,5 @@
-"""One of our brokers, one JVM with Kafka's Java clients, and an Admin of that JVM for the
-broker."""
+"""Fixtures: one of our brokers, one JVM with Kafka's Java clients, and a Java Admin client that is
+connected to the broker."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def admin(java_clients: JavaClients, bootstrap: str) -> Iterator[Any]:
 
 @pytest.fixture
 def topic(java_clients: JavaClients, admin: Any) -> str:
-    """A topic for one test alone, with two partitions."""
+    """A topic with two partitions, which only one test uses."""
     name = topic_name("java")
     java_clients.create(admin, name, 2)
     return name

@@ -1,4 +1,4 @@
-"""Apache Kafka's unmodified administration (the Java Admin and the tools) against our broker."""
+"""Apache Kafka's unmodified Java Admin client and command-line tools work with our broker."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def topics(bootstrap: str, *arguments: str) -> str:
 
 
 def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
-    """Produces records, each in a batch of its own. Their times lie one second apart, and the first
-    record has the latest time."""
+    """Produces records, each in a separate batch. The records' timestamps are one second apart, and
+    the first record has the latest timestamp."""
     with java.producer(bootstrap, batch_size=0) as producer:
         for number in range(count):
             at_ms = START_MS + (count - number) * 1_000
@@ -34,7 +34,7 @@ def fill(java: JavaClients, bootstrap: str, topic: str, count: int) -> None:
 
 
 def test_topics_by_the_command(bootstrap: str) -> None:
-    """kafka-topics creates, lists, describes, extends and deletes a topic."""
+    """kafka-topics can create, list, describe and delete a topic, and can add partitions to it."""
     name = topic_name("by-command")
     creating = ["--partitions", "3", "--replication-factor", "1", "--config", "retention.ms=90000"]
     assert "Created topic" in topics(bootstrap, "--create", "--topic", name, *creating)
@@ -50,8 +50,8 @@ def test_topics_by_the_command(bootstrap: str) -> None:
 
 
 def test_configs_by_the_command(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """kafka-configs shows a topic's changed settings, and with --all every default as well; it also
-    shows the broker's settings."""
+    """kafka-configs shows a topic's changed settings, and with --all also all default settings. It
+    can also show the broker's settings."""
     name = topic_name("configs")
     java_clients.create(admin, name, segment_bytes=2_000_000)
     common = ["--bootstrap-server", bootstrap, "--describe"]
@@ -73,7 +73,7 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
     assert tool(OFFSETS, common).split() == [f"{topic}:0:10", f"{topic}:1:0"]
     earliest = tool(OFFSETS, [*common, "--time", "earliest"])
     assert earliest.split() == [f"{topic}:0:0", f"{topic}:1:0"]
-    # The newest time lies in the first record.
+    # The first record has the latest timestamp.
     newest = tool(OFFSETS, [*common, "--time", "max-timestamp", "--partitions", "0"])
     assert newest.split() == [f"{topic}:0:0"]
     late = tool(OFFSETS, [*common, "--time", str(START_MS + 99_000), "--partitions", "0"])
@@ -83,8 +83,8 @@ def test_offsets_by_the_command(java_clients: JavaClients, bootstrap: str, topic
 def test_offsets_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.listOffsets gives the earliest and latest offsets, the offsets for given times, and the
-    offset of the largest time."""
+    """Admin.listOffsets returns the earliest and latest offsets, the offsets for given times, and
+    the offset of the record with the largest timestamp."""
     fill(java_clients, bootstrap, topic, 10)
     spec, tp = java_clients.kafka.clients.admin.OffsetSpec, java_clients.tp(topic)
 
@@ -100,8 +100,8 @@ def test_offsets_by_the_admin(
 
 
 def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstrap: str) -> None:
-    """The Admin describes nodes, controller and cluster id; our broker needs no special API for
-    that."""
+    """The Java Admin client can describe the cluster, that is, its nodes, its controller and its
+    id."""
     described = admin.describeCluster()
     nodes = java_clients.wait(described.nodes())
     assert nodes.size() == 1
@@ -115,7 +115,8 @@ def test_the_cluster_is_described(java_clients: JavaClients, admin: Any, bootstr
 def test_a_topic_made_again_is_another(
     java_clients: JavaClients, admin: Any, bootstrap: str
 ) -> None:
-    """A topic keeps its id until it is deleted; the next topic of that name has another id."""
+    """A topic keeps its id until it is deleted. A later topic with the same name has a different
+    id."""
     name = topic_name("again")
     new = java_clients.kafka.clients.admin.NewTopic(name, 2, 1).configs({})
     ids = []
@@ -134,8 +135,8 @@ def test_a_topic_made_again_is_another(
 
 
 def test_a_topic_is_deleted_by_id(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Deleting a topic by its id deletes that topic and no other; an unknown id deletes no
-    topic."""
+    """A client can delete a topic by its id. No other topic is deleted, and an unknown id deletes
+    no topic."""
     described = java_clients.wait(admin.describeTopics([topic]).allTopicNames())[topic]
     collection = java_clients.kafka.common.TopicCollection
     java_clients.wait(admin.deleteTopics(collection.ofTopicIds([described.topicId()])).all())
@@ -165,7 +166,8 @@ def test_mistakes_have_their_exceptions(
     configs: dict[str, str],
     exception: str,
 ) -> None:
-    """A topic that cannot be created is refused with Kafka's exception, and does not exist."""
+    """If the broker refuses to create a topic, the Admin client raises the same exception as with
+    Apache Kafka, and the topic does not exist afterwards."""
     new = java_clients.kafka.clients.admin.NewTopic(name, partitions, replicas).configs(configs)
     with pytest.raises(JavaFailed) as caught:
         java_clients.wait(admin.createTopics([new]).all())
@@ -189,7 +191,8 @@ def test_topics_that_are_or_are_not_there(
 
 
 def test_validating_creates_nothing(java_clients: JavaClients, admin: Any) -> None:
-    """With validateOnly the broker answers what it would create, and creates no topic."""
+    """With validateOnly the broker describes the topic that it would create, and creates no
+    topic."""
     name = topic_name("validated")
     package = java_clients.kafka.clients.admin
     only = package.CreateTopicsOptions().validateOnly(True)
@@ -221,8 +224,8 @@ def config_resource(java: JavaClients, topic: str) -> Any:
 
 
 def test_settings_change_by_the_admin(java_clients: JavaClients, admin: Any, topic: str) -> None:
-    """Admin.incrementalAlterConfigs sets, appends, subtracts and deletes; a refusal raises an
-    exception."""
+    """Admin.incrementalAlterConfigs can set, append to, subtract from and delete a topic's
+    settings. If the broker refuses a change, the Admin client raises an exception."""
     package = java_clients.kafka.clients.admin
     resource = config_resource(java_clients, topic)
     types = getattr(java_clients.jvm, "org.apache.kafka.clients.admin.AlterConfigOp$OpType")
@@ -249,7 +252,7 @@ def test_settings_change_by_the_admin(java_clients: JavaClients, admin: Any, top
 
 
 def test_settings_change_by_the_command(bootstrap: str, topic: str) -> None:
-    """kafka-configs --alter adds and deletes a topic's settings."""
+    """kafka-configs --alter can add and delete settings of a topic."""
     common = ["--bootstrap-server", bootstrap, "--entity-type", "topics", "--entity-name", topic]
     tool(CONFIGS, [*common, "--alter", "--add-config", "segment.bytes=2000000,flush.ms=7"])
     tool(CONFIGS, [*common, "--alter", "--delete-config", "flush.ms"])
@@ -261,7 +264,8 @@ def test_settings_change_by_the_command(bootstrap: str, topic: str) -> None:
 def test_records_are_deleted_by_the_command(
     java_clients: JavaClients, bootstrap: str, topic: str, tmp_path: Path
 ) -> None:
-    """kafka-delete-records moves the log start; an offset beyond the end is refused."""
+    """kafka-delete-records moves the log start offset. The broker refuses an offset beyond the log
+    end."""
     fill(java_clients, bootstrap, topic, 10)
     wanted = tmp_path / "offsets.json"
 
@@ -281,7 +285,8 @@ def test_records_are_deleted_by_the_command(
 def test_log_directories_are_described_by_the_admin(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """Admin.describeLogDirs gives the partitions' sizes and the volume's bytes."""
+    """Admin.describeLogDirs returns the size of each partition, and the total and usable bytes of
+    the volume."""
     fill(java_clients, bootstrap, topic, 3)
     integer = java_clients.jvm.java.lang.Integer.valueOf(1)
     (found,) = java_clients.wait(admin.describeLogDirs([integer]).allDescriptions())[1].values()

@@ -1,4 +1,5 @@
-"""The unmodified Java 4.1 consumer with `assign`, against our broker."""
+"""The unmodified Java 4.1 consumer, which gets its partitions by `assign`, works with our
+broker."""
 
 from __future__ import annotations
 
@@ -19,7 +20,8 @@ BATCH = 10
 def fill(
     java: JavaClients, bootstrap: str, topic: str, numbers: Sequence[int], partition: int = 0
 ) -> None:
-    """Produces batches of BATCH records `b"<number>"`, one second apart."""
+    """Produces records in batches of BATCH records. Each value is `b"<number>"`, and the timestamps
+    are one second apart."""
     with java.producer(bootstrap, linger_ms=60_000) as producer:
         for at in range(0, len(numbers), BATCH):
             for number in numbers[at : at + BATCH]:
@@ -71,8 +73,8 @@ def test_several_partitions_in_small_fetches(
 
 
 def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """offsetsForTimes finds the first record at or after a time, and finds none for a time after
-    the last record."""
+    """offsetsForTimes finds the first record with a timestamp at or after the given time. For a
+    time after the last record, it finds no record."""
     tp = java_clients.tp(filled)
     with java_clients.consumer(bootstrap) as consumer:
         for seconds, offset in ((-1.0, 0), (0.0, 0), (41.5, 42), (42.0, 42), (99.0, 99)):
@@ -84,7 +86,8 @@ def test_offsets_by_time(java_clients: JavaClients, bootstrap: str, filled: str)
 
 
 def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """The consumer gets beginning and end offsets, partitions and topics."""
+    """The consumer can get the beginning and end offsets of partitions, the partitions of a topic,
+    and the list of topics."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     with java_clients.consumer(bootstrap) as consumer:
         assert dict(consumer.beginningOffsets(tps)) == {tps[0]: 0, tps[1]: 0}
@@ -95,8 +98,8 @@ def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: 
 
 
 def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """At an offset outside of the log the consumer gets an error, or starts where auto.offset.reset
-    says."""
+    """If the position is outside of the log, the consumer raises an error or starts at the offset
+    that auto.offset.reset selects."""
     tp = java_clients.tp(filled, 1)
     with java_clients.consumer(bootstrap, auto_offset_reset="none") as consumer:
         consumer.assign([tp])
@@ -111,8 +114,8 @@ def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, fill
 
 
 def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
-    """A poll at the log end returns nothing, and the next poll returns the records produced
-    meanwhile."""
+    """A poll at the log end returns nothing. The next poll returns the records that were produced
+    in the meantime."""
     tp = java_clients.tp(topic)
     with java_clients.consumer(bootstrap, fetch_max_wait_ms=600_000) as consumer:
         consumer.assign([tp])
@@ -125,7 +128,8 @@ def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, 
 def test_a_consumer_goes_on_after_a_restart(
     java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
-    """After kill -9 of the broker between two polls, the consumer goes on with the next records."""
+    """If the broker is killed with kill -9 and restarted between two polls, the consumer continues
+    with the next records."""
     name = topic_name("restarted")
     with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)
@@ -145,8 +149,8 @@ def test_a_consumer_goes_on_after_a_restart(
 def test_a_new_leader_epoch_loses_and_doubles_nothing(
     own_broker: SkidwayBroker, java_clients: JavaClients
 ) -> None:
-    """After a kill and a new leader epoch, the consumer validates its position with
-    OffsetForLeaderEpoch and reads on without a loss or a repeat."""
+    """After the broker was killed and has a new leader epoch, the consumer validates its position
+    with OffsetForLeaderEpoch. It continues without losing or repeating records."""
     broker = own_broker.start()
     with java_clients.admin(broker.address) as admin:
         java_clients.create(admin, "epochs")

@@ -1,4 +1,5 @@
-"""Apache Kafka's Java consumer and Admin, unmodified, with groups on our broker."""
+"""Apache Kafka's unmodified Java consumer and Java Admin client work with consumer groups on our
+broker."""
 
 from __future__ import annotations
 
@@ -17,8 +18,9 @@ GROUPS = "org.apache.kafka.tools.consumer.group.ConsumerGroupCommand"
 def test_a_group_from_its_first_record_to_its_deletion(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
-    """A consumer commits offsets for its group. Kafka's tool describes and resets them, and the
-    Admin lists and deletes them; a group with members is not deleted."""
+    """A Java consumer can commit offsets for its group. kafka-consumer-groups can describe and
+    reset these offsets, and the Admin client can list and delete them. A group that has members is
+    not deleted."""
     java, group = java_clients, f"group-{topic}"
     with java.producer(bootstrap) as producer:
         for number in range(10):

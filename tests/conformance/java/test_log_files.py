@@ -1,4 +1,4 @@
-"""Apache Kafka's own reader of log files, unmodified, on the directories of our broker."""
+"""Apache Kafka's own unmodified tool for log files can read the log directories of our broker."""
 
 from __future__ import annotations
 
@@ -28,12 +28,13 @@ def dump(*arguments: str | Path) -> str:
 
 
 def files_of(broker: SkidwayBroker, suffix: str = ".log") -> list[Path]:
-    """The files with this suffix in the directory of the topic's partition, oldest first."""
+    """Returns the files with this suffix in the directory of the topic's partition, oldest
+    first."""
     return sorted((broker.logs / f"{TOPIC}-0").glob(f"*{suffix}"))
 
 
 def fill(java_clients: JavaClients, broker: SkidwayBroker) -> None:
-    """Creates a topic with COUNT records in batches of ten, half of the batches compressed."""
+    """Creates a topic with COUNT records in batches of ten. Half of the batches are compressed."""
     with java_clients.admin(broker.address) as admin:
         java_clients.create(admin, TOPIC)
     for codec in ("none", "zstd"):
@@ -66,8 +67,8 @@ def written(
 
 
 def test_segments_are_read_whole(written: SkidwayBroker) -> None:
-    """Kafka's tool reads every record of every segment, and finds valid CRCs, offsets without
-    holes, and idempotent producers."""
+    """Kafka's tool can read every record of every segment. It finds that all CRCs are valid, that
+    no offset is missing, and that the batches come from an idempotent producer."""
     segments = files_of(written)
     assert len(segments) > 2
     said = dump("--deep-iteration", "--files", ",".join(map(str, segments)))
@@ -79,7 +80,7 @@ def test_segments_are_read_whole(written: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("suffix", [".index", ".timeindex"])
 def test_indexes_agree_with_their_segments(written: SkidwayBroker, suffix: str) -> None:
-    """Every entry of the offset index and the time index leads to the batch that it names."""
+    """Every entry of the offset index and the time index leads to the right batch."""
     indexes = [path for path in files_of(written, suffix) if path.stat().st_size]
     assert indexes
     dump("--verify-index-only", "--files", ",".join(map(str, indexes)))
@@ -90,7 +91,8 @@ def test_indexes_agree_with_their_segments(written: SkidwayBroker, suffix: str) 
 def test_what_a_kill_leaves_is_read_too(
     own_broker: SkidwayBroker, java_clients: JavaClients
 ) -> None:
-    """After kill -9 and a new start, Kafka's tools still read the files."""
+    """Kafka's tools can still read the log files after the broker was killed with kill -9 and
+    started again."""
     own_broker.settings |= {"log.segment.bytes": 20_000, "log.index.interval.bytes": 1_000}
     broker = own_broker.start()
     with java_clients.admin(broker.address) as admin:

@@ -1,4 +1,4 @@
-"""The unmodified Java 4.1 producer against our broker."""
+"""The unmodified Java 4.1 producer works with our broker."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def codecs_in(bootstrap: str, topic: str) -> set[Codec]:
 def test_every_codec_comes_back(
     java_clients: JavaClients, bootstrap: str, topic: str, codec: str
 ) -> None:
-    """In every codec keys, values, nulls, headers and times come back, and the log stores them as
-    the producer compressed them."""
+    """With every codec, a consumer gets the same keys, values, nulls, headers and timestamps that
+    were produced. The log stores the batches as the producer compressed them."""
     sent = [
         (b"%d" % n, None if n == 7 else b"value %d " % n * 20, 1_600_000_000_000 + n, b"\x00%c" % n)
         for n in range(50)
@@ -68,8 +68,8 @@ def test_every_codec_comes_back(
 def test_each_kind_of_acknowledgement(
     java_clients: JavaClients, bootstrap: str, topic: str, acks: str
 ) -> None:
-    """With acks=0 a send gets no offset, and with acks=1 or acks=all it gets its offset; all
-    records arrive in order."""
+    """With acks=0 a send returns no offset. With acks=1 or acks=all it returns the record's offset.
+    All records arrive in order."""
     values = [b"%d" % n for n in range(200)]
     settings = {"acks": acks, "enable_idempotence": acks == "all"}
     with java_clients.producer(bootstrap, **settings) as producer:
@@ -86,7 +86,8 @@ def test_each_kind_of_acknowledgement(
 def test_too_large_a_record_is_refused_alone(
     java_clients: JavaClients, bootstrap: str, topic: str
 ) -> None:
-    """A record above the broker's limit raises RecordTooLargeException; the producer goes on."""
+    """If a record is larger than the broker's limit, its send raises RecordTooLargeException. The
+    producer can send further records."""
     settings = {"max_request_size": 10_000_000, "batch_size": 0}
     with java_clients.producer(bootstrap, **settings) as producer:
         java_clients.wait(producer.send(java_clients.record(topic, b"before")))
@@ -99,8 +100,8 @@ def test_too_large_a_record_is_refused_alone(
 def test_a_killed_broker_costs_nothing(
     java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
-    """After kill -9 of the broker while the default (idempotent) producer sends, each record is
-    there once, in order."""
+    """If the broker is killed with kill -9 while the producer sends with its default settings (that
+    is, as an idempotent producer), each record is stored once and in order."""
     name = topic_name("killed")
     with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)

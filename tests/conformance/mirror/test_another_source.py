@@ -1,5 +1,5 @@
-"""A mirror copies the topics of its source, which is another cluster. If the source is not the one
-that was mirrored before, the mirror stops, says why, and copies none of the new source's records.
+"""A mirror copies the topics of another cluster, its source. If another cluster has taken the place
+of the source, the mirror stops, reports the reason, and copies no records of that cluster.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ pytestmark = pytest.mark.conformance
 
 @pytest.fixture
 def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """A source with a topic of ten batches, and its mirror."""
+    """Yields a source cluster that has one topic with ten batches, and the mirror of this
+    cluster."""
     for made in pair(tmp_path, zookeeper):
         made.source.create("logs")
         made.source.produce("logs", 10)
@@ -32,7 +33,8 @@ def stopped(clusters: Pair, what: str) -> str:
 
 
 def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
-    """Asserts that nothing was copied, and that /health and `mirror status` say why."""
+    """Asserts that the mirror has copied no batch, and that /health and `mirror status` give the
+    reason."""
     assert clusters.here.log_bytes("dc1.logs") == before
     assert clusters.here.ends("dc1.logs") == {0: 30}, "what is there is served"
     assert clusters.here.health()["ok"] is False
@@ -44,8 +46,8 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
-    """A topic that was deleted and made again under its name is another topic for the mirror, even
-    if it has more records."""
+    """If a topic was deleted and created again with the same name, the mirror treats it as a
+    different topic, even if the new topic has more records."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.delete("logs")
     clusters.source.create("logs")
@@ -60,8 +62,8 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """If the source's log has the same topic id but other records, and reaches at least as far as
-    the mirror's log, the mirror stops the partition."""
+    """If the source's log has the same topic id but different records, the mirror stops the
+    partition. It does so even if the source's log is not shorter than the mirror's log."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)
@@ -72,8 +74,8 @@ def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> N
 
 
 def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> None:
-    """After a start the mirror checks the source's log before it copies the first batch, and so
-    notices a log that was replaced while the mirror was down."""
+    """When a mirror starts, it checks the source's log before it copies the first batch. So it
+    notices if the log was replaced while the mirror was down."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.here.program.kill()
     clusters.source.program.kill()
@@ -119,7 +121,8 @@ def test_another_cluster_in_the_sources_place(
 def test_the_right_source_is_followed_again_when_it_is_back(
     clusters: Pair, restored: Callable[[], None]
 ) -> None:
-    """Once an operator has put the right log back and restarted the mirror, the mirror goes on."""
+    """After an operator has restored the right log in the source and restarted the mirror, the
+    mirror continues."""
     right = clusters.source.log_bytes("logs")
     clusters.source.program.kill()
     refill(clusters.source, 25)

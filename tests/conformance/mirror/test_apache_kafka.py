@@ -33,7 +33,7 @@ def topic() -> str:
 def mirror(
     apache_kafka: ApacheKafka, topic: str, tmp_path: Path, zookeeper: str
 ) -> Iterator[Cluster]:
-    """A broker of ours that mirrors one topic; it is not started yet."""
+    """One of our brokers, configured to mirror one topic. The broker is not started yet."""
     sources = mirror_sources(apache_kafka.address, [topic])
     here = Cluster(tmp_path, zookeeper, "offline", mirror_sources=sources)
     yield here
@@ -60,7 +60,8 @@ def produce(kafka: ApacheKafka, topic: str, count: int, **settings: object) -> N
 
 
 def log_bytes(kafka: ApacheKafka, topic: str, partition: int) -> bytes:
-    """The bytes of Kafka's own segments, without a preallocated tail of zeros."""
+    """Returns the bytes of Kafka's own segments, without the zeros at a segment's end that Kafka
+    has preallocated."""
     folder = kafka.program.log.parent / "logs" / f"{topic}-{partition}"
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 
@@ -86,7 +87,7 @@ def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
     """The mirror stores Kafka's batches as the producers made them, in every codec and partition,
-    even if the mirror is killed (kill -9) again and again."""
+    even if the mirror is killed (kill -9) several times."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
@@ -133,8 +134,8 @@ def test_records_deleted_in_the_middle_of_a_batch(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None],
     tmp_path: Path,
 ) -> None:  # fmt: skip
-    """If Kafka's log start lies inside a batch, the mirror copies that batch whole. The mirror
-    reports the missing offsets before it as a gap, which ends where the copied batch begins."""
+    """If Kafka's log start offset lies inside a batch, the mirror copies the whole batch. The
+    mirror reports the missing offsets before this batch as a gap."""
     create()
     produce(apache_kafka, topic, 200, **{"linger.ms": 200})
     bases = [h.base_offset for _, h in headers(log_bytes(apache_kafka, topic, 0))]

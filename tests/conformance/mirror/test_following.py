@@ -1,5 +1,5 @@
-"""Whatever happens to a mirror or to the source cluster that it copies, the mirror has the source's
-bytes at the source's offsets."""
+"""Whatever happens to a mirror or to its source cluster, the mirror has the same bytes at the same
+offsets as the source."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 
 def test_every_byte_and_every_offset(clusters: Pair) -> None:
-    """In all partitions, with small and large batches, the mirror's files equal the source's."""
+    """The mirror's log files are equal to the source's log files, in all partitions and for small
+    and large batches."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 50)
     clusters.source.produce("logs", 20, 1, size=50_000)
@@ -52,8 +53,9 @@ def test_topics_and_partitions_that_come_later(clusters: Pair) -> None:
 
 
 def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeeper: str) -> None:
-    """`_skidway_audit` is always mirrored, because the audit needs the counts of all clusters in
-    one place; other internal topics are not mirrored."""
+    """The topic `_skidway_audit` is mirrored even if the configured patterns do not match it,
+    because the audit needs the counts of all clusters in one place. Other internal topics are not
+    mirrored."""
     for clusters in pair(tmp_path, zookeeper, patterns=["logs"]):
         for topic in ("_skidway_audit", "logs", "other", "__internal"):
             clusters.source.create(topic)
@@ -66,8 +68,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """If the source is given by a host name, the mirror looks up the name's address, and looks it
-    up again after the source was down."""
+    """If the source's address contains a host name, the mirror resolves the name, and resolves it
+    again after the source was down."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")
@@ -85,8 +87,8 @@ def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
 
 
 def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
-    """While the source is down, the mirror serves what it has and shows the outage. When the source
-    is back, the mirror goes on copying where it stopped."""
+    """While the source is down, the mirror serves the records that it has, and reports the outage.
+    When the source is up again, the mirror continues at the offset at which it stopped."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")
@@ -104,8 +106,8 @@ def test_a_source_that_is_down_for_a_while(clusters: Pair) -> None:
 
 
 def test_producers_are_refused_in_words(clusters: Pair) -> None:
-    """A producer to a mirrored topic gets an error, because the mirror holds exactly what its
-    source holds."""
+    """If a client produces to a mirrored topic, the client gets an error, because the mirrored
+    topic must contain exactly the records of the source."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 2)
     clusters.mirrored("logs")
@@ -126,7 +128,7 @@ def test_producers_are_refused_in_words(clusters: Pair) -> None:
 
 
 def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) -> None:
-    """An offset in the source names the same record in the mirror, also for stock consumers."""
+    """A stock consumer finds each record at the same offset in the mirror as in the source."""
     producer = StockProducer({"bootstrap.servers": clusters.source.address})
     for number in range(100):
         producer.produce("lines", f"line {number}".encode(), partition=0)
@@ -149,8 +151,8 @@ def test_stock_consumers_read_a_mirror_at_the_sources_offsets(clusters: Pair) ->
 
 
 def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> None:
-    """If a client asks for a mirrored topic before the mirror has made it, automatic creation does
-    not create the topic, because an ordinary topic of that name would block the mirror."""
+    """If a client asks for a mirrored topic before the mirror has created the topic, the broker
+    does not create it automatically. An ordinary topic with this name would block the mirror."""
     producer = StockProducer(
         {"bootstrap.servers": clusters.here.address, "message.timeout.ms": 1500}
     )
@@ -167,8 +169,8 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """A mirror leaves out every topic that the source cluster itself mirrors, whether from a third
-    cluster or from the mirror's own cluster."""
+    """A mirror does not copy a topic that the source cluster itself mirrors, whether the topic
+    comes from a third cluster or from the mirror's own cluster."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
     clusters.source.create("offline.logs")
@@ -179,8 +181,8 @@ def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
 
 
 def test_the_command_shows_what_there_is(clusters: Pair) -> None:
-    """`mirror status` prints a table or JSON, whether it gets a URL or the broker's settings; the
-    metrics show the same state."""
+    """`mirror status` prints a table or JSON, and accepts either a URL or the broker's settings.
+    The metrics show the same state."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")
@@ -207,8 +209,8 @@ def url(clusters: Pair) -> str:
 
 
 def test_deleting_a_mirror_here_begins_it_again(clusters: Pair) -> None:
-    """If an operator deletes a mirrored topic after a divergence, the mirror makes the topic again
-    and copies the whole topic."""
+    """If the source's log has diverged and an operator deletes the mirrored topic, the mirror
+    creates the topic again and copies the whole topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 5)
     clusters.mirrored("logs")

@@ -35,7 +35,7 @@ def starts(clusters: Pair, topic: str, partitions: int) -> dict[int, int]:
 
 
 def until_expired(clusters: Pair, topic: str, partitions: int) -> None:
-    """Waits until retention has deleted everything that it may delete."""
+    """Waits until retention in the source has deleted all segments that it can delete."""
 
     def done(number: int) -> bool:
         # a file may be deleted while this line reads its size
@@ -87,8 +87,8 @@ def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair
 
 
 def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -> None:
-    """If a topic's beginning has expired before the mirror starts, the first gap begins at offset
-    0, and consumers find the first record after the gap."""
+    """If the first records of a topic have expired before the mirror starts, the first gap begins
+    at offset 0. A consumer that starts at the beginning gets the first record after the gap."""
     clusters.here.program.kill()
     clusters.source.create("logs", **SHORT)
     clusters.source.produce("logs", 100)
@@ -101,7 +101,8 @@ def test_a_topic_whose_beginning_is_gone_before_it_is_mirrored(clusters: Pair) -
 
 
 def test_a_source_that_expired_wholly_leaves_one_gap(clusters: Pair) -> None:
-    """An idle topic whose records have all expired becomes one gap up to the topic's end."""
+    """If all records of an idle topic have expired, the mirrored topic has one gap, which extends
+    to the end of the source's log."""
     clusters.here.program.kill()
     clusters.source.create("logs", retention_ms="1")
     clusters.source.produce("logs", 10)

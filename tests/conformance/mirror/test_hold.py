@@ -1,5 +1,5 @@
-"""If a topic's `retention.hold` names the mirror, the source deletes no record of the topic before
-the mirror has it."""
+"""If a topic's `retention.hold` names the mirror, the source does not delete a record of the topic
+before the mirror has copied it."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def log_start(clusters: Pair) -> int:
 
 @promise("4 readers")
 def test_a_segment_stays_until_the_mirror_has_it(clusters: Pair) -> None:
-    """The source keeps an expired segment while the mirror is down, and deletes it soon after the
-    mirror has it."""
+    """The source keeps an expired segment while the mirror is down, and deletes the segment soon
+    after the mirror has copied it."""
     source, here = clusters.source, clusters.here
     source.start()
     source.create("logs", **HOLD)

@@ -1,5 +1,5 @@
-"""On a host without internet and without pip, Skidway is installed from the files of `make wheels`
-alone. Among them is a wheel of the stock pip."""
+"""Skidway can be installed on a host that has no internet access and no pip. The files that `make
+wheels` creates are sufficient, because they include a wheel of the stock pip."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ sources:
 
 
 def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
-    """agent.txt, the list of the agent's requirements with their hashes, suffices to install the
-    agent offline, and the program prints the requested version."""
+    """The file agent.txt lists the agent's requirements with their hashes. With this file the agent
+    can be installed offline, and the installed program prints the right version."""
     venv = tmp_path / "venv"
     install(["agent"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")
@@ -38,7 +38,8 @@ def test_an_agent_is_installed_offline_and_runs(tmp_path: Path) -> None:
 
 
 def test_programs_of_one_host_share_an_environment(tmp_path: Path) -> None:
-    """The lists of requirements of several programs install together without a conflict."""
+    """The requirements of several programs can be installed into one environment without a
+    conflict."""
     venv = tmp_path / "venv"
     install(["broker", "registry", "audit"], wheels_of(VERSION), venv)
     skidway = str(venv / "bin" / "skidway")
@@ -64,8 +65,8 @@ def test_the_manifest_names_the_files_of_each_program() -> None:
 
 
 def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
-    """pip refuses a wheel that was changed after the build, because the wheel's hash is not the
-    listed one."""
+    """pip refuses a wheel that was changed after the build, because the wheel's hash differs from
+    the hash in the list of requirements."""
     folder = tmp_path / "wheels"
     folder.mkdir()
     for file in wheels_of(VERSION).iterdir():
@@ -79,7 +80,8 @@ def test_a_changed_file_is_not_installed(tmp_path: Path) -> None:
 
 
 def test_equal_sources_make_equal_wheels() -> None:
-    """Two builds of our wheel have the same bytes, so that the hashes on hosts stay valid."""
+    """Two builds of our wheel from the same sources have the same bytes, so the hashes that hosts
+    already have stay valid."""
     from deploy.packaging import own_wheel
 
     first = wheels_of(VERSION) / f"skidway-{VERSION}-py3-none-any.whl"

@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.java, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with the content of the wheel that was built from the source distribution."""
+    """A directory with the content of the wheel that was built from the source distribution."""
     folder = tmp_path_factory.mktemp("built")
     build = [sys.executable, "-m", "hatchling", "build", "--directory", str(folder), "--target"]
     run([*build, "sdist"], cwd=ROOT)
@@ -36,8 +36,8 @@ def installed(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def test_the_wheel_has_one_package_and_what_spark_looks_for(installed: Path) -> None:
-    """The five programs and their data lie in the package `skidway`; only `pyspark_skidway.py` lies
-    beside it."""
+    """The five programs and their data are in the package `skidway`. The only module outside of
+    this package is `pyspark_skidway.py`."""
     top = {found.name for found in installed.iterdir() if not found.name.endswith(".dist-info")}
     assert top == {"skidway", "pyspark_skidway.py"}
     assert (installed / "skidway" / "schemas" / "audit.avsc").is_file()
@@ -45,8 +45,8 @@ def test_the_wheel_has_one_package_and_what_spark_looks_for(installed: Path) -> 
 
 
 def test_all_programs_run_beside_files_of_the_same_names(installed: Path, tmp_path: Path) -> None:
-    """Neither the programs nor Spark's workers import a user's `agent.py`, `schemas.py` or
-    `loader.py`: every line of the demo becomes a row."""
+    """If a user's directory contains files such as `agent.py`, `schemas.py` or `loader.py`, neither
+    the programs nor Spark's workers import them. Every line of the demo still becomes a row."""
     for name in PARTS:
         (tmp_path / f"{name}.py").write_text("raise ImportError('this is the file of the user')\n")
     env = {**os.environ, "PYTHONPATH": str(installed)}

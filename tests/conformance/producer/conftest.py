@@ -1,4 +1,5 @@
-"""An Apache Kafka, a broker of ours, and a second broker of ours that a test may kill."""
+"""Fixtures: an Apache Kafka broker, one of our brokers, and a second broker of ours that a test may
+kill."""
 
 from __future__ import annotations
 
@@ -11,6 +12,7 @@ __all__ = ["own_broker", "skidway_broker"]
 
 @pytest.fixture(params=["apache", "skidway"])
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    """The address of the broker that the test uses: Apache Kafka's, or ours."""
+    """The address of the broker that the test uses. Each test runs with Apache Kafka and with our
+    broker."""
     name = "apache_kafka" if request.param == "apache" else "skidway_broker"
     return str(request.getfixturevalue(name).address)

@@ -20,8 +20,8 @@ NOBODY = "127.0.0.1:1"
 
 @pytest.fixture(params=["nobody listens", "nobody answers"])
 def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
-    """The address of a dead broker: a port that refuses connections, or one that accepts them and
-    sends nothing."""
+    """The address of a dead broker. The port either refuses connections, or accepts connections and
+    never sends an answer."""
     if request.param == "nobody listens":
         yield NOBODY
         return
@@ -30,8 +30,8 @@ def dead_broker(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
-    """If several threads send at once, each gets its error after max_block_ms, without waiting for
-    the others."""
+    """If several threads send at once, each thread gets its error after max_block_ms and does not
+    wait for the other threads."""
     took_s: list[float] = []
     with Producer(dead_broker, max_block_ms=1_000) as producer:
 
@@ -52,8 +52,8 @@ def test_dead_brokers_hold_senders_for_max_block_ms(dead_broker: str) -> None:
 
 
 def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> None:
-    """`close` does not wait for a thread that is asking about a topic; that thread gets its error
-    later."""
+    """`close` does not wait for a thread that is requesting the metadata of a topic. This thread
+    gets its error later."""
     producer = Producer(dead_broker, max_block_ms=4_000)
     failed: list[SkidwayError] = []
 
@@ -80,8 +80,8 @@ def test_close_is_bounded_whoever_waits_for_a_dead_broker(dead_broker: str) -> N
 def test_close_gives_up_what_a_dead_broker_does_not_take(
     dead_broker: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the broker died after the producer had learned the topic, `close` ends in time and fails
-    every future."""
+    """If the broker died after the producer had received the topic's metadata, `close` returns
+    within its time limit and sets an error in every open future."""
     topic = KnownTopic(3, (0, 1, 2), 1_000, 0.0)
     monkeypatch.setattr("skidway.producer.directory.Directory.topic", lambda *_, **__: topic)
     producer = Producer(dead_broker)

@@ -1,4 +1,4 @@
-"""The producer for applications, with Apache Kafka and with our broker."""
+"""The producer for applications works with Apache Kafka and with our broker."""
 
 from __future__ import annotations
 
@@ -40,7 +40,8 @@ def topic(bootstrap: str) -> str:
 
 
 def read(bootstrap: str, topic: str) -> tuple[Rows, list[Codec]]:
-    """The key and value of every record, by partition and offset, and the codecs of the batches."""
+    """Returns the key and value of every record, by partition and offset, and the codecs of the
+    batches."""
     tps = [TopicPartition(topic, partition) for partition in range(PARTITIONS)]
     found: Rows = {}
     codecs = []
@@ -68,9 +69,9 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
 
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
-    """With every codec, messages arrive at the partition and offset that their futures give. The
-    messages have keys or nulls, and are sent one by one, several in one call, or to a given
-    partition."""
+    """With every codec, each message is stored in the partition and at the offset that its future
+    returns. Messages may have null keys, and may be sent one by one, several in one call, or to a
+    given partition."""
     with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
         long = b"compressible " * 50
         expected = {
@@ -98,8 +99,8 @@ def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, cod
 
 
 def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
-    """A partition function of the application gets key, value and the number of partitions; a
-    partition that does not exist is refused."""
+    """An application can supply its own partition function, which gets the key, the value and the
+    number of partitions. The producer refuses a partition that does not exist."""
     with Producer(bootstrap) as producer:
         sent = [
             producer.send(topic, b"%d" % index, partitioner=lambda _k, v, n: int(v or b"") % n)
@@ -115,7 +116,7 @@ def test_an_own_partition_function(bootstrap: str, topic: str) -> None:
 
 
 def test_a_message_that_is_too_large_fails_alone(bootstrap: str, topic: str) -> None:
-    """Only the future of the message that is too large has an error; all other messages arrive in
+    """If a message is too large, only its own future has an error. All other messages arrive in
     order."""
     with Producer(bootstrap, compression_type="none", batch_size=90_000) as producer:
         before = [producer.send(topic, b"%d" % index, partition=0) for index in range(50)]
@@ -139,8 +140,8 @@ def test_messages_of_a_topic_that_is_none(bootstrap: str) -> None:
 
 @pytest.mark.slow
 def test_a_broker_killed_under_load_loses_and_repeats_nothing(own_broker: SkidwayBroker) -> None:
-    """After kill -9 under load every future ends with its offset, and every message is there
-    once."""
+    """If the broker is killed with kill -9 under load and restarted, every future returns an
+    offset, and every message is stored once."""
     own_broker.start()
     topic = make_topic(own_broker.address)
     with Producer(own_broker.address, linger_ms=1, batch_size=5_000) as producer:

@@ -1,8 +1,9 @@
 """Our codec agrees with the bytes in tests/data/protocol, which were written by hand from the
 protocol's description, field by field.
 
-Each message is written and read whole. A message that is cut at any of its bytes, or that one more
-byte follows, has to be refused. These tests also find a mistake that reader and writer share.
+Our codec writes and reads each message as a whole. It must refuse a message that is cut off after
+any byte, and a message that is followed by one more byte. Because the bytes were written by hand,
+these tests also find mistakes that our reader and our writer have in common.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ CLASSES = {cls.__name__: cls for cls in ALL}
 
 
 class Golden(NamedTuple):
-    """A message in a version, and its bytes."""
+    """A message, its API version, and its bytes."""
 
     version: int
     message: Message
@@ -33,8 +34,9 @@ class Golden(NamedTuple):
 
 
 def golden() -> Iterator[Golden]:
-    """The cases of the files in DATA. In a case's text `bytes`, # begins a comment. Fields of type
-    bytes are in hexadecimal, and a field that the case does not name has its default."""
+    """Yields the cases from the files in DATA. In the text `bytes` of a case, the character #
+    begins a comment. Fields of type bytes are written in hexadecimal. A field that the case does
+    not mention has its default value."""
     for path in sorted(DATA.glob("*.yml")):
         for case in yaml.safe_load(path.read_text()):
             message = built(CLASSES[case["message"]], case.get("fields", {}))
@@ -74,7 +76,8 @@ every = pytest.mark.parametrize("case", GOLDEN, ids=name_of)
 
 
 def test_no_file_is_passed_over() -> None:
-    """The files have a hundred cases, and at least one for each message."""
+    """The files contain at least a hundred cases in total and at least one case for each
+    message."""
     assert len(GOLDEN) >= 100
     assert {type(case.message) for case in GOLDEN} == set(ALL)
 
@@ -87,8 +90,8 @@ def test_written(case: Golden) -> None:
 
 @every
 def test_read(case: Golden) -> None:
-    """Our codec reads the bytes of each case as the case's message, and refuses fewer or more
-    bytes."""
+    """Our codec reads each case's bytes as the case's message, and refuses the bytes if some are
+    missing or added at the end."""
     version, message, body = case
     assert decode(type(message), body, version) == message
     with pytest.raises(TrailingBytes):
@@ -103,7 +106,7 @@ def test_read(case: Golden) -> None:
 )
 def test_hot_paths_read_the_same_bytes(case: Golden) -> None:
     """The hand-written parsers of Produce and Fetch also read the bytes of their cases, and refuse
-    fewer or more bytes."""
+    the bytes if some are missing or added at the end."""
     version, message, body = case
     parse = HOT[type(message)]
     assert parse(memoryview(body), version)

@@ -1,8 +1,9 @@
-"""Our messages compared with kafka-python's, whose codec is generated from Apache Kafka's own
+"""Our messages agree with those of kafka-python, whose codec is generated from Apache Kafka's own
 definitions.
 
-From our bytes kafka-python reads the message that we wrote, and it writes this message as the same
-bytes. The names, versions, nullability and tags of all fields are also those of Kafka.
+kafka-python reads our bytes as the message that we wrote, and writes this message as the same
+bytes. The names, versions, nullability and tags of all fields are the same as in Kafka's
+definitions.
 """
 
 from __future__ import annotations
@@ -34,8 +35,9 @@ TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
 
 
 def plain(value: Any, version: int) -> Any:
-    """A message as kafka-python takes and returns it: dictionaries and lists, without fields of
-    other versions, and None for a topic id of zeros."""
+    """Returns a message in the form that kafka-python takes and returns. This form consists of
+    dictionaries and lists, leaves out the fields of other versions, and has None for a topic id of
+    zeros."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name), version)
@@ -48,8 +50,8 @@ def plain(value: Any, version: int) -> Any:
 
 
 def is_silent(field: Field, value: Any) -> bool:
-    """Whether the field is tagged and has its default value. Such a field is not written, so it is
-    not read either."""
+    """Returns whether the field is tagged and has its default value. The codec does not write such
+    a field, so a reader does not find it."""
     return field.tag is not None and value == field.default
 
 
@@ -57,8 +59,8 @@ def is_silent(field: Field, value: Any) -> bool:
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_same_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """From our bytes kafka-python reads the message that we wrote, and it writes this message as
-    the same bytes."""
+    """kafka-python reads our bytes as the message that we wrote, and writes that message as the
+    same bytes."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     theirs = Theirs(cls.__name__, version, flexible(cls.API, version))
@@ -83,13 +85,13 @@ def test_same_definition(cls: type[Message]) -> None:
 
 
 def ours(cls: type, version: int) -> list[Any]:
-    """The name, type, nullability and tag of each of our fields in a version."""
+    """Returns the name, type, nullability and tag of each of our fields in the given version."""
     return [
         (
             field.name.replace("_", ""),
             kind(field.shape, version),
-            # A structure or an id cannot be null: None in such a field means that the tag is
-            # missing.
+            # A structure or an id cannot be null. If such a field is None, the message does not
+            # contain the field's tag.
             version >= field.nullable_since and not isinstance(field.shape, Nested),
             field.tag,
         )
@@ -109,7 +111,8 @@ def kind(shape: Any, version: int) -> Any:
 
 
 def kafkas(definitions: list[dict[str, Any]], version: int) -> list[Any]:
-    """The name, type, nullability and tag of each of Kafka's fields in a version."""
+    """Returns the name, type, nullability and tag of each of Kafka's fields in the given
+    version."""
     return [
         (
             item["name"].lower(),
@@ -138,5 +141,6 @@ def test_same_error_codes(code: ErrorCode) -> None:
     """The name, number and retriability of each error code are those in kafka-python."""
     name, retried = name_and_retriable(code.value)
     assert ITS_OWN_NAMES.get(code, code.name) == name
-    # Kafka's protocol guide says that a corrupt message may be sent again; kafka-python gives up.
+    # CORRUPT_MESSAGE is retriable according to Kafka's protocol guide, but kafka-python does not
+    # retry.
     assert (code in RETRIABLE) == (retried or code is ErrorCode.CORRUPT_MESSAGE)

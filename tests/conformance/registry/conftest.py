@@ -1,4 +1,4 @@
-"""A registry process for one test alone, on the ZooKeeper of the test run."""
+"""A registry process that only one test uses. Its data is in the ZooKeeper of the test run."""
 
 from __future__ import annotations
 

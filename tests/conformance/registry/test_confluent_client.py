@@ -1,4 +1,4 @@
-"""Confluent's unmodified Python client, serializer and deserializer against our registry."""
+"""Confluent's unmodified Python client, serializer and deserializer work with our registry."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def client(registry: Registry) -> Iterator[SchemaRegistryClient]:
 
 
 def test_serializer_and_deserializer_with_their_defaults(client: SchemaRegistryClient) -> None:
-    """The serializer registers the schema of the first message; the deserializer finds the schema
+    """The serializer registers the schema with the first message. The deserializer finds the schema
     by the id in the message's bytes."""
     data = AvroSerializer(client, text(V1))({"name": "Ada"}, VALUE)
     assert data[:5] == wire.prefix(1)
@@ -74,8 +74,8 @@ def test_our_codec_reads_what_their_serializer_wrote(client: SchemaRegistryClien
 
 
 def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient) -> None:
-    """With use.latest.version the serializer registers nothing, and writes with the newest
-    schema."""
+    """With use.latest.version the serializer registers no schema, and writes messages with the
+    newest schema of the subject."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     latest = client.register_schema("users-value", Schema(text(V2), "AVRO"))
     conf = {"auto.register.schemas": False, "use.latest.version": True}
@@ -87,8 +87,8 @@ def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient)
 
 
 def test_a_serializer_that_may_not_register(client: SchemaRegistryClient) -> None:
-    """With auto.register.schemas off the serializer looks the schema up, or fails if it is
-    missing."""
+    """If auto.register.schemas is off, the serializer looks up the schema, and fails if the
+    registry does not have it."""
     conf = {"auto.register.schemas": False}
     with pytest.raises((SchemaRegistryError, SerializationError)):
         AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, VALUE)
@@ -105,8 +105,8 @@ TO_PART = [SchemaReference("Part", "part", 1)]
 
 
 def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
-    """Serializer and deserializer resolve a schema's reference; a referenced schema cannot be
-    deleted."""
+    """The serializer and the deserializer resolve the references of a schema. A referenced schema
+    cannot be deleted."""
     client.register_schema("part", Schema(text(PART), "AVRO"))
     data = AvroSerializer(client, Schema(text(WHOLE), "AVRO", TO_PART))({"part": {"a": 1}}, VALUE)
     assert data[:5] == wire.prefix(2)
@@ -125,8 +125,8 @@ def test_a_schema_that_references_another(client: SchemaRegistryClient) -> None:
 
 
 def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) -> None:
-    """In the newer wire format the bytes hold no schema id: a header of the message names the
-    schema by its guid, and the reader finds the schema by that guid."""
+    """In the newer wire format, the message's bytes contain no schema id. Instead a header of the
+    message contains the schema's guid, and the deserializer finds the schema by this guid."""
     headers: list[tuple[str, bytes]] = []
     context = SerializationContext("users", MessageField.VALUE, headers)
     conf = {"schema.id.serializer": header_schema_id_serializer}
@@ -139,8 +139,8 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
-    """The client sets modes for all subjects or for one subject. A read-only registry refuses a
-    registration with status 422, and not with a 5xx status, so that no client tries again."""
+    """The client can set the mode of all subjects or of one subject. A read-only registry refuses a
+    registration with status 422. It does not use a 5xx status, because clients would retry."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
     assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")
@@ -151,7 +151,8 @@ def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
-    """Two spellings of a schema are one schema when the client asks to normalize."""
+    """If the client asks the registry to normalize schemas, two spellings of a schema count as one
+    schema."""
     one, two = ({**V1, **extra} for extra in ({"x": 1, "y": 2}, {"y": 2, "x": 1}))
     first = client.register_schema("s", Schema(text(one), "AVRO"), normalize_schemas=True)
     second = client.register_schema("s", Schema(text(two), "AVRO"), normalize_schemas=True)
@@ -159,14 +160,15 @@ def test_normalize_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_a_reader_with_an_older_schema(client: SchemaRegistryClient) -> None:
-    """Confluent's library resolves an older reader schema against the schemas that we serve."""
+    """Confluent's deserializer can read messages with an older reader schema, because our registry
+    serves the writer's schema."""
     data = AvroSerializer(client, text(V2))({"name": "Ada", "age": 3}, VALUE)
     assert AvroDeserializer(client, text(V1))(data, VALUE) == {"name": "Ada"}
 
 
 def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient) -> None:
-    """For an incompatible schema the client raises an error at once, with our reason and status
-    409."""
+    """If a schema is incompatible, the client immediately raises an error with status 409 and our
+    registry's reason."""
     client.register_schema("users-value", Schema(text(V1), "AVRO"))
     with pytest.raises(SchemaRegistryError) as caught:
         client.register_schema("users-value", Schema(text(BROKEN), "AVRO"))
@@ -178,8 +180,8 @@ def test_an_incompatible_schema_is_refused_with_409(client: SchemaRegistryClient
 
 
 def test_every_read_of_the_client(client: SchemaRegistryClient) -> None:
-    """The client can read a subject's versions, look up a schema, and read the subjects that use an
-    id, the schema types, the mode and the contexts."""
+    """The client can look up a schema. It can also read a subject's versions, the subjects that use
+    an id, the schema types, the mode and the contexts."""
     first = client.register_schema("a/b c", Schema(text(V1), "AVRO"))
     full = client.register_schema_full_response("a/b c", Schema(text(V1), "AVRO"))
     assert full.schema_id == first == 1
@@ -226,8 +228,9 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
-    """If something is missing, the client raises an error with the right error_code and not -1,
-    because the body of the registry's answer has the shape that the client parses."""
+    """If a subject, version or schema is missing, the client raises an error with the right
+    error_code. The error_code is not -1, because the client can parse the body of the registry's
+    answer."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

@@ -1,5 +1,5 @@
-"""The client's connections to the registry: kept, or broken by a registry that dies while it
-answers."""
+"""The registry client keeps its connections to the registry, and survives a registry that dies
+while it answers."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _serve(listener: socket.socket, answers: Sequence[bytes], requests: list[byt
 
 
 def _request(connection: socket.socket) -> bytes:
-    """Reads one whole request: its head, and the body that the head announces."""
+    """Reads one whole request, that is, its head and a body of the length that the head gives."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += connection.recv(65_536)
@@ -49,8 +49,8 @@ def _request(connection: socket.socket) -> bytes:
 
 @pytest.mark.parametrize("sent", [0, 20, BODY_AT, BODY_AT + 1, len(ANSWER) - 1])
 def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
-    """If an answer has status and headers but not the whole body, the client discards it and
-    registers again."""
+    """If an answer has a status and headers but an incomplete body, the client discards the answer
+    and sends the registration again."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)
@@ -68,8 +68,8 @@ def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
 def _serve_each(
     listener: socket.socket, answers: Sequence[bytes], requests: list[bytes] | None = None
 ) -> None:
-    """Answers the requests of each connection with `answers`, one after the other. If `requests` is
-    given, appends each request to this list."""
+    """Answers the requests of each connection with the elements of `answers`, one after the other.
+    If `requests` is given, appends each request to that list."""
     while True:
         try:
             connection, _ = listener.accept()
@@ -109,9 +109,9 @@ def _serve_each(
 def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
     pieces: Sequence[bytes], kind: type[Exception], words: str
 ) -> None:
-    """A refusal without a body is raised as the error that belongs to its status. After an interim
-    answer (status 1xx) the client gives the connection up. Otherwise the client would take the
-    final answer, which comes later, for the answer to the client's next request."""
+    """If a refusal has no body, the client raises the error that belongs to the refusal's status.
+    After an interim answer (status 1xx), the client closes the connection. Otherwise the client
+    would mistake the final answer, which comes later, for the answer to its next request."""
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
         server = threading.Thread(target=_serve_each, args=(listener, pieces))
@@ -127,8 +127,9 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
 
 
 def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
-    """A registry gets `timeout_s` for the whole body, not for each byte of it."""
-    seconds = itertools.count(0, 2)  # two seconds pass with each byte
+    """The client waits at most `timeout_s` for the whole body of an answer, and not `timeout_s` for
+    each byte."""
+    seconds = itertools.count(0, 2)  # each byte takes two seconds
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)
         begun = (ANSWER[: BODY_AT + 1],)
@@ -144,8 +145,8 @@ def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
 
 
 def test_a_host_has_a_connection_for_each_scheme() -> None:
-    """If the list of URLs names a host with http and with https, requests for https never go over
-    the http connection, because others could read the credentials on it."""
+    """If the list of URLs contains a host both with http and with https, the client never sends
+    https requests over the http connection. Otherwise the credentials would not be encrypted."""
     requests: list[bytes] = []
     listener = socket.create_server(("127.0.0.1", 0))
     listener.settimeout(1)
@@ -167,7 +168,7 @@ def test_a_host_has_a_connection_for_each_scheme() -> None:
 
 
 def test_a_connection_is_kept_for_the_next_request() -> None:
-    """The client sends two requests over one connection."""
+    """The client keeps a connection and sends its next request over it."""
     asked: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(10)

@@ -1,4 +1,5 @@
-"""The examples of docs/registry.md run in their order, and the page's tables match the code."""
+"""The examples of docs/registry.md work in the order of the page, and the page's tables match the
+code."""
 
 from __future__ import annotations
 
@@ -26,21 +27,23 @@ pytestmark = pytest.mark.conformance
 PAGE = (Path(__file__).parents[3] / "docs/registry.md").read_text()
 EXAMPLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 END = "\x01"
-"""Printed after each command, to tell the outputs apart."""
+"""The test prints this character after each command to separate the outputs."""
 PROGRESS = re.compile(r"^(restored|subjects read)  .*\n", re.MULTILINE)
-"""Lines that are printed only when a command takes long, that is, on a slow machine."""
+"""Matches progress lines. A command prints them only if it takes long, that is, on a slow
+machine."""
 
 
 @pytest.fixture
 def second(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """The second registry of the page, which has port 8082 there."""
+    """The second registry in the page's examples. The page gives it port 8082."""
     made = Registry(f"{zookeeper}-second", tmp_path)
     with running(made.program, made.ready):
         yield made
 
 
 def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_path: Path) -> None:
-    """Each command of the page prints the text below it; `...` stands for lines of any kind."""
+    """Each command on the page prints the text below the command. In this text, `...` stands for
+    any lines."""
     folder = tmp_path / "work"
     folder.mkdir()
     environment = {**os.environ, "PATH": f"{shim(registry, tmp_path)}:{os.environ['PATH']}"}
@@ -62,7 +65,8 @@ def test_the_examples_of_the_page_run(registry: Registry, second: Registry, tmp_
 
 
 def shim(registry: Registry, folder: Path) -> Path:
-    """A directory with a `skidway` command that asks the test's registry by default."""
+    """Creates a directory with a `skidway` command that uses the test's registry by default.
+    Returns the directory."""
     directory = folder / "bin"
     directory.mkdir()
     program = directory / "skidway"
@@ -78,8 +82,8 @@ def shim(registry: Registry, folder: Path) -> Path:
 
 
 def parsed(example: str) -> Iterator[tuple[str, str]]:
-    """Yields (command, expected output) for each command of an example; `> ` continues a
-    command."""
+    """Yields each command of an example with its expected output. A line that begins with `> `
+    continues a command."""
     command, output = "", ""
     for line in example.splitlines():
         if line.startswith("$ "):
@@ -94,14 +98,16 @@ def parsed(example: str) -> Iterator[tuple[str, str]]:
 
 
 def is_as_said(output: str, expected: str) -> bool:
-    """Whether the output is as expected; a line of `...` stands for any number of lines."""
+    """Returns whether the output is as expected. In `expected`, a line `...` stands for any number
+    of lines."""
     pieces = [re.escape(line) for line in expected.strip().splitlines()]
     pattern = r"\n".join(".*" if piece == re.escape("...") else piece for piece in pieces)
     return re.fullmatch(pattern, PROGRESS.sub("", output).strip(), re.DOTALL) is not None
 
 
 def test_every_setting_is_there() -> None:
-    """The page's table has every setting in order, each with its default and an explanation."""
+    """The page's table lists every setting in the order of the code, each with its default and an
+    explanation."""
     body = PAGE.partition("<!-- settings -->\n")[2].partition("<!-- /settings -->")[0]
     rows = [[c.strip() for c in line.strip("|").split("|")] for line in body.splitlines()[2:]]
     expected = [(each.key, shown(each.default)) for each in documented(RegistrySettings)]

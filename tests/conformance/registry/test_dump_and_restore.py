@@ -1,4 +1,5 @@
-"""`skidway schemas dump` and `restore` between real registries, files and topics."""
+"""`skidway schemas dump` and `skidway schemas restore` copy schemas between real registries, files
+and topics."""
 
 from __future__ import annotations
 
@@ -38,7 +39,7 @@ def contents(registry: Registry) -> Contents:
 
 @pytest.fixture
 def empty(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
-    """A second registry that has nothing in common with the first."""
+    """A second registry that shares no data with the first registry."""
     made = Registry(f"{zookeeper}-other", tmp_path)
     with running(made.program, made.ready):
         yield made
@@ -46,8 +47,8 @@ def empty(zookeeper: str, tmp_path: Path) -> Iterator[Registry]:
 
 @pytest.fixture
 def full(registry: Registry) -> Registry:
-    """A registry with references, a permanently deleted highest id, soft deletions, levels and a
-    mode."""
+    """A registry that contains references, soft deletions, compatibility levels and a mode. The
+    schema with the highest id is permanently deleted."""
     client = RegistryAdministration(registry.url)
     client.set_level(None, {"compatibility": "NONE"})
     client.register("address", json.dumps(ADDRESS))
@@ -67,8 +68,8 @@ def full(registry: Registry) -> Registry:
 def test_a_dump_brings_an_empty_registry_to_the_same(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """A restore into an empty registry brings back ids, versions, deletions, references, levels and
-    modes; new ids follow the highest old id."""
+    """A restore into an empty registry brings back ids, versions, deletions, references,
+    compatibility levels and modes. Later registrations get ids above the highest old id."""
     file = tmp_path / "registry.jsonl"
     done = skidway("dump", full, str(file), "--json")
     assert (done.returncode, json.loads(done.stdout)["versions"]) == (0, 4)
@@ -85,7 +86,8 @@ def test_a_dump_brings_an_empty_registry_to_the_same(
 def test_a_restore_is_repeated_without_harm(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """A second restore finds nothing to do, and a dry run changes nothing."""
+    """If the same dump is restored twice, the second restore changes nothing. A dry run changes
+    nothing either."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     before = contents(empty)
@@ -102,8 +104,8 @@ def test_a_restore_is_repeated_without_harm(
 def test_a_conflict_is_refused_before_anything_is_written(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """A restore with a conflict ends with status 1 and a sentence that names the id, and the
-    registry is unchanged."""
+    """If a restore finds a conflict, it prints a sentence with the schema's id, exits with status
+    1, and leaves the registry unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     RegistryAdministration(empty.url).register("mine", '"double"')
@@ -118,8 +120,8 @@ def test_a_conflict_is_refused_before_anything_is_written(
 def test_one_subject_is_restored_with_what_it_refers_to(
     full: Registry, empty: Registry, tmp_path: Path
 ) -> None:
-    """One subject and what it references can be restored into a registry in use: other subjects,
-    levels and modes stay unchanged."""
+    """A restore can be limited to one subject and the schemas that it references. Other subjects,
+    levels and modes of the registry stay unchanged."""
     file = tmp_path / "registry.jsonl"
     skidway("dump", full, str(file))
     done = skidway("restore", empty, str(file), "--subject", "users", "--no-modes")
@@ -135,8 +137,8 @@ def test_one_subject_is_restored_with_what_it_refers_to(
 
 
 def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
-    """The lines that kafka-console-consumer prints with keys can be restored from standard
-    input."""
+    """A restore can read from standard input the lines that kafka-console-consumer prints with
+    keys."""
     printed = skidway("dump", full, "--console").stdout
     assert printed.splitlines()[0] == '{"keytype":"NOOP","magic":0}\t{"maxId":4}'
     done = run_skidway("schemas", "restore", "--registry", empty.url, input_text=printed)
@@ -169,9 +171,9 @@ def test_what_is_live_is_not_deleted_without_a_yes(
 def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
     full: Registry, empty: Registry, apache_kafka: ApacheKafka
 ) -> None:
-    """`dump` into Kafka makes a compacted topic with one partition, and refuses a topic in use. A
-    restore from this topic, or from what Kafka's own consumer prints of it, gives a registry with
-    equal contents."""
+    """A dump into Kafka creates a compacted topic with one partition. The dump refuses a topic that
+    already contains records. A restore from the dumped topic, or from the output of
+    kafka-console-consumer for this topic, creates a registry with equal contents."""
     topic = topic_name("schemas")
     at = ("--bootstrap-server", apache_kafka.address)
     done = skidway("dump", full, "--to-topic", topic, *at)
@@ -195,8 +197,8 @@ def test_a_topic_of_apache_kafka_takes_a_dump_and_gives_it_back(
 def test_a_topic_of_several_partitions_is_no_registrys(
     empty: Registry, skidway_broker: SkidwayBroker
 ) -> None:
-    """A topic with several partitions, or a missing topic, ends the restore with status 1 and one
-    sentence."""
+    """If the topic is missing or has several partitions, the restore prints one sentence and exits
+    with status 1."""
     at = ("--bootstrap-server", skidway_broker.address)
     topic = topic_name("schemas")
     run_skidway("topics", "create", *at, topic, "--partitions", "2")

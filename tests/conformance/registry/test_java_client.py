@@ -1,8 +1,9 @@
-"""Confluent's Java client of schema registries, which Confluent's serializers use, against our
+"""Confluent's Java client for schema registries, which Confluent's serializers use, works with our
 registry.
 
-Maven Central has this client only inside Flink's connector (with other package names, otherwise
-unchanged). It is stricter than other clients: an unknown key in an answer makes it fail.
+On Maven Central this client is only available inside Flink's connector, where it has different
+package names but is otherwise unchanged. This client is stricter than other clients, because it
+fails if an answer contains an unknown key.
 """
 
 from __future__ import annotations
@@ -62,7 +63,8 @@ def client(java: JavaClients, registry: Registry) -> Client:
 
 
 def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
-    """Status, error code and message of the RestClientException that the call raises."""
+    """Returns the status, error code and message of the RestClientException that the call
+    raises."""
     with pytest.raises(Py4JJavaError) as caught:
         call()
     error = caught.value.java_exception
@@ -70,8 +72,8 @@ def refused(call: Callable[[], Any]) -> tuple[int, int, str]:
 
 
 def test_what_a_serializer_asks(client: Client) -> None:
-    """A schema can be registered, registered again and found by its id; the schema found is the one
-    that was sent."""
+    """The client can register a schema, register it again, and find it by its id. The schema that
+    the client finds is equal to the schema that it sent."""
     schema = client.schema(V1)
     assert client.register("users-value", schema) == 1
     assert client.register("users-value", schema, True) == 1
@@ -83,8 +85,8 @@ def test_what_a_serializer_asks(client: Client) -> None:
 
 
 def test_a_deserializer_with_the_latest_version(client: Client) -> None:
-    """The client gets the metadata of the latest version and of a given version; it also gets the
-    lists of all versions and of all subjects."""
+    """The client can get the metadata of the latest version and of a given version. It can also get
+    the lists of all versions and of all subjects."""
     client.register("users-value", client.schema(V1))
     client.register("users-value", client.schema(V2))
     latest = client.getLatestSchemaMetadata("users-value")
@@ -96,8 +98,8 @@ def test_a_deserializer_with_the_latest_version(client: Client) -> None:
 
 
 def test_compatibility_and_levels(client: Client) -> None:
-    """Verdicts on compatibility come with their reasons, and a refused registration has status
-    409."""
+    """The client gets the verdict of a compatibility check with its reasons. A refused registration
+    has status 409."""
     client.register("users-value", client.schema(V1))
     assert client.testCompatibility("users-value", client.schema(V2)) is True
     assert client.testCompatibility("users-value", client.schema(BROKEN)) is False
@@ -113,7 +115,8 @@ def test_compatibility_and_levels(client: Client) -> None:
 
 
 def test_references(client: Client) -> None:
-    """The client resolves a schema's references. A schema found by its id has its references."""
+    """The client resolves a schema's references. A schema that the client gets by its id contains
+    its references."""
     client.register("address", client.schema(ADDRESS))
     person = client.schema(PERSON, [("a.Address", "address", 1)])
     assert client.register("people-value", person) == 2
@@ -123,7 +126,7 @@ def test_references(client: Client) -> None:
 
 
 def test_deletion(client: Client) -> None:
-    """A subject is deleted softly, then permanently."""
+    """The client can delete a subject first softly and then permanently."""
     client.register("users-value", client.schema(V1))
     assert [*client.deleteSubject("users-value")] == [1]
     assert [*client.getAllSubjects(True)] == ["users-value"]

@@ -1,4 +1,4 @@
-"""The two unmodified JavaScript clients of schema registries against our registry."""
+"""The two unmodified JavaScript clients for schema registries work with our registry."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def data(answer: dict[str, str]) -> bytes:
 
 
 def ours(registry: Registry, message: bytes) -> list[object]:
-    """A message as our own codec reads it."""
+    """Returns the message's values as our own codec reads them."""
     ids, datums = wire.split(pa.array([message]))
     text = RegistryClient(registry.url).schema(int(ids[0]))
     rows: list[object] = Codec(text).decode(datums).batch.to_pylist()
@@ -64,7 +64,7 @@ def ours(registry: Registry, message: bytes) -> list[object]:
 
 
 def test_versions_are_those_that_are_documented(confluent: Driver, kafkajs: Driver) -> None:
-    """docs/registry.md names the versions of the clients that are tested here. If a version
+    """docs/registry.md gives the versions of the clients that these tests use. If a version
     changes, the page has to change too."""
     page = (Path(__file__).parents[3] / "docs/registry.md").read_text()
     assert f"@confluentinc/schemaregistry {confluent.ask('version')['version']}" in page
@@ -72,8 +72,8 @@ def test_versions_are_those_that_are_documented(confluent: Driver, kafkajs: Driv
 
 
 def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
-    """A schema that is registered again keeps its id; the latest version is the one registered
-    last."""
+    """A schema that is registered again keeps its id. The latest version of a subject is the schema
+    that was registered last."""
     first = client.ask("register", subject="users-value", schema=json.dumps(V1))["id"]
     assert client.ask("register", subject="users-value", schema=json.dumps(V1))["id"] == first
     second = client.ask("register", subject="users-value", schema=json.dumps(V2))["id"]
@@ -84,8 +84,8 @@ def test_a_schema_is_registered_found_and_not_doubled(client: Driver) -> None:
 
 
 def test_an_incompatible_schema_is_an_error_with_our_reason(client: Driver) -> None:
-    """For an incompatible schema the client raises status 409 without another try, and the message
-    names the field."""
+    """If a schema is incompatible, the client raises an error with status 409 and does not retry.
+    The error's message contains the name of the field."""
     client.ask("register", subject="users-value", schema=json.dumps(V1))
     with pytest.raises(ClientFailed) as caught:
         client.ask("register", subject="users-value", schema=json.dumps(BROKEN))
@@ -93,7 +93,8 @@ def test_an_incompatible_schema_is_an_error_with_our_reason(client: Driver) -> N
 
 
 def test_what_is_not_there_is_an_error_that_is_read(client: Driver) -> None:
-    """For an unknown subject or id the client raises an error; it neither crashes nor hangs."""
+    """If a subject or id is unknown, the client raises an error. The client neither crashes nor
+    hangs."""
     with pytest.raises(ClientFailed, match="Subject 'none' not found"):
         client.ask("latest", subject="none")
     message = base64.b64encode(wire.prefix(77) + b"\x06Ada").decode()
@@ -114,8 +115,8 @@ def test_references_are_resolved(client: Driver) -> None:
 def test_confluents_serializer_registers_what_it_writes(
     confluent: Driver, registry: Registry
 ) -> None:
-    """Confluent's serializer works with its defaults, which include a probe for associations; it
-    and our codec read each other's messages."""
+    """Confluent's serializer works with its default settings, with which it also asks the registry
+    for associations. The serializer and our codec can read each other's messages."""
     encoded = confluent.ask("encode", topic="users", value={"name": "Ada"}, how="register")
     assert data(encoded)[:5] == wire.prefix(1)
     assert confluent.ask("subjects")["subjects"] == ["users-value"]
@@ -127,8 +128,8 @@ def test_confluents_serializer_registers_what_it_writes(
 
 
 def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> None:
-    """With useLatestVersion the serializer registers nothing; if the subject has no version, the
-    serializer fails, and its error says so."""
+    """With useLatestVersion the serializer registers nothing. If the subject has no version, the
+    serializer raises an error that says this."""
     with pytest.raises(ClientFailed):
         confluent.ask("encode", topic="users", value={"name": "Ada"}, how="latest")
     confluent.ask("register", subject="users-value", schema=json.dumps(V1))
@@ -151,8 +152,8 @@ def test_confluents_administration(confluent: Driver) -> None:
 
 
 def test_kafkajs_encodes_by_id(kafkajs: Driver, registry: Registry) -> None:
-    """The first registration by kafkajs also sets the subject's level, and our codec reads the
-    messages of kafkajs."""
+    """When kafkajs first registers a schema, it also sets the subject's compatibility level. Our
+    codec can read the messages that kafkajs writes."""
     made = kafkajs.ask("register", subject="users-value", schema=json.dumps(V1), level="FULL")
     encoded = kafkajs.ask("encode", **made, value={"name": "Ada"})
     assert ours(registry, data(encoded)) == [{"name": "Ada"}]

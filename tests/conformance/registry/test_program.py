@@ -1,4 +1,4 @@
-"""The commands `skidway registry` and `skidway schemas`, run as people run them."""
+"""The commands `skidway registry` and `skidway schemas` work as real processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,8 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
-    """register, list, get and check work, and end with the right status."""
+    """The verbs register, list, get and check of `skidway schemas` work and exit with the right
+    status."""
     at = ("--registry", registry.url)
     done = run_skidway("schemas", "register", *at, "users-value", file(tmp_path, V1))
     assert (done.returncode, done.stdout) == (0, "users-value version 1 has id 1\n")
@@ -51,8 +52,8 @@ def test_the_schemas_verbs(registry: Registry, tmp_path: Path) -> None:
 
 
 def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
-    """A schema that does not parse, a missing subject and a missing file each end with one
-    sentence."""
+    """If a schema cannot be parsed, or a subject or file is missing, `skidway schemas` prints one
+    sentence and exits."""
     at = ("--registry", registry.url)
     for arguments, status, words in (
         (("schemas", "register", *at, "s", file(tmp_path, '{"type": "recor"}')), 1, "recor"),
@@ -69,7 +70,7 @@ def test_mistakes_are_one_sentence(registry: Registry, tmp_path: Path) -> None:
 
 def test_an_unreachable_registry_is_status_3() -> None:
     """If the registry cannot be reached, `skidway schemas list` gives up after a bounded time,
-    names the registry's address, and ends with status 3."""
+    prints the registry's address, and exits with status 3."""
     url = f"http://127.0.0.1:{free_port()}"
     done = run_skidway("schemas", "list", "--registry", url)
     assert done.returncode == 3
@@ -77,8 +78,8 @@ def test_an_unreachable_registry_is_status_3() -> None:
 
 
 def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: str) -> None:
-    """A taken port, a malformed listener and an unknown level each end the registry with one
-    sentence and the right status."""
+    """If the port is in use, the listener is malformed or the compatibility level is unknown, the
+    registry prints one sentence and exits with the right status."""
     for settings, status, words in (
         (
             (f"listeners={registry.url}", f"zookeeper.connect={zookeeper}"),
@@ -98,14 +99,16 @@ def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: st
 
 
 def test_validate_says_what_would_run() -> None:
-    """`registry validate` prints the address that would be served, and starts nothing."""
+    """`registry validate` prints the address that the registry would serve, and does not start the
+    registry."""
     done = run_skidway("registry", "validate")
     assert done.returncode == 0
     assert "http://127.0.0.1:8081" in done.stdout
 
 
 def test_it_stops_cleanly_with_a_connection_open(registry: Registry) -> None:
-    """SIGTERM ends the registry with status 0, although a client keeps its connection."""
+    """After SIGTERM the registry exits with status 0, even if a client keeps its connection
+    open."""
     RegistryClient(registry.url).register("s", json.dumps(V1))
     connection = http.client.HTTPConnection("127.0.0.1", registry.port, timeout=60)
     connection.request("GET", "/subjects")
@@ -115,7 +118,7 @@ def test_it_stops_cleanly_with_a_connection_open(registry: Registry) -> None:
 
 
 def test_metrics_count_what_was_asked(registry: Registry) -> None:
-    """Requests are counted by route and status, without subjects in the labels."""
+    """The registry's metrics count requests by route and status. The labels contain no subjects."""
     client = RegistryClient(registry.url)
     client.register("some-subject", json.dumps(V1))
     connection = http.client.HTTPConnection("127.0.0.1", registry.metrics_port, timeout=60)
@@ -128,8 +131,9 @@ def test_metrics_count_what_was_asked(registry: Registry) -> None:
 
 
 def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) -> None:
-    """If the head of a request comes byte by byte, on a new or a kept connection, the registry
-    closes the connection after a bounded time. Meanwhile it answers other requests."""
+    """If a client sends the head of a request byte by byte, over a new or an old connection, the
+    registry closes the connection after a limited time. Until then the registry answers other
+    clients' requests as usual."""
     with (
         socket.create_connection(("127.0.0.1", registry.port), 60) as fresh,
         socket.create_connection(("127.0.0.1", registry.port), 60) as silent,
@@ -146,8 +150,8 @@ def test_a_head_that_never_ends_gives_its_connection_back(registry: Registry) ->
 
 
 def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -> None:
-    """If a request is not HTTP, the registry answers with error_code and message, and closes the
-    connection."""
+    """If a request is not HTTP, the registry sends an answer with error_code and message, and
+    closes the connection."""
     with socket.create_connection(("127.0.0.1", registry.port), 60) as connection:
         connection.sendall(b"nonsense\r\n\r\n")
         answer = b""
@@ -160,7 +164,7 @@ def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -
 
 
 def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """The registry stops without waiting for a ZooKeeper that may never come back."""
+    """If ZooKeeper is down, the registry stops without waiting for it."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)
@@ -172,7 +176,8 @@ def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
 
 
 def _drip(connection: socket.socket) -> bool:
-    """Sends one more byte of a head. Returns whether the registry has closed the connection."""
+    """Sends one more byte of a request's head. Returns whether the registry has closed the
+    connection."""
     try:
         connection.sendall(b"G")
         connection.settimeout(0.01)

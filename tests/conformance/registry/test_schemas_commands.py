@@ -1,4 +1,4 @@
-"""What each verb of `skidway schemas` does, prints and refuses when people and their CI run it."""
+"""The verbs of `skidway schemas` do, print and refuse what people and CI jobs expect."""
 
 from __future__ import annotations
 
@@ -56,8 +56,8 @@ def file(folder: Path, schema: object) -> str:
 
 
 def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run) -> None:
-    """`list` prints one line for each subject with its latest version; --prefix chooses subjects,
-    and --deleted adds the deleted versions."""
+    """`list` prints one line for each subject with the subject's latest version. The option
+    --prefix selects subjects, and --deleted adds the deleted versions."""
     users.register("other", '"int"')
     assert [line.split() for line in run("list").stdout.splitlines()] == [
         ["SUBJECT", "VERSION", "ID"],
@@ -74,8 +74,8 @@ def test_a_list_has_one_line_per_subject(users: RegistryAdministration, run: Run
 def test_a_dry_run_registers_nothing(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A dry run says that the schema is registered already, is compatible, or is not compatible
-    (status 1)."""
+    """A dry run of a registration says whether the schema is already registered, compatible, or
+    incompatible. If the schema is incompatible, the command exits with status 1."""
     done = run("register", "users", file(tmp_path, V1), "--dry-run")
     assert (done.returncode, done.stdout) == (0, "users version 1 is this schema, with id 1\n")
     done = run("register", "fresh", file(tmp_path, V2), "--dry-run")
@@ -88,8 +88,8 @@ def test_a_dry_run_registers_nothing(
 
 
 def test_nothing_is_deleted_without_a_yes(users: RegistryAdministration, run: Run) -> None:
-    """Without --yes, `delete` prints what it would delete and leaves the registry unchanged. It
-    ends with status 2, and with --dry-run it ends with status 0."""
+    """Without --yes, `delete` prints what it would delete and leaves the registry unchanged. The
+    exit status is then 2, or 0 with --dry-run."""
     done = run("delete", "users")
     assert done.returncode == 2
     assert "--yes" in done.stderr
@@ -123,8 +123,8 @@ def test_what_was_softly_deleted_comes_back_under_its_id(
 
 
 def test_one_version_goes_for_ever(users: RegistryAdministration, run: Run) -> None:
-    """--permanent first deletes a version softly and then for ever; afterwards the version has no
-    id."""
+    """With --permanent, `delete` deletes a version first softly and then permanently. Afterwards
+    the id of the version's schema is unknown."""
     done = run("delete", "users", "--version", "1", "--permanent", "--yes", "--json")
     assert json.loads(done.stdout)["deleted"] is True
     assert users.versions("users", deleted=True) == [2]
@@ -146,8 +146,8 @@ def test_a_whole_subject_goes_for_ever(users: RegistryAdministration, run: Run) 
 
 
 def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) -> None:
-    """--config names a file with the registry's address; an unknown key is refused with the nearest
-    known key (status 78)."""
+    """The option --config gives a file that contains the registry's address. If the file contains
+    an unknown key, the command suggests the nearest known key and exits with status 78."""
     config = tmp_path / "schemas.yml"
     config.write_text(f"schema.registry.url: {registry.url}\n")
     done = run_skidway("schemas", "list", "--json", "--config", str(config))
@@ -161,8 +161,9 @@ def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) ->
 def test_a_check_says_why_and_what_to_write(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A failed check prints the faulty field, the version that it conflicts with, the levels that
-    would allow the change, and a schema that passes."""
+    """If a check fails, `check` prints the faulty field, the version with which this field
+    conflicts, the compatibility levels that would allow the change, and a schema that would
+    pass."""
     done = run("check", "users", file(tmp_path, BROKEN))
     assert done.returncode == 1
     assert "must: version 2 does not have this field" in done.stdout
@@ -179,8 +180,8 @@ def test_a_check_says_why_and_what_to_write(
 def test_a_check_is_what_a_registration_would_be_measured_by(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """At a transitive level a check compares the schema with all versions, as a registration does.
-    With --version it compares the schema with that version alone."""
+    """If the compatibility level is transitive, `check` compares the schema with all versions, as a
+    registration does. With --version, `check` compares the schema with only that version."""
     long = file(tmp_path, {**V1, "fields": [{"name": "age", "type": "long"}]})
     users.set_level("users", {"compatibility": "NONE"})
     users.register("users", json.dumps({**V1, "fields": [{"name": "age", "type": "int"}]}))
@@ -197,8 +198,8 @@ def test_a_check_is_what_a_registration_would_be_measured_by(
 def test_advice_knows_types_of_other_subjects(
     client: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """A schema with references is checked, and repaired, together with the schemas that it
-    references."""
+    """If a schema has references, `check` includes the referenced schemas when it checks the schema
+    and when it suggests a repaired schema."""
     client.register("address", json.dumps({"type": "enum", "name": "City", "symbols": ["ROME"]}))
     takes = (Reference("City", "address", 1),)
     home = {"type": "record", "name": "Home", "fields": [{"name": "city", "type": "City"}]}
@@ -214,7 +215,7 @@ def test_a_diff_sets_versions_side_by_side(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
     """`diff` compares the last two versions, two given versions, or a version and a file, and says
-    whether each can read the other's records."""
+    for each of the two schemas whether it can read the records of the other schema."""
     found = json.loads(run("diff", "users", "--json").stdout)
     assert (found["from"], found["to"]) == (1, "2")
     assert [(each["change"], each["place"]) for each in found["differences"]] == [
@@ -229,8 +230,9 @@ def test_a_diff_sets_versions_side_by_side(
 
 
 def test_a_schema_is_proposed_from_a_log(run: Run, tmp_path: Path) -> None:
-    """Only the proposed schema goes to standard output, so that it can be saved. Standard error
-    tells for each field the share of the lines in which the field occurs."""
+    """`skidway schemas` can propose a schema from the lines of a log. It writes only the proposed
+    schema to standard output, so that the output can be saved. To standard error it writes, for
+    each field, the share of lines in which the field occurs."""
     log = tmp_path / "app.log"
     log.write_text('{"level": "INFO", "ms": 3}\n{"level": "WARN"}\n')
     done = run_skidway("schemas", "infer", str(log), "--name", "App")

@@ -1,4 +1,4 @@
-"""A registry with TLS and passwords, used by stock clients and by our client."""
+"""Stock clients and our client work with a registry that uses TLS and passwords."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def authority(tmp_path: Path) -> Authority:
 
 @pytest.fixture
 def secured(zookeeper: str, tmp_path: Path, authority: Authority) -> Iterator[Registry]:
-    """A registry with https, optional client certificates, and a user ada."""
+    """A registry that uses https, accepts client certificates but does not require them, and has a
+    user `ada`."""
     pair = authority.sign("registry")
     users = tmp_path / "users"
     done = run_skidway("registry", "hash-password", "ada", input_text="ge:heim\n")
@@ -67,8 +68,8 @@ def confluent(registry: Registry, authority: Authority, user: str) -> SchemaRegi
 
 
 def test_confluents_client_with_tls_and_a_password(secured: Registry, authority: Authority) -> None:
-    """Confluent's serializer and deserializer work with TLS and a password; a wrong password gets
-    401 at once."""
+    """Confluent's serializer and deserializer work with TLS and a password. If the password is
+    wrong, the registry immediately answers 401."""
     with confluent(secured, authority, "ada:ge:heim") as client:
         data = AvroSerializer(client, SCHEMA)({"name": "Ada"}, VALUE)
         assert AvroDeserializer(client)(data, VALUE) == {"name": "Ada"}
@@ -93,8 +94,8 @@ def test_our_client_with_tls_and_a_password(secured: Registry, authority: Author
 
 
 def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_path: Path) -> None:
-    """A client that trusts another authority refuses the registry's certificate. A request by http
-    to the https port fails."""
+    """A client that trusts a different certificate authority refuses the registry's certificate. An
+    http request to the https port fails."""
     other = Authority(tmp_path, "other")
     context = ssl.create_default_context(cafile=str(other.certificate))
     connection = http.client.HTTPSConnection("127.0.0.1", secured.port, timeout=60, context=context)
@@ -108,16 +109,17 @@ def test_who_trusts_another_authority_does_not_connect(secured: Registry, tmp_pa
 
 
 def test_health_asks_for_no_password(secured: Registry) -> None:
-    """/health needs no password, because it is on another port, for the people who look after the
-    machine."""
+    """/health needs no password, because it is served on a separate port for the machine's
+    administrators."""
     assert answers(f"http://127.0.0.1:{secured.metrics_port}/health")
 
 
 def test_a_renewed_certificate_is_shown_without_a_restart(
     secured: Registry, tmp_path: Path
 ) -> None:
-    """New connections see a renewed certificate without a restart. If a new certificate does not
-    fit the private key, the registry goes on with the old certificate."""
+    """If the certificate file is renewed, the registry uses the new certificate for new connections
+    without a restart. If the new certificate does not match the private key, the registry continues
+    to use the old certificate."""
     shown = _certificate(secured)
     good = (tmp_path / "registry.pem").read_bytes()
     _replace(tmp_path / "registry.pem", Authority(tmp_path, "third").certificate.read_bytes())
@@ -137,7 +139,7 @@ def test_a_renewed_certificate_is_shown_without_a_restart(
 def test_certificates_of_clients_and_a_listener_without_tls(
     zookeeper: str, tmp_path: Path, authority: Authority
 ) -> None:
-    """One registry serves http for its own machine, and https with client certificates for other
+    """One registry can serve http on its own machine and https with client certificates for other
     machines."""
     pair, known = authority.sign("registry"), authority.sign("client")
     tls, plain = f"https://127.0.0.1:{free_port()}", f"http://127.0.0.1:{free_port()}"

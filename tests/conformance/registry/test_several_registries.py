@@ -1,4 +1,5 @@
-"""Several registries on one real ZooKeeper: each may write, and an id names one schema."""
+"""Several registries can share one real ZooKeeper. Each registry may write, and each id belongs to
+only one schema."""
 
 from __future__ import annotations
 
@@ -44,8 +45,8 @@ def canonical(text: str) -> Any:
 
 
 def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
-    """When the stores of two registries register the same n schemas at once, in opposite orders,
-    the schemas get the ids 1 to n, one each."""
+    """If two registries register the same n schemas at the same time in opposite orders, each
+    schema gets one of the ids 1 to n."""
     count = 60
     with Coordinator(zookeeper) as one, Coordinator(zookeeper) as two:
         stores = [Store(ZookeeperLog(each), SystemClock(), Level.NONE) for each in (one, two)]
@@ -67,8 +68,8 @@ def test_two_stores_racing_give_gapless_unambiguous_ids(zookeeper: str) -> None:
 
 
 def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: Path) -> None:
-    """By a watch on ZooKeeper a registry soon learns of another registry's writes. If a client asks
-    for a new id before the watch has reported it, the registry looks the id up in ZooKeeper at
+    """A watch in ZooKeeper soon tells a registry about the writes of another registry. If a client
+    asks for a new id before the watch has fired, the registry looks up the id in ZooKeeper at
     once."""
     first, second = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     with running(first.program, first.ready), running(second.program, second.ready):
@@ -82,8 +83,9 @@ def test_a_follower_sees_what_another_registry_wrote(zookeeper: str, tmp_path: P
 
 @pytest.mark.quick
 def test_registries_killed_again_and_again_while_writing(zookeeper: str, tmp_path: Path) -> None:
-    """When two registries are killed in turn with kill -9 under load, no answered registration is
-    lost, each id names one schema, ids have no gaps, and both registries reach the same state."""
+    """If two registries are killed in turn with kill -9 under load, no acknowledged registration is
+    lost. Each id belongs to only one schema, no id is skipped, and both registries reach the same
+    state."""
     pair = Registry(zookeeper, tmp_path), Registry(zookeeper, tmp_path)
     answered: dict[int, int] = {}
     numbers, enough = itertools.count(), threading.Event()
@@ -133,7 +135,7 @@ def test_a_schema_that_is_there_is_answered_without_zookeeper(tmp_path: Path) ->
 
 
 def _more(answered: dict[int, int], count: int) -> None:
-    """Waits until `count` more registrations were answered."""
+    """Waits until the registries have answered `count` more registrations."""
     before = len(answered)
     eventually(lambda: len(answered) >= before + count, what="registrations go on")
 
@@ -147,8 +149,8 @@ def _put(url: str, path: str, document: Any) -> None:
 
 
 def test_zookeeper_away_and_back(tmp_path: Path) -> None:
-    """While ZooKeeper is down, reads go on and writes get 503; afterwards writes work, and nothing
-    is forgotten."""
+    """While ZooKeeper is down, the registry still answers reads and refuses writes with status 503.
+    When ZooKeeper is up again, writes work, and no schema is lost."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)
@@ -163,8 +165,8 @@ def test_zookeeper_away_and_back(tmp_path: Path) -> None:
             with pytest.raises(RegistryUnreachable, match="try again later"):
                 hasty.register("s", schema(2))
             with pytest.raises(RegistryUnreachable, match="try again later"):
-                # without ZooKeeper the registry cannot know whether another registry assigned this
-                # id
+                # The registry needs ZooKeeper to find out whether another registry has assigned
+                # this id.
                 hasty.schema(77)
             server.program.start().wait_until(server.ready)
             eventually(registry.ready, what="the registry is back")

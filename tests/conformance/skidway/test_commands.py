@@ -1,4 +1,4 @@
-"""The commands `skidway topics`, `skidway produce` and `skidway consume` against Apache Kafka."""
+"""The commands `skidway topics`, `skidway produce` and `skidway consume` work with Apache Kafka."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def topic(apache_kafka: ApacheKafka) -> str:
 def test_topics_are_made_listed_described_and_deleted(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
-    """`skidway topics` creates, lists, describes and deletes topics. If a topic is missing, or is
-    created though it exists, the error names the topic."""
+    """`skidway topics` creates, lists, describes and deletes topics. If a topic does not exist, or
+    cannot be created because it exists already, the error contains the topic's name."""
     at = ("--bootstrap-server", apache_kafka.address)
     listed = json.loads(run_skidway("topics", "list", "--json", *at).stdout)
     assert {"topic": topic, "partitions": 3, "replicas": 1} in listed
@@ -57,8 +57,8 @@ def test_topics_are_made_listed_described_and_deleted(
 
 
 def test_lines_come_back_as_they_were_sent(apache_kafka: ApacheKafka, topic: str) -> None:
-    """Every line becomes one record, whether it ends with CRLF, LF or nothing; even blank lines
-    become records."""
+    """`skidway produce` makes one record of every line, including blank lines. A line may end with
+    CRLF or LF, and the last line may have no line ending."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic, "--partition", "1")
     sent = run_skidway("produce", *at, input_text="one\r\n\nzażółć\nlast")
     assert sent.returncode == 0, sent.stderr
@@ -81,7 +81,8 @@ def test_lines_come_back_as_they_were_sent(apache_kafka: ApacheKafka, topic: str
 def test_keys_decide_the_partition_and_keep_their_order(
     apache_kafka: ApacheKafka, topic: str
 ) -> None:
-    """Lines with the same key go to one partition, in their order."""
+    """`skidway produce` sends all lines with the same key to one partition and keeps their
+    order."""
     at = ("--bootstrap-server", apache_kafka.address, "--topic", topic)
     lines = "".join(f"k{number % 7}:v{number}\n" for number in range(700))
     assert run_skidway("produce", *at, "--key-separator", ":", input_text=lines).returncode == 0
@@ -116,15 +117,15 @@ def test_consume_ends_when_nothing_comes(apache_kafka: ApacheKafka, topic: str) 
 def test_what_makes_no_sense_is_one_sentence(
     apache_kafka: ApacheKafka, topic: str, arguments: tuple[str, ...], status: int, words: str
 ) -> None:
-    """A command that makes no sense is refused with a sentence that names the mistake. The exit
-    status tells the kind of mistake."""
+    """If a command line contains a mistake, the command prints one sentence about the mistake. Each
+    kind of mistake has its own exit status."""
     given = [argument.format(topic=topic) for argument in arguments]
     refused = run_skidway(*given, "--bootstrap-server", apache_kafka.address, input_text="a:1\nb\n")
     assert (refused.returncode, words in refused.stderr) == (status, True), refused.stderr
 
 
 def test_unreachable_broker_is_status_3() -> None:
-    """If the broker cannot be reached, `skidway topics list` names the broker's address and ends
+    """If the broker cannot be reached, `skidway topics list` prints the broker's address and exits
     with status 3."""
     refused = run_skidway("topics", "list", "--bootstrap-server", f"127.0.0.1:{free_port()}")
     assert refused.returncode == 3

@@ -24,8 +24,8 @@ def session(zookeeper: str) -> Iterator[Coordinator]:
 
 
 def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
-    """Each cluster's chroot is created, and two clusters in one ZooKeeper do not see each other's
-    nodes."""
+    """The session creates the chroot of its cluster in ZooKeeper. Two clusters in one ZooKeeper do
+    not see each other's nodes."""
     with Coordinator(f"{zookeeper}/a/b") as one, Coordinator(f"{zookeeper}/c") as two:
         assert one.create_if_absent("/brokers/ids/1", b"one")
         assert two.children("/") == []
@@ -34,14 +34,16 @@ def test_chroot_is_made_and_kept_apart(zookeeper: str) -> None:
 
 
 def test_first_writer_wins(session: Coordinator) -> None:
-    """A node is created once; a second creation changes nothing and returns False."""
+    """The first creation of a node succeeds. A second creation of the same node changes nothing and
+    returns False."""
     assert session.create_if_absent("/x/y", b"1")
     assert not session.create_if_absent("/x/y", b"2")
     assert session.get("/x/y") == Versioned(b"1", 0)
 
 
 def test_write_needs_the_version_that_was_read(session: Coordinator) -> None:
-    """If two writers read the same version of a node, one of their writes is refused."""
+    """If two clients read the same version of a node and then write to the node, only one write is
+    accepted."""
     session.create_if_absent("/x", b"1")
     assert session.set_versioned("/x", b"2", 0)
     assert not session.set_versioned("/x", b"3", 0)
@@ -62,7 +64,8 @@ def test_missing_nodes_are_none_and_empty(session: Coordinator) -> None:
 
 
 def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinator) -> None:
-    """The registration of a program disappears as soon as the program closes its session."""
+    """An ephemeral node, such as a program's registration, disappears as soon as the program closes
+    its session."""
     with Coordinator(zookeeper) as other:
         assert other.create_if_absent("/ids/1", b"", ephemeral=True)
         assert session.children("/ids") == ["1"]
@@ -70,7 +73,8 @@ def test_ephemeral_node_goes_with_its_session(zookeeper: str, session: Coordinat
 
 
 def test_nobody_there_is_one_sentence_with_the_address() -> None:
-    """If ZooKeeper does not answer, one sentence names its address within the given time."""
+    """If ZooKeeper does not answer within the given time, the error is one sentence that contains
+    ZooKeeper's address."""
     port = free_port()
     with pytest.raises(Unreachable) as refused:
         Coordinator(f"127.0.0.1:{port}/dc1", connect_timeout_s=0.5)
@@ -79,8 +83,8 @@ def test_nobody_there_is_one_sentence_with_the_address() -> None:
 
 @pytest.mark.slow
 def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
-    """While ZooKeeper is down the session is SUSPENDED and requests end in time. Once ZooKeeper is
-    back, the session is CONNECTED."""
+    """While ZooKeeper is down, the session is SUSPENDED, and requests fail within their time limit.
+    When ZooKeeper is up again, the session is CONNECTED."""
     server = ZooKeeper(tmp_path)
     told: list[SessionState] = []
     changed = threading.Event()
@@ -108,8 +112,9 @@ def test_outage_suspends_bounds_requests_and_ends(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: Path) -> None:
-    """If ZooKeeper keeps its connections and answers nothing, calls on kazoo's client fail within a
-    session's time, both before and after the silence is noticed, and `close` returns."""
+    """If ZooKeeper keeps its connections open but sends no answers, calls on kazoo's client fail
+    within the session timeout, and `close` returns. This holds both before and after the client has
+    noticed that no answers come."""
     server, timeout_s = ZooKeeper(tmp_path), 4.0
     with running(server.program, server.ready):
         session = Coordinator(server.address, session_timeout_s=timeout_s)
@@ -139,8 +144,8 @@ def test_a_silent_zookeeper_holds_neither_kazoos_own_calls_nor_close(tmp_path: P
 
 
 def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
-    """In a refused transaction the failed operation gets its error, and no operation takes
-    effect."""
+    """If one operation of a transaction fails, its error is reported, and no operation of the
+    transaction takes effect."""
     session.create_if_absent("/x", b"1")
 
     def good(do: Any) -> None:
@@ -160,7 +165,8 @@ def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
 
 
 def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str) -> None:
-    """Watches report once that a node appears, that a node is deleted, and that children change."""
+    """A watch reports only once that a node was created, that a node was deleted, or that a node's
+    children changed."""
     told: list[str] = []
     assert not session.watch_node("/a", lambda event: told.append(event.path))
     session.create_if_absent("/a/b")
@@ -171,7 +177,7 @@ def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str)
 
 
 def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -> None:
-    """After a restart of the session the old session's ephemeral nodes are gone at once, and a new
+    """When a session is restarted, the old session's ephemeral nodes disappear at once, and a new
     session starts soon."""
     states: list[SessionState] = []
     session.on_state(states.append)
@@ -186,7 +192,7 @@ def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -
 
 
 def test_a_question_is_answered_elsewhere(session: Coordinator) -> None:
-    """`ask` returns at once, and later calls back with whether the node exists."""
+    """`ask` returns at once. Later it calls the callback and says whether the node exists."""
     told: list[bool | None] = []
     session.create_if_absent("/there")
     session.ask("/there", told.append)

@@ -33,14 +33,15 @@ spark.stop()
 
 @pytest.fixture
 def environ(tmp_path: Path) -> dict[str, str]:
-    """An environment in which the bundled Java is used, even if the machine has another Java."""
+    """Environment variables with which programs use the bundled Java, even if the machine has
+    another Java."""
     kept = {k: v for k, v in os.environ.items() if k not in ("JAVA_HOME", "SPARK_HOME")}
     return {**kept, "SKIDWAY_JAVA": "bundled", "XDG_CACHE_HOME": str(tmp_path / "cache")}
 
 
 def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
-    """The bundled Java is found and starts, even with an option that Spark sets and that the
-    bundled Java does not know."""
+    """Skidway finds the bundled Java, and this Java starts even with an option that Spark sets and
+    this Java does not know."""
     found = java.find(environ)
     assert found.source == "bundled"
     assert found.version >= java.VERSION_MIN
@@ -52,8 +53,8 @@ def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
 
 
 def test_without_a_java_on_the_machine_the_bundled_one_is_used(tmp_path: Path) -> None:
-    """On a machine that has no Java of its own, the bundled Java is used, and nothing has to be
-    set."""
+    """If a machine has no Java of its own, Skidway uses the bundled Java without any
+    configuration."""
     found = java.find({"PATH": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path)})
     assert found.source == "bundled"
     assert java.probe(found.command) is not None
@@ -63,7 +64,7 @@ def test_without_a_java_on_the_machine_the_bundled_one_is_used(tmp_path: Path) -
 def test_zookeeper_serves_on_the_bundled_java(
     environ: dict[str, str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A real ZooKeeper starts and serves on the bundled Java, which pip installed."""
+    """A real ZooKeeper can run on the bundled Java, which pip has installed."""
     for name in ("SKIDWAY_JAVA", "XDG_CACHE_HOME"):
         monkeypatch.setenv(name, environ[name])
     server = ZooKeeper(tmp_path)
@@ -73,7 +74,8 @@ def test_zookeeper_serves_on_the_bundled_java(
 
 @pytest.mark.slow
 def test_spark_computes_on_the_bundled_java(environ: dict[str, str], tmp_path: Path) -> None:
-    """A Spark job with a shuffle runs on the bundled Java, started by pyspark's own launcher."""
+    """A Spark job with a shuffle can run on the bundled Java, which pyspark's own launcher
+    starts."""
     found = java.find(environ)
     job = subprocess.run(
         [sys.executable, "-c", SPARK_JOB],

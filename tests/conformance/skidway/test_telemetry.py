@@ -16,7 +16,7 @@ pytestmark = pytest.mark.conformance
 
 
 class Program:
-    """A program whose health the test sets."""
+    """A fake program. The test sets its health."""
 
     def __init__(self) -> None:
         self.health = Health(True, {"lag": 3})
@@ -41,7 +41,8 @@ def program() -> Iterator[Program]:
 
 
 def test_health_is_200_or_503_with_its_detail(program: Program) -> None:
-    """/health gives a status for load balancers, 200 or 503, and JSON with details for people."""
+    """/health answers with status 200 or 503 for load balancers, and with a JSON body that contains
+    details for people."""
     status, body = program.get("/health")
     assert (status, json.loads(body)) == (200, {"ok": True, "lag": 3})
     program.health = Health(False, {"why": "no ZooKeeper"})
@@ -64,8 +65,8 @@ def test_other_paths_are_404(program: Program) -> None:
 
 
 def test_busy_port_is_one_sentence(program: Program) -> None:
-    """If the port is taken, one sentence names the process that has it and the setting to
-    change."""
+    """If the port is in use, the error is one sentence that says which process uses the port and
+    which setting to change."""
     second = TelemetryServer(f"127.0.0.1:{program.server.port}", lambda: Health(True))
     with pytest.raises(SkidwayError) as refused:
         second.start()
@@ -76,7 +77,8 @@ def test_busy_port_is_one_sentence(program: Program) -> None:
 
 
 def test_port_is_free_after_stop() -> None:
-    """Stopping frees the port at once, so that a restart can use it."""
+    """When the server is stopped, its port is free at once, so that a restarted program can use the
+    port."""
     first = TelemetryServer("127.0.0.1:0", lambda: Health(True))
     first.start()
     first.stop()
@@ -88,8 +90,8 @@ def test_port_is_free_after_stop() -> None:
 def test_silent_client_does_not_keep_others_out(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A connection that sends no request is cut off, and the request of the next connection is
-    answered."""
+    """The server closes a connection over which no request comes, and answers requests of other
+    connections."""
     monkeypatch.setattr("skidway.telemetry._Handler.timeout", 0.1)
     with socket.create_connection(("127.0.0.1", program.server.port)) as silent:
         assert program.get("/health")[0] == 200

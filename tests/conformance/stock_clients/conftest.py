@@ -1,5 +1,6 @@
-"""One of our brokers for all clients, and a driver for each client. A driver is a program that does
-with its client what a test asks; it is started when a test first needs it."""
+"""Fixtures: one of our brokers for all clients, and a driver for each client. A driver is a program
+that uses its client library to do what a test requests. Each driver is started when a test first
+needs it."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ def story_broker(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[SkidwayBroker]:
     folder = tmp_path_factory.mktemp("story-broker")
-    # With this setting the first member of a group does not wait for others.
+    # With this setting, a new group does not wait for further members before its first rebalance.
     settings = {"group_initial_rebalance_delay_ms": 0}
     broker = SkidwayBroker(folder, f"{zookeeper_server.address}/{folder.name}", **settings)
     try:
@@ -30,7 +31,7 @@ def story_broker(
 def drivers(
     tmp_path_factory: pytest.TempPathFactory, story_broker: SkidwayBroker
 ) -> Iterator[Callable[[StockClient], Driver]]:
-    """Returns a function that gives the driver of a client. Each client has one driver for the
+    """Returns a function that returns the driver of a client. Each client has one driver for the
     whole run."""
     folder = tmp_path_factory.mktemp("drivers")
     started: dict[str, Driver] = {}
@@ -52,7 +53,8 @@ def driver(client: StockClient, drivers: Callable[[StockClient], Driver]) -> Dri
 
 @pytest.fixture
 def reference(drivers: Callable[[StockClient], Driver]) -> Driver:
-    """The driver of librdkafka, for steps that a client cannot do, and for a second opinion."""
+    """The driver of librdkafka. It takes the steps that another client cannot take, and checks the
+    results of other clients."""
     return drivers(CLIENTS["confluent-kafka"])
 
 

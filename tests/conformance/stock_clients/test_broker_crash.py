@@ -1,5 +1,5 @@
-"""Groups of stock clients whose broker is killed: the members go on where they were and lose
-nothing."""
+"""If a broker is killed and restarted, the members of groups of stock clients continue where they
+were and lose no records."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.conformance, pytest.mark.slow]
 
 @pytest.fixture
 def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
-    """A broker for one test alone. The test kills it."""
+    """A broker that only one test uses. The test kills this broker."""
     broker = SkidwayBroker(tmp_path, zookeeper, group_initial_rebalance_delay_ms=0)
     try:
         yield broker.start()
@@ -28,7 +28,7 @@ def broker(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
 
 @pytest.fixture
 def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClient], Driver]]:
-    """Returns a function that starts a driver: a test program that is written with a client's
+    """Returns a function that starts a driver. A driver is a test program that uses a client
     library, such as librdkafka."""
     started: list[Driver] = []
 
@@ -45,9 +45,9 @@ def start(broker: SkidwayBroker, tmp_path: Path) -> Iterator[Callable[[StockClie
 def test_two_members_go_on_with_a_broker_that_was_killed(
     client: StockClient, broker: SkidwayBroker, start: Callable[[StockClient], Driver]
 ) -> None:
-    """The broker is killed while the second member joins, and again once both members share the
-    partitions. Every record arrives, committed offsets are kept, and a later member starts from the
-    committed offsets."""
+    """If the broker is killed while the second member joins, and again while both members share the
+    partitions, every record arrives. The committed offsets are kept, and a later member starts at
+    these offsets."""
     group = Group(start(CLIENTS["confluent-kafka"]), lambda: start(client))
     group.write()
     first = group.join()
@@ -57,7 +57,7 @@ def test_two_members_go_on_with_a_broker_that_was_killed(
     group.poll()
     broker.crash()
     group.settle()
-    if "commit" not in client.lacks:  # a client that lacks it decides by itself when it commits
+    if "commit" not in client.lacks:  # other clients commit on their own
         assert group.committed() == [EACH] * len(PARTITIONS)
     group.write()
     group.read_again(range(EACH, 2 * EACH))

@@ -1,5 +1,5 @@
-"""Consumer groups of every stock client share partitions, rebalance, and go on at committed
-offsets."""
+"""With every stock client, the members of consumer groups share partitions, rebalance, and continue
+at committed offsets."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ def group(reference: Driver, new_member: Callable[[], Driver]) -> Group:
 
 @each_client()
 def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group) -> None:
-    """One member has all partitions. Two members share the partitions, and when one of the two
-    leaves, the other member has all partitions again."""
+    """A single member has all partitions. Two members share the partitions. When one of them
+    leaves, the other member gets all partitions again."""
     group.write()
     first = group.join()
     assert group.read_all(range(EACH)) == {first: set(PARTITIONS)}
@@ -43,7 +43,7 @@ def test_partitions_are_shared_and_handed_over(client: StockClient, group: Group
 
 @each_client()
 def test_a_group_goes_on_where_it_committed(client: StockClient, group: Group) -> None:
-    """A new member of an old group gets only the records from the committed offsets on."""
+    """A new member of an existing group gets only the records from the committed offsets on."""
     group.write()
     first = group.join()
     group.read_all(range(EACH))

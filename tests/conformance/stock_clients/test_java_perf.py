@@ -1,4 +1,5 @@
-"""Apache Kafka's unmodified performance tools: one writes records, the other counts them."""
+"""Apache Kafka's unmodified performance tools work with our broker. One tool writes records, and
+the other counts them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""kafka-python's own integration tests, from its source distribution, run against our broker."""
+"""kafka-python's own integration tests, which are in its source distribution, pass with our
+broker."""
 
 from __future__ import annotations
 
@@ -61,7 +62,7 @@ SETTINGS = {
     "group_initial_rebalance_delay_ms": 0,
     "group_min_session_timeout_ms": 1_000,
 }
-"""Settings of the broker that the tests rely on."""
+"""The broker settings that kafka-python's tests rely on."""
 
 
 @pytest.fixture
@@ -74,14 +75,15 @@ def broker_zero(tmp_path: Path, zookeeper: str) -> Iterator[SkidwayBroker]:
 
 
 def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
-    """All of kafka-python's integration tests pass, none skipped, except those that the lists of
-    this module exclude."""
+    """All of kafka-python's integration tests run and pass, except the tests that the lists in this
+    module exclude."""
     source, report = peers.source("kafka-python"), tmp_path / "report.xml"
     files = [f"{SUITE}/test_{name}_integration.py" for name in FILES]
     chosen = [f"not {name}" for name in EXCLUDED]
     # `not {name}` alone would also exclude the tests whose names begin with `{name}_`
     chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]
-    # pytest's own tracebacks parse the source with ast, which fails while the suite's threads run.
+    # Native tracebacks are needed, because pytest's own tracebacks parse the source with ast, which
+    # fails while the suite's threads run.
     command = [
         sys.executable, "-m", "pytest", "-q", "--tb=native", "--assert=plain", "-W", "ignore",
         "-o", "addopts=", "-o", "log_level=WARNING", "-p", "no:cacheprovider",
@@ -107,8 +109,8 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
 
 
 def test_what_is_excluded_is_there() -> None:
-    """Every excluded name is one of kafka-python's tests. Each of kafka-python's files with
-    integration tests is either run or excluded."""
+    """Every excluded name is the name of one of kafka-python's tests. Each of kafka-python's files
+    with integration tests either runs or is excluded."""
     source = peers.source("kafka-python")
     found = {path.name for path in (source / SUITE).glob("test_*.py")}
     assert found == {f"test_{name}_integration.py" for name in (*FILES, *FILES_NOT_SERVED)}

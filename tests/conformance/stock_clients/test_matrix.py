@@ -1,4 +1,5 @@
-"""The table of docs/clients.md says yes where a test runs, and nothing where no test can run."""
+"""The table in docs/clients.md says "yes" for each client and step that a test covers. All other
+cells are empty."""
 
 from __future__ import annotations
 
@@ -27,13 +28,13 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""For each step: the step's test, and either "" or a name. If a client has this name in `lacks`,
-another client does the step instead."""
+"""For each step, the step's test and either "" or the name of an ability. If a client's `lacks`
+contains this name, another client takes the step instead."""
 
 
 def runs_for(test: Test, step: str) -> Iterator[str]:
-    """The names of the clients that a test runs for. If the step names a compression codec
-    ("produce zstd"), these are only clients that support the codec."""
+    """Yields the names of the clients for which a test runs. If the step contains a compression
+    codec, as "produce zstd" does, yields only the clients that support this codec."""
     codec = step.partition(" ")[2] if step.startswith("produce") else None
     marks: list[pytest.Mark] = getattr(test, "pytestmark")  # noqa: B009 (functions have none)
     [cases] = [mark.args[1] for mark in marks if mark.name == "parametrize"]
@@ -44,7 +45,7 @@ def runs_for(test: Test, step: str) -> Iterator[str]:
 
 
 def table() -> list[str]:
-    """The lines of the table, made from the tests."""
+    """Returns the lines of the table, which are generated from the tests."""
     able = {step: set(runs_for(test, step)) for step, (test, _) in STEPS.items()}
 
     def cell(client: StockClient, step: str) -> str:
@@ -59,8 +60,8 @@ def table() -> list[str]:
 
 
 def test_the_page_has_the_table_that_the_tests_are() -> None:
-    """The page has exactly the table that the tests give; a cell is empty if the client lacks the
-    step."""
+    """The page contains exactly the table that is generated from the tests. A cell is empty only if
+    the client cannot take the step."""
     page = PAGE.read_text().splitlines()
     assert [line for line in table() if line not in page] == []
     empty = {name: line.count("| |") for name, line in zip(CLIENTS, table()[2:], strict=True)}

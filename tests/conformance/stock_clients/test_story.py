@@ -1,8 +1,9 @@
-"""Every unmodified stock client goes through one story, which is a sequence of steps from creating
-a topic to deleting it.
+"""Every unmodified stock client can take all steps of one story, which begins with the creation of
+a topic and ends with its deletion.
 
-Clients that need Node, Go or a Debian package carry the mark `foreign`. If a client cannot do a
-step, librdkafka does the step instead, or the step is left out, as `support.stock_clients` says.
+Tests of clients that need Node, Go or a Debian package have the pytest mark `foreign`. If a client
+cannot take a step, either librdkafka takes the step instead or the step is left out.
+`support.stock_clients` says which of the two happens.
 """
 
 from __future__ import annotations
@@ -33,14 +34,14 @@ class Written(NamedTuple):
 
 
 def stored(broker: SkidwayBroker, topic: str, partition: int = 0) -> list[BatchHeader]:
-    """The headers of the batches in the log's files."""
+    """Returns the headers of all batches in the files of the partition's log."""
     files = sorted((broker.logs / f"{topic}-{partition}").glob("*.log"))
     return [header for file in files for _, header in headers(memoryview(file.read_bytes()))]
 
 
 def assert_same(found: list[dict[str, Any]], sent: list[dict[str, Any]], *, first: int = 0) -> None:
-    """Asserts that the records found are all that were sent, each once, in order and with all
-    fields. The first record has the offset `first`."""
+    """Asserts that the found records are the sent records, each once, in order and with all fields.
+    The first record has the offset `first`."""
     assert [each["value"] for each in found] == [each["value"] for each in sent]
     assert [each["offset"] for each in found] == list(range(first, first + len(sent)))
     for name in ("key", "headers", "partition"):
@@ -58,7 +59,7 @@ def create_by(driver: Driver, partitions: int = 1) -> str:
 
 @each_client()
 def test_the_version_is_the_one_that_docs_name(client: StockClient, driver: Driver) -> None:
-    """The client's running version is the one that docs/clients.md names."""
+    """Each client has the version that docs/clients.md gives for it."""
     assert driver.ask("version") == {"version": client.version}
     assert f"| {client.name} | {client.version} |" in DOCS.read_text()
 
@@ -77,8 +78,8 @@ def test_topics_are_created_and_described(
 def test_what_is_produced_comes_back(
     client: StockClient, codec: str, driver: Driver, reference: Driver, story_broker: SkidwayBroker
 ) -> None:
-    """In every codec, the log stores batches as the client compressed them, and the client and
-    librdkafka read back the records that were sent."""
+    """With every codec, the log stores the batches as the client compressed them. Both the client
+    and librdkafka can read the records that were sent."""
     topic = create_by(reference)
     sent = records(codec, timed="timestamps" not in client.lacks)
     driver.ask("produce", topic=topic, codec=codec, acks=-1, idempotent=False, records=sent)
@@ -92,8 +93,8 @@ def test_what_is_produced_comes_back(
 def test_every_acks_and_every_offset(
     client: StockClient, driver: Driver, reference: Driver
 ) -> None:
-    """With acks=1 and 0 no record is missing; a consumer can begin at any offset, also within a
-    batch."""
+    """No record is missing with acks=1 or with acks=0. A consumer can begin at any offset, even
+    within a batch."""
     topic = create_by(reference)
     sent = records("acks", timed="timestamps" not in client.lacks)
     for acks, part in ((1, sent[:100]), (0, sent[100:])):
@@ -107,7 +108,7 @@ def test_every_acks_and_every_offset(
 @pytest.fixture(scope="session")
 def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Written]:
     """Returns a function that fills a topic with batches of every client and codec. The function's
-    argument says whether the foreign clients take part."""
+    argument says whether the clients with the mark `foreign` take part."""
 
     @cache
     def written(foreign: bool) -> Written:
@@ -128,7 +129,7 @@ def library(drivers: Callable[[StockClient], Driver]) -> Callable[[bool], Writte
 def test_it_reads_what_the_others_wrote(
     client: StockClient, driver: Driver, library: Callable[[bool], Written]
 ) -> None:
-    """Each client reads the batches of every client and codec."""
+    """Each client can read the batches that every other client has written, with every codec."""
     topic, values = library(client.foreign)
     got = driver.ask("consume", topic=topic, partition=0, offset=0, count=len(values))
     assert [each["value"] for each in got["records"]] == values
@@ -138,7 +139,7 @@ def test_it_reads_what_the_others_wrote(
 def test_idempotent_producers_are_served(
     client: StockClient, driver: Driver, reference: Driver, story_broker: SkidwayBroker
 ) -> None:
-    """A producer with idempotence gets an id, and every record is stored once."""
+    """An idempotent producer gets a producer id, and every record is stored once."""
     topic = create_by(reference)
     sent = records("idempotent", timed="timestamps" not in client.lacks)
     driver.ask("produce", topic=topic, codec="none", acks=-1, idempotent=True, records=sent)
@@ -151,8 +152,8 @@ def test_idempotent_producers_are_served(
 
 @each_client("offset_at")
 def test_offsets_are_found_by_time(client: StockClient, driver: Driver, reference: Driver) -> None:
-    """A look-up by time finds the first record at or after that time, and finds none for a time
-    after the last record."""
+    """A look-up by time finds the first record with a timestamp at or after the given time. For a
+    time after the last record, the look-up finds no record."""
     topic = create_by(reference)
     writer = reference if "timestamps" in client.lacks else driver
     sent = records("timed", range(100))
@@ -166,7 +167,8 @@ def test_offsets_are_found_by_time(client: StockClient, driver: Driver, referenc
 
 @each_client("delete")
 def test_topics_are_deleted(client: StockClient, driver: Driver) -> None:
-    """A deleted topic is no longer listed, and a topic made again under its name is empty."""
+    """A deleted topic is no longer listed. If a topic with the same name is created again, it is
+    empty."""
     topic = create_by(driver)
     driver.ask(
         "produce", topic=topic, codec="none", acks=-1, idempotent=False, records=records("old")

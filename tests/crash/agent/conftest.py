@@ -1,4 +1,4 @@
-"""A broker and a registry for one test alone, and an agent that the test starts."""
+"""Fixtures: a broker and a registry that only one test uses, and an agent that the test starts."""
 
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -26,7 +26,8 @@ def registry(tmp_path: Path, zookeeper: str) -> Iterator[Registry]:
 def agent(
     tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> Iterator[Callable[..., AgentProcess]]:
-    """Returns a function that makes agents; everything that an agent needs already runs."""
+    """Returns a function that creates agents. The services that an agent needs are already
+    running."""
     made: list[AgentProcess] = []
 
     def make(*sources: dict[str, Any]) -> AgentProcess:

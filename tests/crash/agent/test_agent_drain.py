@@ -1,6 +1,7 @@
-"""`skidway agent drain` on real files with a real broker: either it delivers everything and sends
-each topic's last word (a final message to the audit, by which the host leaves for good), or it
-prints a sentence for each obstacle and sends no last word."""
+"""`skidway agent drain` works with real files and a real broker. Normally it delivers all lines and
+sends the last word of each topic. A last word is a final message to the audit, which says that the
+host leaves for good. If there are obstacles, drain prints a sentence for each obstacle and sends no
+last word."""
 
 import collections
 import contextlib
@@ -66,14 +67,14 @@ def drain(
 
 
 def arrived(broker: SkidwayBroker, count: int) -> None:
-    """Asserts that each line arrived exactly once."""
+    """Asserts that each of the `count` lines arrived exactly once."""
     found = collections.Counter(line for line, _, _ in rows(broker.address, LOGS))
     assert found == collections.Counter(f"line {number}" for number in range(count))
 
 
 def last_words(broker: SkidwayBroker) -> set[str]:
-    """The topics whose newest seal on the audit topic is a last word. A seal says up to what time
-    the agent has counted all lines of a topic."""
+    """Returns the topics whose newest seal in the audit topic is a last word. A seal gives the time
+    up to which the agent has counted all lines of a topic."""
     newest: dict[str, tuple[int, bool]] = {}
     with Client(broker.address) as client:
         bounds = topic.bounds(client, [messages.TOPIC])
@@ -87,8 +88,8 @@ def last_words(broker: SkidwayBroker) -> set[str]:
 
 @contextmanager
 def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list[int]]:
-    """Appends lines during the `with` block. Yields a list whose only item is the number of lines
-    in the file."""
+    """Appends lines to the file during the `with` block. Yields a list whose only item is the
+    current number of lines in the file."""
     over, written = threading.Event(), [first]
 
     def append() -> None:
@@ -106,9 +107,9 @@ def written_to(log: Path, first: int, *, every_s: float = 0.01) -> Iterator[list
 
 
 def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """A drain delivers what the stopped agent had not read, and sends the last word; a second drain
-    succeeds as well. When the agent is started again, it takes the last word back and goes on, and
-    each line arrives once."""
+    """A drain delivers the lines that the stopped agent had not read, and sends the last word,
+    which is the agent's final message to the audit. A second drain succeeds as well. When the agent
+    is started again, it withdraws the last word and continues. Each line arrives once."""
     process = agent(source(log))
     write(log, 0, 1_000)
     process.start()
@@ -134,8 +135,8 @@ def test_drained_and_started_again(agent: Make, log: Path, own_broker: SkidwayBr
 def test_drained_while_lines_are_appended(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """While a file is being written to, drain sends no last word. When the file does not grow any
-    more, drain sends the last word."""
+    """While a program still writes to a file, drain does not send the last word, which is the
+    agent's final message to the audit. After the writing has stopped, drain sends the last word."""
     process = agent(source(log))
     write(log, 0, 5_000)
     process.start()
@@ -155,16 +156,16 @@ def test_drained_while_lines_are_appended(
 
 
 def promised(agent: AgentProcess) -> bool:
-    """Whether the agent has intents: durable notes of lines that it sends and that no broker has
-    acknowledged yet."""
+    """Returns whether the agent has intents. An intent is a durable note about lines that the agent
+    is sending and that no broker has acknowledged yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         return bool(state.execute("SELECT count(*) FROM intents").fetchone()[0])
 
 
 def unsettled(agent: AgentProcess) -> int:
-    """The number of unsettled rows in the state: intents, counts that no message to the audit holds
-    yet, and messages that are not delivered yet."""
+    """Returns the number of unsettled rows in the agent's state. These rows are intents, counts
+    that no message to the audit contains yet, and messages that are not delivered yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         counts = (
@@ -175,7 +176,7 @@ def unsettled(agent: AgentProcess) -> int:
 
 
 def ends(broker: SkidwayBroker) -> int:
-    """The number of records in topic LOGS, repeats included."""
+    """Returns the number of records in the topic LOGS, including repeated records."""
     with Client(broker.address) as client:
         return sum(end for _, end in topic.bounds(client, [LOGS]).values())
 
@@ -184,9 +185,9 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """Drains that are killed after the agent has noted which lines it will send, or while it sends
-    them, send no last word. The next drain delivers the rest, each line once, and sends the last
-    word."""
+    """A drain sends no last word (final message to the audit) if it is killed after it has noted
+    which lines it will send, or while it sends these lines. The next drain delivers the remaining
+    lines, each once, and sends the last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -213,8 +214,8 @@ def test_killed_in_the_middle_and_drained_again(
 
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If no broker can be reached, drain ends within its time limit, says so and sends no last
-    word."""
+    """If no broker can be reached, drain ends within its time limit, says that it reached no
+    broker, and sends no last word (final message to the audit)."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -233,10 +234,11 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If a file cannot be read, `drain` prints the file's path, and sends no last word for the
-    file's topic. All other topics get theirs. When the file is readable, the next drain delivers
-    the file's lines and sends the topic's last word. If the file then grows and is unreadable
-    again, the next drain takes this last word back."""
+    """If a file cannot be read, `drain` prints the file's path, and sends no last word (final
+    message to the audit) for the file's topic. It sends the last words of all other topics. After
+    the file has become readable, the next drain delivers the file's lines and sends the topic's
+    last word. If the file then grows and becomes unreadable again, the next drain withdraws this
+    last word."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)
@@ -262,7 +264,7 @@ def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayB
 
 
 def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None:
-    """While the agent runs, drain refuses with one clear sentence, and the agent goes on."""
+    """While the agent runs, drain prints one sentence and does nothing. The agent continues."""
     process = agent(source(log)).start()
     done = drain(process)
     assert done.returncode == 65
@@ -272,7 +274,7 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 
 
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
-    """On a host without an agent's state, drain says so, succeeds, and creates no state."""
+    """If a host has no agent state, drain says this, exits successfully, and creates no state."""
     process = agent(source(log))
     process.command()
     done = drain(process)

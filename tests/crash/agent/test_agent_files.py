@@ -1,4 +1,4 @@
-"""A real agent on a real file system, where logs are linked, rotated, deleted, copied and
+"""A real agent reads logs on a real file system. The logs are linked, rotated, deleted, copied and
 compressed as on real hosts."""
 
 from __future__ import annotations
@@ -43,7 +43,8 @@ def source(pattern: Path) -> dict[str, Any]:
 
 
 def arrived(broker: SkidwayBroker) -> collections.Counter[str]:
-    """How often each line is in the topic. A record that was sent twice counts once."""
+    """Returns how often each line is in the topic. A record that the agent sent twice counts only
+    once."""
     found = {(file, first, line) for line, file, first in rows(broker.address, "logs")}
     return collections.Counter(line for _, _, line in found)
 
@@ -59,8 +60,8 @@ def all_once(broker: SkidwayBroker, writer: Writer) -> None:
 def test_links_as_kubelet_lays_them_out(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """If containers/web.log links to pods/0.log, the agent finds rotated files beside the target of
-    the link."""
+    """If containers/web.log is a link to pods/0.log, the agent finds rotated files in the directory
+    of the link's target."""
     (tmp_path / "containers").mkdir()
     (tmp_path / "pods").mkdir()
     target, writer = tmp_path / "pods" / "0.log", Writer()
@@ -85,8 +86,8 @@ def test_links_as_kubelet_lays_them_out(
 def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
-    """If a log is rotated twice while the agent is down, the agent reads both rotated files to
-    their ends: the file that it knew, and the file that it never saw."""
+    """If a log is rotated twice while the agent is down, the agent later reads both rotated files
+    to their ends. It knew the first of these files, and has never seen the second file."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -126,8 +127,8 @@ def test_an_inode_that_is_taken_again(
 
 
 def test_a_copy_is_no_generation(tmp_path: Path, agent: Make, own_broker: SkidwayBroker) -> None:
-    """If logs are rotated by copy and truncation, and the agent's pattern also matches the copies,
-    each line arrives once."""
+    """If logs are rotated by copying and truncating the file, and the agent's pattern also matches
+    the copies, each line still arrives only once."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)
@@ -172,9 +173,9 @@ def _compress(path: Path, ending: str, how: Callable[[bytes], bytes]) -> None:
 def test_generations_that_were_compressed_while_the_agent_was_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, by: str, pattern: str
 ) -> None:
-    """If files are rotated and compressed while the agent is down, the rest of the file that the
-    agent knew arrives, and so do the files that it never saw. Each line arrives once, and the agent
-    declares no loss."""
+    """If files are rotated and compressed while the agent is down, the agent later reads the rest
+    of the file that it knew. It also reads the files that it has never seen. Each line arrives
+    once, and the agent declares no loss."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 500)

@@ -1,4 +1,4 @@
-"""A real agent on real files that is killed, stopped, restarted, or short of what it needs."""
+"""A real agent loses no lines if it is killed, stopped or restarted, or lacks resources."""
 
 import collections
 import contextlib
@@ -27,7 +27,7 @@ Make = Callable[..., AgentProcess]
 
 
 class Lines:
-    """Writes lines that are all different, and remembers them."""
+    """Writes lines that are all different, and keeps a list of these lines."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
@@ -62,16 +62,16 @@ def source(lines: Lines, pattern: str = "*", **others: Any) -> dict[str, Any]:
 
 
 def arrived(agent: AgentProcess, lines: Lines, broker: SkidwayBroker) -> None:
-    """Asserts that every line is in the topic once (repeats left out), and that the agent's state
-    counts no byte as pending."""
+    """Asserts that every line is in the topic once, not counting repeated records, and that the
+    agent's state counts no bytes as pending."""
     eventually(lambda: agent.settled(lines.sizes()), every_s=0.3, what="all settled")
     lines.expect([line for line, _, _ in rows(broker.address, "logs")])
 
 
 @pytest.mark.quick
 def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBroker) -> None:
-    """If the agent is killed again and again while it reads lines, notes what it will send, sends
-    it and moves its checkpoint, every line arrives once."""
+    """Every line arrives once, even if the agent is killed again and again while it reads lines,
+    notes which lines it will send, sends them, and moves its checkpoint."""
     process = agent(source(lines))
     moments = random.Random(7)
     for _ in range(6):
@@ -89,8 +89,8 @@ def test_kill_9_at_any_moment(agent: Make, lines: Lines, own_broker: SkidwayBrok
 def test_an_orderly_end_leaves_nothing_to_send_again(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """When the agent has ended after SIGTERM, the broker has acknowledged everything that the agent
-    sent, so the next start repeats no record."""
+    """When the agent has exited after SIGTERM, the broker has acknowledged everything that the
+    agent sent. So the agent repeats no record after its next start."""
     process = agent(source(lines))
     lines.write("a.log", 30_000)
     process.start()
@@ -136,7 +136,7 @@ def rotate(lines: Lines, *, keep: int = 99) -> None:
 
 
 def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int = 99) -> None:
-    """Writes 100 lines and rotates, `count` times."""
+    """Writes 100 lines and then rotates the files. Does this `count` times."""
     for _ in range(count):
         rotate(lines, keep=keep)
         lines.write("app.log", 100)
@@ -150,8 +150,8 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """Rotated files that the agent never saw under their first name are read once, although the
-    agent's pattern matches no rotated name."""
+    """The agent reads each rotated file once, even if it never saw the file under the file's first
+    name and the agent's pattern does not match the rotated name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -174,8 +174,8 @@ def test_rotations_out_of_the_pattern(
 def test_generations_that_were_deleted_unread_are_declared(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """If files are deleted before the agent has read them, because only two rotated files are kept,
-    the agent declares the loss of their lines, and doubles no line."""
+    """If only two rotated files are kept, and files are deleted before the agent has read them, the
+    agent declares the loss of their lines. It sends no line twice."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -202,8 +202,9 @@ def test_generations_that_were_deleted_unread_are_declared(
 def test_a_partial_line_that_is_completed_after_a_kill(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """A partial line that does not grow any more is sent as a record. If the rest of the line is
-    written after a kill, the rest is sent as a second record, and no byte is sent twice."""
+    """If a line without a line ending stops growing, the agent sends the line's bytes as a record.
+    If the agent is then killed and the rest of the line is written, the agent sends the rest as a
+    second record. No byte is sent twice."""
     process = agent(source(lines))
     lines.write("a.log", 1, end="")
     process.start()
@@ -219,8 +220,8 @@ def test_a_partial_line_that_is_completed_after_a_kill(
 def test_the_broker_is_killed_while_it_takes(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """When the broker is killed while it takes batches, the agent waits, sends again and goes on;
-    no line is lost or doubled."""
+    """If the broker is killed while it receives batches, the agent waits, sends the batches again
+    and continues. No line is lost or doubled."""
     process = agent(source(lines))
     lines.write("a.log", 40_000)
     process.start()
@@ -233,8 +234,8 @@ def test_the_broker_is_killed_while_it_takes(
 def test_the_registry_is_down_at_start(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """When the registry is down as the agent starts, the agent reads nothing and says why; once the
-    registry runs, all lines arrive."""
+    """If the registry is down when the agent starts, the agent reads no lines and says why. After
+    the registry has started, all lines arrive."""
     process = agent(source(lines))
     lines.write("a.log", 100)
     registry.program.kill()
@@ -250,8 +251,8 @@ def test_the_registry_is_down_at_start(
 def test_many_files_with_few_descriptors(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If there are more files than `max.open.files`, the agent reads all of them and stays below
-    the kernel's limit."""
+    """If there are more files than `max.open.files`, the agent reads all of them without reaching
+    the kernel's limit on open files."""
     process = agent(source(lines))
     process.settings["max.open.files"] = 32
     for number in range(300):
@@ -266,8 +267,8 @@ def test_many_files_with_few_descriptors(
 
 
 def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
-    """While an agent runs, a second agent with the same state directory is refused, and the refusal
-    names the process of the first agent."""
+    """While an agent runs, a second agent with the same state directory refuses to start, and its
+    error names the process of the first agent."""
     process = agent(source(lines)).start()
     again = run_skidway("agent", "run", "--config", str(process.config))
     assert again.returncode == 65
@@ -277,7 +278,8 @@ def test_one_agent_to_a_state(agent: Make, lines: Lines) -> None:
 @promise("2 corrupt state")
 @pytest.mark.quick
 def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lines) -> None:
-    """An agent whose state is damaged stops with one sentence; it never starts over by itself."""
+    """If an agent's state is damaged, the agent prints one sentence and exits. It never begins with
+    a new state on its own."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()
@@ -298,8 +300,8 @@ def test_a_damaged_state_stops_the_agent_with_a_sentence(agent: Make, lines: Lin
 def test_brokers_that_are_away_are_named(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """/health is 503 and names the partitions whose records no broker acknowledges, until a broker
-    acknowledges them."""
+    """While no broker acknowledges the records of a partition, /health answers 503 and names the
+    partition."""
     process = agent(source(lines))
     lines.write("a.log", 10)
     process.start()
@@ -318,8 +320,8 @@ def test_brokers_that_are_away_are_named(
 
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
-    """If a pattern is wrong, /health is 503 and names the topic whose lines are rejected, and the
-    agent's log shows one of these lines."""
+    """If the pattern for a topic's lines is wrong, so that lines are rejected, /health answers 503
+    and names the topic. The agent's log shows one of the rejected lines."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)
@@ -346,8 +348,9 @@ def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
 def test_people_read_what_an_agent_wrote(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """`consume` prints records as JSON by the registry's schemas, and `rejected show` prints the
-    rejected lines with their reasons and places."""
+    """`consume` decodes records with the registry's schemas and prints them as JSON. `rejected
+    show` prints each rejected line with the reason for its rejection and its position in the
+    file."""
     number = {"type": "regex", "pattern": r"line (?P<number>[0-9]+) (?P<rest>.*)"}
     process = agent(source(lines, parser=number, **{"max.line.bytes": 100}))
     path = lines.write("a.log", 3)
@@ -384,9 +387,10 @@ def test_people_read_what_an_agent_wrote(
 def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """On another machine the agent refuses to start until it is told to adopt the state. Then it
-    goes on where it was, in a new epoch (a number that tells its later messages from the earlier
-    ones), and every line arrives once."""
+    """If a disk is moved to another machine, the agent refuses to start there until an operator
+    tells it to adopt the state on the disk. Then it continues where it was, under a new epoch, and
+    every line arrives once. The epoch is a number that distinguishes the agent's later messages
+    from its earlier messages."""
     process = agent(source(lines))
     lines.write("a.log", 1000)
     process.start()
@@ -412,9 +416,9 @@ def test_a_disk_that_moved_to_another_machine(
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If state and log come back from an older snapshot of the host, lines that are written
-    afterwards count as new lines and not as repeats. This holds even if the new lines lie at the
-    positions of lines that were written after the snapshot was taken."""
+    """If an older snapshot of the host, with the agent's state and the log, is restored, lines that
+    are written afterwards count as new lines and not as repeats. This is so even if the new lines
+    have the same positions in the file as lines that were written after the snapshot was taken."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)
     process.start()

@@ -1,4 +1,4 @@
-"""A topic that is made again while a real agent runs."""
+"""A real agent notices when a topic is deleted and created again."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -18,7 +18,7 @@ TOPICS = ("logs", "logs.rejected")
 
 
 def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None:
-    """Sends ten lines to a topic, then deletes the topic and makes it again."""
+    """Lets the agent send ten lines to a topic, then deletes the topic and creates it again."""
     path.parent.mkdir()
     path.write_text("".join(f"old {n}\n" for n in range(10)))
     process.start()
@@ -33,8 +33,8 @@ def made_again(broker: SkidwayBroker, path: Path, process: AgentProcess) -> None
 def test_the_agent_goes_on_under_the_new_id(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
-    """If no line was on its way when a topic was deleted and made again, no operator is needed: the
-    agent goes on, and the new topic gets only the new line."""
+    """If no line was in flight when a topic was deleted and created again, no operator has to act.
+    The agent continues, and the new topic gets only new lines."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)
@@ -52,8 +52,8 @@ def test_what_was_on_its_way_to_the_old_one_is_left_to_an_operator(
     agent: Make, own_broker: SkidwayBroker, tmp_path: Path
 ) -> None:
     """A line that was sent before the agent noticed the new topic does not count as delivered to
-    the old topic. The agent stops with a sentence, and gives the same sentence at each further
-    start. When an operator has given the line up, the agent goes on."""
+    the old topic. The agent prints a sentence and stops, and does the same at each further start.
+    After an operator has given up the line, the agent continues."""
     path = tmp_path / "log" / "a.log"
     process = agent({"topic": "logs", "paths": [str(path)]})
     made_again(own_broker, path, process)

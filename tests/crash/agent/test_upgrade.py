@@ -1,8 +1,10 @@
-"""An agent is killed with batches on their way, and another version of the program is started.
+"""If an agent is killed with batches in flight, and another version of the program is started, no
+line is lost or doubled.
 
-Both versions are real trees: this tree, and a copy of it with another PRESS_VERSION (the version of
-the code that makes records of lines). A proxy in front of the broker lets some batches reach the
-broker and hides the answers from the agent, and holds other batches back.
+Both versions of the program are real source trees. One is this tree, and the other is a copy with a
+different PRESS_VERSION, which is the version of the code that makes records from lines. The agent
+reaches the broker through a proxy. The proxy lets some batches reach the broker but hides the
+broker's answers from the agent. It holds back other batches.
 """
 
 import collections
@@ -29,7 +31,8 @@ Make = Callable[..., AgentProcess]
 
 @pytest.fixture
 def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
-    """A proxy that is the only way to the broker; the broker advertises the proxy's address."""
+    """A proxy that is the only way to the broker, because the broker advertises the proxy's
+    address."""
     made = Proxy(free_port(), own_broker.port)
     own_broker.settings["advertised.listeners"] = f"PLAINTEXT://127.0.0.1:{made.port}"
     made.start()
@@ -39,13 +42,13 @@ def proxy(own_broker: SkidwayBroker) -> Iterator[Proxy]:
 
 @pytest.fixture
 def upgraded(tmp_path: Path) -> Path:
-    """The tree of another version of the program. This version declares that it makes other records
-    of the same lines."""
+    """The source tree of another version of the program. This version declares that it makes
+    different records from the same lines."""
     return with_another_press(tmp_path / "upgraded")
 
 
 class Logs:
-    """Files of lines that are all different."""
+    """Log files in which all lines are different."""
 
     def __init__(self, folder: Path) -> None:
         folder.mkdir()
@@ -72,10 +75,10 @@ def logs(tmp_path: Path) -> Logs:
 def killed_on_the_way(
     agent: Make, logs: Logs, proxy: Proxy, broker: SkidwayBroker, *, holds: bool = True
 ) -> tuple[AgentProcess, Intervention]:
-    """Returns an agent and a fault. The agent was killed before it got the answers to batches that
-    the broker has. The fault holds back further batches.
+    """Returns a killed agent and a fault of the proxy. The agent was killed before it got the
+    answers to batches that the broker has received. The fault holds back further batches.
 
-    With `holds` False the broker has all batches.
+    If `holds` is False, the broker has received all batches.
     """
     process = agent({"topic": "logs", "paths": [str(logs.folder / "*")]})
     process.settings |= {"topic.partitions": 3, "read.back.wait.ms": WAIT_MS}
@@ -108,7 +111,7 @@ def started_to_read_back(process: AgentProcess, proxy: Proxy) -> Intervention:
 
 
 def check_each_once(logs: Logs, broker: SkidwayBroker) -> None:
-    """Asserts that every line is in the topic, and that none was sent twice."""
+    """Asserts that every line is in the topic, and that no line was sent twice."""
     found = collections.Counter(line for _, _, line, _, _ in records(broker.address, "logs"))
     assert found == collections.Counter(logs.written)
 
@@ -124,9 +127,10 @@ def apart(process: AgentProcess, fate: str) -> int:
 def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path, fate: str
 ) -> None:
-    """The agent acknowledges the records that it finds on the broker and sends the rest. Every line
-    arrives once and no byte is declared lost or uncertain, whether batches on their way arrived,
-    arrive late, or never arrive."""
+    """After an upgrade, the agent counts the records that it finds on the broker as delivered, and
+    sends all other records. Every line arrives once, and the agent declares no byte lost or
+    uncertain. It does not matter whether batches that were in flight have arrived, arrive late or
+    never arrive."""
     holds = fate != "arrived"
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker, holds=holds)
     process.tree = upgraded
@@ -153,8 +157,8 @@ def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
 def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """If a file is deleted between kill and upgrade, those of its bytes that the agent finds on the
-    broker count as delivered, and the rest as lost."""
+    """If a file is deleted after the agent was killed and before the upgrade, the file's bytes that
+    the agent finds on the broker count as delivered. The file's other bytes count as lost."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     sizes = logs.sizes()
@@ -176,8 +180,8 @@ def test_what_the_host_has_no_more_is_lost_and_what_the_broker_has_is_not(
 def test_without_brokers_nothing_is_decided(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path
 ) -> None:
-    """Without brokers, /health is 503 and names the partitions in which the agent must look for its
-    records; once a broker runs, all lines arrive once."""
+    """If no broker can be reached after an upgrade, /health answers 503 and names the partitions in
+    which the agent must look for its records. After a broker has started, all lines arrive once."""
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker)
     on_its_way.drop()
     process.tree = upgraded

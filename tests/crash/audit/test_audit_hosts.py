@@ -1,5 +1,5 @@
-"""The roster (the list of hosts that the audit expects) and the gate (`skidway audit wait`), with a
-real agent, broker, counter and collector."""
+"""The audit's roster and its gate work with a real agent, broker, counter and collector. The roster
+is the list of hosts that the audit expects, and the gate is the command `skidway audit wait`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ APP2 = {"host": "app2", "cluster": "main", "topics": ["logs"]}
 
 
 class Fleet:
-    """One host with an agent, and a site that audits it; at first only the broker runs."""
+    """A host with an agent, and the programs of the audit. At first only the broker runs."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker, registry: Registry) -> None:
         self.folder, self.address = folder, broker.address
@@ -83,8 +83,8 @@ class Fleet:
         )
 
     def write_roster(self, *hosts: dict[str, Any], text: str = "") -> None:
-        """Writes the roster as Ansible does: writes a new file beside the roster, and renames the
-        new file to the roster's name."""
+        """Writes the roster, which is the list of expected hosts, as Ansible does. First writes a
+        new file in the roster's directory, and then renames this file to the roster's name."""
         fresh = self.folder / "roster.new"
         fresh.write_text(text or yaml.safe_dump({"hosts": list(hosts)}))
         os.replace(fresh, self.folder / "roster.yml")
@@ -94,7 +94,7 @@ class Fleet:
             out.writelines(f"line {index}\n" for index in range(count))
 
     def publish(self, value: bytes) -> None:
-        """Writes a message to the audit topic, as any program can."""
+        """Produces a message to the audit topic."""
         with Client(self.address) as client:
             producer = Producer(client)
             batch = columns.encode(pa.array([value], pa.binary()), np.array([0], np.int64))
@@ -110,7 +110,7 @@ class Fleet:
         self.collector.wait_until(lambda: answers(f"http://127.0.0.1:{self.port}/"))
 
     def ask(self, *arguments: str) -> tuple[int, str]:
-        """The exit status of a `skidway audit` command, and all its output."""
+        """Runs a `skidway audit` command. Returns its exit status and all its output."""
         done = run_skidway("audit", *arguments, within_s=2 * WITHIN_S)
         return done.returncode, done.stdout + done.stderr
 
@@ -136,8 +136,8 @@ class Fleet:
         return next(float(line.split()[1]) for line in lines if line.startswith(f"{name} "))
 
     def reasons(self) -> str:
-        """All reasons that the dashboard gives for the verdicts of any bucket (a topic's time
-        window)."""
+        """Returns all reasons that the dashboard gives for its verdicts on buckets. A bucket is a
+        time window of a topic."""
         url = f"http://127.0.0.1:{self.port}/buckets.json"
         with urllib.request.urlopen(url, timeout=60) as answer:
             return " ".join(x for bucket in json.load(answer)["buckets"] for x in bucket["reasons"])
@@ -174,9 +174,10 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 
 @promise("6 gate")
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
-    """`wait` ends with 0 once the host's agent has sealed (has said that its counts are final up to
-    a time), even if the host has no new lines. It does so whether it asks the cluster or the
-    collector's store. It ends with 1 if the agent is stopped or the counter does not count."""
+    """`wait` exits with status 0 as soon as the host's agent has sealed its counts, even if the
+    host has no new lines. A seal says that the agent's counts are final up to a given time. `wait`
+    can read the seal from the cluster or from the collector's store. It exits with status 1 if the
+    agent is stopped or the counter does not count."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -211,13 +212,15 @@ def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet)
 
 
 def this_second() -> str:
-    """The current second, in the format in which an operator writes it."""
+    """Returns the current second in the format that operators use."""
     return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) -> None:
-    """`wait` ends with 1 for a host in the roster that was never heard, with 2 for a host in no
-    roster (a mistake), and with 3 if the cluster does not answer."""
+    """`wait` exits with status 1 if the audit expects the host, but no message of the host's agent
+    was ever received. If the host is not in the list of expected hosts (the roster), `wait` exits
+    with status 2, because this is a mistake of the caller. If the cluster does not answer, the exit
+    status is 3."""
     fleet.write_roster(APP1, APP2)
     status, said = fleet.wait(host="app2", timeout_s=1)
     assert (status, "app2 (main): no agent of it was ever heard." in said) == (1, True), said
@@ -231,9 +234,9 @@ def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) 
 def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
-    """If a message has an unknown schema, no bucket is complete, and a metric counts the message.
-    The log, /health, every verdict and the gate name that schema, until a collector that knows the
-    schema reads the message."""
+    """If the audit topic contains a message with an unknown schema, no bucket (time window of a
+    topic) is complete, and a metric counts the message. The log, /health, every verdict and the
+    gate name the unknown schema until a collector that knows the schema has read the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -257,9 +260,10 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
 
 @promise("6 expected hosts")
 def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
-    """The collector takes a new roster without a restart. A bad roster changes nothing: the
-    collector logs it once, and /health shows it until the roster is good. A host that the roster
-    marks as retired is no longer expected, and a host without this mark is expected again."""
+    """The collector loads a changed roster without a restart. If the new roster is invalid, the
+    collector keeps the old roster and logs the error once. /health shows the error until the roster
+    is valid. The audit no longer expects a host that the roster marks as retired. If the mark is
+    removed, the audit expects the host again."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -290,8 +294,8 @@ def test_the_collector_takes_a_roster_that_changes(fleet: Fleet) -> None:
 
 
 def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
-    """`hosts` ends with 1 while an expected host is silent or was never heard, and otherwise with
-    0."""
+    """`hosts` exits with status 1 while an expected host is silent or was never heard, and
+    otherwise with status 0."""
     fleet.agent.start()
     hosts = ["hosts", "--json", "--config", str(fleet.config)]
 
@@ -316,12 +320,13 @@ def test_hosts_are_listed_with_their_state(fleet: Fleet) -> None:
 @promise("6 last word")
 @pytest.mark.quick
 def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
-    """The last buckets of a host that is only retired stay unknown; when the host has been drained,
+    """If a host is retired but not drained, the verdict on its last buckets stays "unknown". A
+    bucket is a time window of a topic. After the host has been drained with `skidway agent drain`,
     these buckets are complete. If the host's agent is started again, the audit waits for the agent
     as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
     # `lateness.ms` is so large that even a slow drain ends before the bucket of the drained lines
-    # is due. So no ordinary seal can seal that bucket; only a last word can.
+    # is due. So only a last word can seal that bucket, and an ordinary seal cannot.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()

@@ -1,5 +1,6 @@
-"""The audit's counter (`skidway audit count`) and collector (`skidway audit run`) as real processes
-that are killed at any moment, with our broker and ZooKeeper."""
+"""The audit's counter (`skidway audit count`) and its collector (`skidway audit run`) give correct
+counts even if their processes are killed at any moment. The broker is ours, and ZooKeeper is
+real."""
 
 from __future__ import annotations
 
@@ -40,8 +41,7 @@ Limit = Callable[[list[str], int], list[str]]
 
 
 class Site:
-    """A broker, and the test in place of an agent: the test sends records and publishes their
-    counts."""
+    """A broker, and methods that send records and publish their counts as an agent would."""
 
     def __init__(self, folder: Path, broker: SkidwayBroker) -> None:
         self.folder, self.address = folder, broker.address
@@ -75,8 +75,8 @@ class Site:
         assert self.producer.flush(300_000)
 
     def seal(self) -> None:
-        """Publishes the agent's deltas (messages of counts) and its seal, which says that the
-        counts are final up to now."""
+        """Publishes the agent's deltas, which are messages with counts, and its seal, which says
+        that the counts are final up to now."""
         source = self._source()
         assert source is not None
         sender = Sender(Tier.AGENT, "main", str(AGENT), "testhost", 1)
@@ -144,7 +144,8 @@ def _counted(report: dict[str, Any], tier: str) -> int:
 
 
 def _sizes(report: dict[str, Any], tier: str) -> set[int]:
-    """The sizes of the buckets in which a tier counted records."""
+    """Returns the sizes of all buckets (time windows) in which the given tier has counted
+    records."""
     return {
         bucket["bucket_ms"]
         for bucket in report["buckets"]
@@ -155,8 +156,8 @@ def _sizes(report: dict[str, Any], tier: str) -> set[int]:
 @promise("6 numbers")
 @pytest.mark.quick
 def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> None:
-    """The counter commits its offsets, its counts and the marks by which it knows repeats together:
-    it counts no record twice and leaves none out."""
+    """The counter commits its offsets, its counts and the marks with which it recognizes repeats in
+    one transaction. So it counts every record exactly once, even if it is killed."""
     for _ in range(4):
         counter = site.counter().start().wait_until(site.ready)
         site.send(5)
@@ -172,9 +173,10 @@ def test_a_counter_killed_at_any_moment_counts_every_record_once(site: Site) -> 
 @promise("1 restored state")
 @pytest.mark.quick
 def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
-    """A counter whose state is gone stops, because messages with the numbers that it would use are
-    already on the topic. When it is told to take a new epoch (its message numbers begin again), it
-    counts again, and its new counts replace the old counts."""
+    """If the counter's state is lost, the counter stops, because the audit topic already contains
+    messages with the numbers that the counter would use. If an operator tells the counter to begin
+    a new epoch, in which its message numbers begin again, the counter counts all records again. Its
+    new counts replace its old counts."""
     counter = site.counter().start().wait_until(site.ready)
     site.send(3)
     site.seal()
@@ -193,8 +195,9 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
 
 @pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
-    """After kill -9 of the collector the dashboard shows the same as before. It also does so after
-    the collector's store is lost and rebuilt from the topic."""
+    """After the collector was killed with kill -9, the dashboard shows the same as before. The
+    dashboard also shows the same after the collector's store was lost and rebuilt from the audit
+    topic."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     site.send(4)
@@ -227,8 +230,9 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
 
 
 def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) -> None:
-    """When somebody accepts an incomplete bucket (a topic's time window), the acceptance is on the
-    audit topic of a real broker, and a new store reads it."""
+    """When an operator accepts an incomplete bucket, that is, a time window of a topic, the
+    acceptance is stored in the audit topic of a real broker. A collector with a new store reads the
+    acceptance from there."""
     site.send()
     site.seal()
     at = [
@@ -252,8 +256,8 @@ def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) 
 
 
 def test_an_occupied_port_is_one_sentence(site: Site) -> None:
-    """A collector whose port is taken ends with one sentence, which says who holds the port and
-    which setting to change."""
+    """If the collector's port is in use, the collector prints one sentence and exits. The sentence
+    says which process uses the port and which setting to change."""
     collector = site.collector().start()
     eventually(lambda: answers(f"http://127.0.0.1:{site.port}/"))
     second = Program(
@@ -267,16 +271,17 @@ def test_an_occupied_port_is_one_sentence(site: Site) -> None:
 
 
 def _limited(program: list[str], kilobytes: int) -> list[str]:
-    """The program with a limit on the size of its files. For a database, this limit acts like a
-    full disk."""
+    """Returns a command line that runs the program with a limit on the size of its files. For a
+    database, this limit has the same effect as a full disk."""
     return ["bash", "-c", f'ulimit -f {kilobytes} && exec "$@"', "-", *program]
 
 
 @promise("6 full disk")
 @pytest.mark.quick
 def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """A counter on a full disk ends with a sentence and loses nothing. At the next start it counts
-    the records whose counts were not committed, and in the end the audit is complete."""
+    """If the disk is full, the counter prints a sentence and exits without losing data. After its
+    next start it counts the records whose counts were not committed, and in the end the audit is
+    complete."""
     site.send(20)
     counter = site.counter(limit=_limited).start()
     deadline = time.monotonic() + 300
@@ -297,8 +302,8 @@ def test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room(site:
 
 @promise("6 full disk")
 def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(site: Site) -> None:
-    """A collector on a full disk ends with a sentence; messages stay in their topic until the store
-    has them."""
+    """If the disk is full, the collector prints a sentence and exits. The messages stay in their
+    topic until the collector's store has them."""
     site.send(2)
     counter, collector = site.counter().start(), site.collector(limit=_limited).start()
     deadline = time.monotonic() + 300
@@ -320,8 +325,9 @@ def test_a_collector_without_room_ends_with_a_sentence_and_goes_on_with_room(sit
 
 @promise("6 bucket size")
 def test_another_bucket_size_is_refused_until_it_is_told(site: Site) -> None:
-    """A counter with another `bucket.ms` is refused with status 78 and a sentence; in a new epoch
-    it counts from the beginning, in the new buckets."""
+    """If `bucket.ms`, the size of the time windows, was changed, the counter prints a sentence and
+    exits with status 78. If it is started with a new epoch, it counts all records from the
+    beginning in buckets of the new size."""
     site.send()
     counter = site.counter().start()
     eventually(site.ready, what="the counter runs")

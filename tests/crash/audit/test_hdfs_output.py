@@ -1,5 +1,5 @@
-"""A recount (which counts the rows in the loader's files again) reads the loader's output on a real
-HDFS."""
+"""A recount can read the loader's output from a real HDFS. A recount counts the rows in the
+loader's files again."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from support.processes import free_port
 from support.promises import promise
 
 TOPIC = "dc1.logs"
-ROWS = 200_000  # so many that their file is read in several pieces
+ROWS = 200_000  # enough rows that the file is read in several pieces
 SOURCE = {"cluster": "dc1", "cluster_id": "cid", "topic": "logs", "topic_id": "tid"}
 
 
@@ -39,7 +39,8 @@ def _write(store: Store, path: str, content: bytes) -> None:
 
 
 def _parquet() -> tuple[bytes, int]:
-    """A Parquet file with rows as the loader writes them, and the checksum of the rows."""
+    """Returns a Parquet file with rows as the loader writes them, and the checksum of these
+    rows."""
     first = pa.array(range(0, 10 * ROWS, 10), pa.int64())
     columns = {
         "_agent": pa.array([7] * ROWS, pa.int64()),
@@ -75,8 +76,8 @@ def _recount(output: Output) -> recount.Recounted:
 @pytest.mark.java
 @pytest.mark.parametrize("moved", [True, False])
 def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
-    """The recount counts the rows of a committed file, whether the file was already moved to its
-    place or not."""
+    """The recount counts the rows of a committed file, whether or not the file has already been
+    moved to its final place."""
     store = open_store(url)
     content, checksum = _parquet()
     path, staged = f"{TOPIC}/dt=1970-01-01/a.parquet", f"_skidway/{TOPIC}/staging/1-x/a.parquet"
@@ -90,7 +91,8 @@ def test_rows_on_hdfs_are_counted(url: str, moved: bool) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_file_that_is_gone_is_named(url: str) -> None:
-    """The recount names the missing file and goes on; an empty output has no topics."""
+    """If a file is missing, the recount names the file and continues. If the output is empty, the
+    recount finds no topics."""
     store = open_store(url)
     _commit(store, "gone.parquet", "staged.parquet", 0)
     found = _recount(open_output(url))
@@ -105,8 +107,8 @@ def test_a_file_that_is_gone_is_named(url: str) -> None:
 @pytest.mark.crash
 @pytest.mark.java
 def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
-    """As on a local directory, the recount names a file that no manifest names, and a file that
-    differs from what was committed."""
+    """On HDFS, as in a local directory, the recount reports a file that no manifest of a load
+    lists, and a file that differs from the committed file."""
     store = open_store(url)
     content, checksum = _parquet()
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-1-0-0.parquet"
@@ -121,8 +123,8 @@ def test_a_copy_and_a_changed_byte_are_named(url: str) -> None:
 
 @pytest.mark.crash
 def test_a_name_node_that_is_not_there_is_one_sentence() -> None:
-    """If the NameNode does not answer, the recount ends with one sentence and the exit status for
-    an unreachable service."""
+    """If the NameNode does not answer, the recount prints one sentence and exits with the status
+    for an unreachable service."""
     output = open_output(f"hdfs://127.0.0.1:{free_port()}/logs")
     with pytest.raises(Unreachable, match="cannot list") as caught:
         recount.topics(output)

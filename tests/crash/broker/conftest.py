@@ -1,4 +1,4 @@
-"""The fixtures of support.brokers, for these tests."""
+"""Makes the fixtures of support.brokers available to the tests in this directory."""
 
 from support.brokers import own_broker, skidway_broker
 

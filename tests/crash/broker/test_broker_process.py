@@ -1,4 +1,5 @@
-"""A real broker that is killed, short of what it needs, or given damaged files."""
+"""A real broker loses no acknowledged record, even if it is killed, lacks resources or finds
+damaged files."""
 
 from __future__ import annotations
 
@@ -69,8 +70,8 @@ def read_values(broker: SkidwayBroker, topic: str, end: int) -> list[bytes]:
 @promise("3 producer ids")
 @pytest.mark.quick
 def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
-    """After kill -9 while an idempotent producer sends, every acknowledged record is in the log,
-    exactly once."""
+    """If the broker is killed with kill -9 while an idempotent producer sends, every acknowledged
+    record is in the log exactly once."""
     broker = own_broker.start()
     create(broker, "logs")
     acknowledged: list[bytes] = []
@@ -123,8 +124,8 @@ def test_killed_while_it_takes(own_broker: SkidwayBroker) -> None:
 @promise("3 producer ids", "4 duplicate")
 @pytest.mark.quick
 def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
-    """If a batch was acknowledged before kill -9 and is sent again, the broker answers with the
-    batch's old offset."""
+    """If a batch was acknowledged before the broker was killed with kill -9, and is then sent
+    again, the broker answers with the batch's original offset."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -147,8 +148,8 @@ def test_a_duplicate_is_known_after_a_kill(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> None:
-    """After a crash with a torn write, the broker serves all whole batches, under a new leader
-    epoch."""
+    """After a crash in the middle of a write, the broker serves all complete batches under a new
+    leader epoch."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -170,8 +171,8 @@ def test_a_torn_tail_is_cut_and_the_epoch_rises(own_broker: SkidwayBroker) -> No
 
 
 def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> None:
-    """If a log is damaged and good data follows the damage, the broker answers requests for that
-    partition with an error and serves the other partitions."""
+    """If a partition's log is damaged and good data follows the damage, the broker answers requests
+    for this partition with an error. It serves all other partitions."""
     broker = own_broker.start()
     create(broker, "logs", 2)
     with RawClient(broker.port) as client:
@@ -197,8 +198,9 @@ def test_a_damaged_partition_is_stopped_by_name(own_broker: SkidwayBroker) -> No
 
 
 def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> None:
-    """If a partition's data vanished, the broker stops that partition, and /health says what is
-    missing. The broker does not serve an empty partition from offset 0."""
+    """If a partition's directory is missing, the broker does not serve this partition, and /health
+    says what is missing. The broker does not replace the partition with an empty log that begins at
+    offset 0."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -212,8 +214,8 @@ def test_a_missing_directory_is_not_begun_again(own_broker: SkidwayBroker) -> No
 
 
 def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
-    """When a file cannot grow, the broker answers KAFKA_STORAGE_ERROR; once the file can grow
-    again, the broker takes batches."""
+    """If a log file cannot grow, for example because the disk is full, the broker answers
+    KAFKA_STORAGE_ERROR. When the file can grow again, the broker accepts batches."""
     broker = own_broker.start()
     create(broker, "logs")
     log = broker.logs / "logs-0" / names.segment_file(0, names.LOG)
@@ -233,8 +235,8 @@ def test_a_full_disk_refuses_and_goes_on(own_broker: SkidwayBroker) -> None:
 
 
 def test_no_descriptors_left_is_survived(own_broker: SkidwayBroker) -> None:
-    """When no file descriptor is left, the broker turns new connections away, and existing ones go
-    on."""
+    """If no file descriptor is left, the broker refuses new connections and serves the existing
+    connections."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client, contextlib.ExitStack() as crowd:
@@ -277,8 +279,8 @@ def with_own_zookeeper(own_zookeeper: ZooKeeper, tmp_path: Path) -> Iterator[Ski
 def test_produce_and_fetch_go_on_without_zookeeper(
     own_zookeeper: ZooKeeper, with_own_zookeeper: SkidwayBroker
 ) -> None:
-    """While ZooKeeper is stopped, records flow and requests to create topics get a retriable error;
-    when ZooKeeper runs again, everything works as before."""
+    """While ZooKeeper is stopped, clients can still produce and fetch, and requests to create
+    topics get a retriable error. When ZooKeeper runs again, everything works as before."""
     broker = with_own_zookeeper
     create(broker, "logs")
     own_zookeeper.program.stop()
@@ -299,8 +301,8 @@ def test_produce_and_fetch_go_on_without_zookeeper(
 def test_a_broker_whose_session_ended_registers_again(
     own_zookeeper: ZooKeeper, with_own_zookeeper: SkidwayBroker
 ) -> None:
-    """A broker that was suspended for longer than its ZooKeeper session lasts registers again and
-    works."""
+    """If a broker's process was suspended for longer than its ZooKeeper session timeout, the broker
+    registers again and continues to work."""
     broker = with_own_zookeeper
     create(broker, "logs")
     watcher = KazooClient(f"{own_zookeeper.address}/dc1")
@@ -321,8 +323,8 @@ def test_a_broker_whose_session_ended_registers_again(
 
 
 def test_a_broker_id_is_one_broker(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """A second broker with the same id is refused with a sentence that names the first broker; the
-    first broker goes on."""
+    """A second broker with the same id refuses to start, and prints a sentence that names the first
+    broker. The first broker continues to run."""
     broker = own_broker.start()
     zookeeper = str(broker.settings["zookeeper.connect"])
     other = SkidwayBroker(tmp_path / "other", zookeeper, zookeeper_session_timeout_ms=1000)
@@ -340,8 +342,8 @@ def refused(command: list[str]) -> tuple[int, str]:
 
 
 def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_path: Path) -> None:
-    """Whatever prevents a start ends the broker with an exit status of its own and one sentence
-    that names the obstacle."""
+    """If an obstacle prevents the start, the broker prints one sentence about the obstacle and
+    exits. Each kind of obstacle has its own exit status."""
     broker = own_broker.start()
 
     def other(**settings: object) -> list[str]:
@@ -383,8 +385,8 @@ def test_what_prevents_a_start_is_one_sentence(own_broker: SkidwayBroker, tmp_pa
 
 
 def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
-    """On SIGTERM the broker flushes everything and ends with status 0; the next start reads no
-    batch."""
+    """After SIGTERM the broker flushes all logs and exits with status 0. So it does not have to
+    read any batch at its next start."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -400,8 +402,8 @@ def test_a_clean_stop_is_quick_to_start_from(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_topic_deleted_while_it_is_written(own_broker: SkidwayBroker) -> None:
-    """When a topic is deleted, requests that wait for it are answered, and the topic's files are
-    removed. After a restart the topic is still gone."""
+    """When a topic is deleted, the broker answers all requests that wait for the topic, and removes
+    the topic's files. The topic does not reappear after a restart."""
     broker = own_broker.start()
     create(broker, "logs", 3)
     with RawClient(broker.port) as client, RawClient(broker.port) as waiting:
@@ -421,7 +423,8 @@ def test_a_topic_deleted_while_it_is_written(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_directory_of_no_topic_is_set_aside(own_broker: SkidwayBroker) -> None:
-    """Data whose topic ZooKeeper does not know is renamed, never deleted."""
+    """If a log directory contains a partition of a topic that is not in ZooKeeper, the broker
+    renames the partition's directory and never deletes it."""
     broker = own_broker.start()
     create(broker, "logs")
     with RawClient(broker.port) as client:
@@ -437,7 +440,7 @@ def test_a_directory_of_no_topic_is_set_aside(own_broker: SkidwayBroker) -> None
 
 
 def test_admin_client_sees_one_stable_cluster(own_broker: SkidwayBroker) -> None:
-    """Cluster id, broker and topic ids are the same after a restart."""
+    """After a restart, an admin client sees the same cluster id, broker and topic ids."""
     broker = own_broker.start()
     admin = AdminClient({"bootstrap.servers": broker.address})
     admin.create_topics([NewTopic("logs", 1)])["logs"].result(300)

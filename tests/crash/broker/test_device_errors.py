@@ -1,8 +1,9 @@
-"""A device under one of two log directories fails with EIO: on a write, an fsync, a read.
+"""A broker with two log directories survives if the device under one directory fails with EIO on a
+write, an fsync or a read.
 
-Each time the broker refuses the request with KAFKA_STORAGE_ERROR, takes the device's directory
-offline, names this directory on /health, and goes on with the other directory. After a start on a
-good device every acknowledged record is there again.
+In each case the broker refuses the request with KAFKA_STORAGE_ERROR, takes the failed device's log
+directory offline, names this directory on /health, and continues to serve the other directory. When
+the broker is started with a working device, every acknowledged record is there again.
 """
 
 from __future__ import annotations
@@ -39,8 +40,8 @@ def disk(tmp_path: Path) -> Iterator[FailingDisk]:
 
 @pytest.fixture
 def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBroker]:
-    """A broker with a topic of two partitions: logs-0 on the device that can fail, logs-1 on
-    another disk, with three records in each."""
+    """A broker with a topic of two partitions. Partition logs-0 is on the device that can fail, and
+    logs-1 is on another disk. Each partition has three records."""
     own_broker.settings["log.dirs"] = f"[{disk.path}, {own_broker.logs}]"
     broker = own_broker.start()
     with RawClient(broker.port) as client:
@@ -58,8 +59,8 @@ def broker(own_broker: SkidwayBroker, disk: FailingDisk) -> Iterator[SkidwayBrok
 
 
 def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """Asserts that /health calls the device's directory offline, that the broker refuses requests
-    for the partition there, and that it serves the other partition."""
+    """Asserts that /health reports the failed device's directory as offline, that the broker
+    refuses requests for the partition on this device, and that it serves the other partition."""
     eventually(lambda: str(disk.path) in broker.health()["offline_log_dirs"])
     assert set(broker.health()["stopped_partitions"]) == {"logs-0"}
     assert broker.metric("skidway_broker_log_directories_offline") == 1
@@ -73,7 +74,7 @@ def refused_alone(broker: SkidwayBroker, disk: FailingDisk) -> None:
 
 
 def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
-    """Starts the broker on a good device and asserts that every acknowledged record is there.
+    """Starts the broker with a working device and asserts that every acknowledged record is there.
     Returns the log end offset."""
     disk.heal()
     broker.program.kill()
@@ -90,8 +91,8 @@ def back_again(broker: SkidwayBroker, disk: FailingDisk) -> int:
 
 @pytest.mark.parametrize("acks", [1, -1])
 def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> None:
-    """A batch that could not be written is refused and not stored, and the log directory goes
-    offline."""
+    """If a batch cannot be written, the broker refuses the batch and takes the log directory
+    offline. The batch is not stored."""
     disk.fail("write", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000), acks=acks)
@@ -102,8 +103,8 @@ def test_a_write_error(broker: SkidwayBroker, disk: FailingDisk, acks: int) -> N
 
 @promise("4 failed fsync")
 def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """After a failed fsync, acks=all is refused and the fsync is never repeated, because the kernel
-    may have dropped the pages."""
+    """After a failed fsync, the broker refuses batches with acks=all and never repeats the fsync,
+    because the kernel may have dropped the pages."""
     disk.fail("fsync", ".log")
     with RawClient(broker.port) as client:
         refused = client.produce("logs", sized(1000))
@@ -117,14 +118,14 @@ def test_a_failed_fsync_is_not_tried_again(broker: SkidwayBroker, disk: FailingD
               and each.file.startswith("/logs-0/") and each.file.endswith(".log")]  # fmt: skip
     assert of_log.count(True) == 1
     assert of_log[-1] is True
-    # The batch was written but not acknowledged, so the log may have it or not.
+    # The batch was written but not acknowledged, so it may or may not be in the log.
     assert back_again(broker, disk) in (3, 4)
 
 
 def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """When sendfile fails after the head of the answer was sent, the broker ends that connection,
-    and the next request gets the error."""
-    broker.restart()  # so that no page of the log is in memory, and sendfile reads the disk
+    """If sendfile fails after the head of a Fetch answer was sent, the broker closes the
+    connection. The next request gets the error."""
+    broker.restart()  # so no page of the log is in memory, and sendfile reads the disk
     disk.fail("read", ".log", above=LARGE_BYTES * 2)
     with RawClient(broker.port) as client:
         client.send_fetch("logs", 0)
@@ -134,8 +135,8 @@ def test_a_read_error_while_an_answer_is_sent(broker: SkidwayBroker, disk: Faili
 
 
 def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """When the broker cannot even read the batch's position, it answers KAFKA_STORAGE_ERROR at
-    once."""
+    """If a read error occurs while the broker looks up the position of a batch, the broker answers
+    KAFKA_STORAGE_ERROR at once."""
     broker.restart()
     disk.fail("read", ".log")
     with RawClient(broker.port) as client:
@@ -145,8 +146,8 @@ def test_a_read_error_before_an_answer(broker: SkidwayBroker, disk: FailingDisk)
 
 
 def test_a_read_error_in_recovery(broker: SkidwayBroker, disk: FailingDisk) -> None:
-    """Recovery cuts nothing from a log that it cannot read. The log's directory is offline until
-    the broker starts on a device that can be read."""
+    """If recovery cannot read a log, it does not truncate the log. The log's directory stays
+    offline until the broker is started with a device that can be read."""
     broker.program.kill()
     disk.fail("read", ".log")
     broker.program = type(broker.program)(broker.command(), broker.folder / "again.out")

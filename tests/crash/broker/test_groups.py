@@ -1,4 +1,4 @@
-"""Groups and their offsets while the broker is killed, or ZooKeeper cannot be reached."""
+"""Consumer groups keep their offsets if the broker is killed or ZooKeeper cannot be reached."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ TOPIC = "logs"
 PARTITIONS = 4
 GROUPS = 300
 SESSION_S = 10.0
-"""The time-out of the broker's session with ZooKeeper, in seconds. No request to ZooKeeper waits
-longer."""
+"""The timeout of the broker's ZooKeeper session, in seconds. No request to ZooKeeper waits longer
+than this."""
 STOPS_WITHIN_S = 15.0
 RETRIABLE = {ErrorCode.COORDINATOR_NOT_AVAILABLE, ErrorCode.COORDINATOR_LOAD_IN_PROGRESS}
 
@@ -73,7 +73,7 @@ def offsets(client: RawClient, group: str) -> dict[int, int]:
 
 
 def commit(client: RawClient, offset: int, member: str = "", generation: int = -1) -> int:
-    """The error code of a commit for partition 0."""
+    """Commits an offset for partition 0, and returns the error code."""
     partition = OffsetCommitRequestPartition(partition_index=0, committed_offset=offset)
     topic = OffsetCommitRequestTopic(name=TOPIC, partitions=(partition,))
     request = OffsetCommitRequest(
@@ -120,8 +120,8 @@ def become_member(client: RawClient) -> tuple[str, int]:
 
 
 def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
-    """Each group has its last answered commit, or a newer commit, after hundreds of groups
-    committed in few ZooKeeper transactions and the broker was killed."""
+    """Hundreds of groups can commit in a few ZooKeeper transactions. If the broker is then killed,
+    each group has its last acknowledged commit or a newer one."""
     own_broker.start()
     with RawClient(own_broker.port) as client:
         create(client)
@@ -147,8 +147,8 @@ def test_every_answered_commit_survives(own_broker: SkidwayBroker) -> None:
 
 
 def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> None:
-    """After a crash of the broker, a group's member goes on in its generation, and the broker
-    refuses other generations and members."""
+    """After a crash of the broker, a group's member continues in its generation. The broker refuses
+    requests with another generation or another member id."""
     own_broker.settings["group.initial.rebalance.delay.ms"] = 0
     own_broker.start()
     with RawClient(own_broker.port) as client:
@@ -168,8 +168,8 @@ def test_a_zombie_of_before_the_crash_is_refused(own_broker: SkidwayBroker) -> N
 
 
 def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """While ZooKeeper cannot be reached, the broker answers heartbeats and gives commits a
-    retriable error; when ZooKeeper is back, everything works again."""
+    """While ZooKeeper cannot be reached, the broker answers heartbeats, and answers commits with a
+    retriable error. When ZooKeeper can be reached again, everything works as before."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")
@@ -199,9 +199,10 @@ def test_groups_live_on_while_zookeeper_is_away(tmp_path: Path) -> None:
 def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
     tmp_path: Path, within_s: float
 ) -> None:
-    """ZooKeeper keeps its connections open and answers nothing, like a hung machine. The broker
-    still answers members and refuses commits in time. It stops cleanly on SIGTERM, whether the
-    silence has just begun or the session already counts as lost."""
+    """If ZooKeeper keeps its connections open but sends no answers, like a hung machine, the broker
+    still answers members and refuses commits in time. It also stops cleanly after SIGTERM, both
+    when ZooKeeper has just stopped answering and when the broker already treats its session as
+    lost."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")

@@ -1,5 +1,5 @@
-"""A partition moves to another broker, or to another disk. If the move is killed at any moment,
-nothing is lost."""
+"""A partition can be moved to another broker or to another disk. If a command of the move is killed
+at any moment, no record is lost."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ STATE_PATH = documents.state_path("logs", 0)
 
 @dataclass
 class Pair:
-    """Two brokers of one cluster; the first has logs-0, the second logs-1."""
+    """Two brokers of one cluster. `old` has the partition logs-0, and `new` has logs-1."""
 
     old: SkidwayBroker
     new: SkidwayBroker
@@ -63,8 +63,8 @@ class Pair:
 
 @pytest.fixture
 def pair(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
-    """Two brokers that were stopped cleanly; logs-0 has ten batches, of which the first three were
-    deleted."""
+    """Two brokers of one cluster that were stopped cleanly. Ten batches were produced to logs-0,
+    and the first three of these batches were deleted."""
     brokers = []
     for number in (1, 2):
         folder = tmp_path / f"broker{number}"
@@ -92,7 +92,7 @@ def fill(pair: Pair) -> None:
             name="logs", num_partitions=-1, replication_factor=-1, assignments=assignments
         )
 
-        def created() -> bool:  # true once the brokers have heard of each other
+        def created() -> bool:  # true when the brokers know each other
             answer = client.ask(CreateTopicsRequest(topics=(wanted,)), 5, CreateTopicsResponse)
             assert isinstance(answer, CreateTopicsResponse)
             code = answer.topics[0].error_code
@@ -111,8 +111,8 @@ def fill(pair: Pair) -> None:
 
 
 def options(broker: SkidwayBroker) -> list[str]:
-    """The options of `skidway broker hand-over|take-over` for this broker. `run` takes the same
-    options."""
+    """Returns the options with which `skidway broker hand-over`, `take-over` and `run` are called
+    for this broker."""
     words = broker.command()
     return words[words.index("--set") :]
 
@@ -140,7 +140,8 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
     """The partition moves with its records, offsets, deletions and epochs. Between hand-over and
-    take-over no broker serves it, and after the take-over the old copy is refused."""
+    take-over, no broker serves the partition. After the take-over, the old copy of the partition is
+    refused."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless
@@ -168,7 +169,8 @@ def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
 
 
 def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
-    """The old broker can take the partition back; then the copy for the other broker is refused."""
+    """After a hand-over, the old broker can take the partition back. Then the copy that was made
+    for the new broker is refused."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     take_over(pair.old)
@@ -180,7 +182,8 @@ def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
 
 
 def test_a_partition_goes_to_another_disk(pair: Pair) -> None:
-    """A partition moves to another disk of the same broker: hand-over, `mv`, take-over."""
+    """A partition can be moved to another disk of the same broker with hand-over, `mv` and
+    take-over, in this order."""
     other = pair.old.folder / "other"
     other.mkdir()
     before = stored(pair.old.logs / "logs-0")
@@ -221,8 +224,8 @@ def test_what_may_not_be_moved_is_refused(pair: Pair) -> None:
 
 
 def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
-    """If a log is damaged, hand-over prints file and position of the damage, and the partition
-    stays where it is."""
+    """If a log is damaged, hand-over prints the file and the position of the damage, and does not
+    move the partition."""
     segment = min((pair.old.logs / "logs-0").glob("*.log"))
     data = bytearray(segment.read_bytes())
     data[len(data) // 2] ^= 1
@@ -233,8 +236,8 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 
 class Moving:
-    """The files and ZooKeeper nodes that a killed command left. The test examines them and finishes
-    the move in its own process."""
+    """The files and ZooKeeper nodes that a killed command has left behind. The test examines these
+    and finishes the move in its own process."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}
@@ -243,7 +246,7 @@ class Moving:
         self._kept: dict[Path, Path] = {}
 
     def keep(self, folder: Path) -> None:
-        """Copies both brokers' directories as they are now; `reset` restores them."""
+        """Copies the current directories of both brokers. `reset` restores these copies."""
         self._kept = {
             home: shutil.copytree(home, folder / str(number))
             for number, home in self._homes.items()
@@ -257,7 +260,8 @@ class Moving:
             self._coordinator.client.set(path, content)
 
     def served(self) -> list[int]:
-        """The brokers that would serve logs-0, according to their directories and to ZooKeeper."""
+        """Returns the numbers of the brokers that would serve logs-0, according to their
+        directories and to ZooKeeper."""
         now = reassignment.read(self._coordinator, LOGS)
         assert now.replicas[0] == (now.state.leader,), "assigned to one, led by another"
         return [
@@ -292,13 +296,13 @@ class Moving:
 
 
 def _quiet(_sentence: str) -> None:
-    """Takes a progress message and shows nothing."""
+    """Receives a progress message and ignores it."""
 
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """Hand-over is killed before its first change of a file, then before its second, and so on.
-    After each kill either the old broker serves the partition, or no broker does. Nothing is lost,
-    and repeating the command finishes the move."""
+    """At whichever change of a file hand-over is killed, either the old broker or no broker serves
+    the partition afterwards. No record is lost, and the move is finished when the command is
+    repeated."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
     with Coordinator(zookeeper_of(pair), session_timeout_s=20) as coordinator:
@@ -315,9 +319,9 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """Take-over is killed before its first change of a file, then before its second, and so on.
-    After each kill either the new broker serves the partition, or no broker does. Nothing is lost,
-    and repeating the command finishes the move."""
+    """At whichever change of a file take-over is killed, either the new broker or no broker serves
+    the partition afterwards. No record is lost, and the move is finished when the command is
+    repeated."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))

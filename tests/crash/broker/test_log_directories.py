@@ -1,4 +1,5 @@
-"""A broker with two log directories, one of which fails."""
+"""If one of a broker's two log directories fails, the broker continues to serve the other
+directory."""
 
 from __future__ import annotations
 
@@ -35,7 +36,7 @@ LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 def mount(kind: bytes, path: Path, options: bytes, flags: int = 0) -> None:
-    """mount(2), which needs root."""
+    """Calls mount(2), which needs root."""
     if LIBC.mount(kind, bytes(path), kind, flags, options) != 0:
         code = ctypes.get_errno()
         raise OSError(code, os.strerror(code), str(path))
@@ -75,8 +76,8 @@ def create(broker: SkidwayBroker, topic: str, partitions: int) -> int:
 
 
 def fill(client: RawClient) -> int:
-    """Produces batches to the small directory until it is full. Returns how many the broker
-    took."""
+    """Produces batches to the partition in the small directory until the directory is full. Returns
+    the number of batches that the broker accepted."""
     for number in range(100):
         answer = client.produce("logs", sized(100_000))
         if answer.error_code:
@@ -87,8 +88,9 @@ def fill(client: RawClient) -> int:
 
 
 def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: Path) -> None:
-    """Writes to the full directory get KAFKA_STORAGE_ERROR, and the other directory goes on; when
-    there is space again, both take batches."""
+    """If a log directory is full, batches for its partitions get KAFKA_STORAGE_ERROR, and the other
+    directory works as before. When there is space again, the partitions of both directories accept
+    batches."""
     ballast = small / "ballast"
     ballast.write_bytes(b"x" * 300_000)
     with RawClient(two.port) as client:
@@ -120,8 +122,8 @@ def test_a_full_directory_refuses_alone_and_goes_on(two: SkidwayBroker, small: P
 
 
 def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Path) -> None:
-    """Deleting a topic frees space in a full directory; a new topic of the same name begins at
-    offset 0."""
+    """The deletion of a topic frees space in a full directory. A new topic with the same name
+    begins at offset 0."""
     with RawClient(two.port) as client:
         fill(client)
         answer = client.ask(DeleteTopicsRequest(topic_names=("logs",)), 5, DeleteTopicsResponse)
@@ -134,8 +136,8 @@ def test_topics_are_deleted_from_a_full_directory(two: SkidwayBroker, small: Pat
 
 
 def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -> None:
-    """Requests for partitions of the lost directory get an error, and /health names these
-    partitions; other partitions go on, and topics can be created."""
+    """If a log directory is lost, requests for its partitions get an error, and /health names these
+    partitions. The broker still serves all other partitions, and topics can be created."""
     with RawClient(two.port) as client:
         assert client.produce("logs", sized(1000)).error_code == 0
         assert LIBC.umount2(bytes(small), 2) == 0  # as if somebody had pulled the disk out
@@ -162,8 +164,8 @@ def test_a_directory_that_is_gone_fails_alone(two: SkidwayBroker, small: Path) -
 
 def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
     """If a directory is missing at the start, /health names the directory, and the broker does not
-    serve the directory's partitions. When the directory is back, the broker serves these partitions
-    again."""
+    serve the directory's partitions. If the directory exists again at a later start, the broker
+    serves its partitions again."""
     with RawClient(two.port) as client:
         client.produce("logs", sized(1000))
     assert two.program.stop() == 0
@@ -182,7 +184,8 @@ def test_a_start_without_one_directory(two: SkidwayBroker, small: Path) -> None:
 
 
 def test_each_directory_is_marked_and_locked(two: SkidwayBroker, small: Path) -> None:
-    """Each directory has a meta.properties with its own id, and a lock against other brokers."""
+    """Each log directory has a file meta.properties with the directory's own id, and a lock file
+    that keeps other brokers out."""
     ids = [checkpoints.read_meta(path) for path in (small, two.logs)]
     assert ids[0] is not None
     assert ids[1] is not None

@@ -1,4 +1,5 @@
-"""Recovery of log files that were damaged by crashes, bad disks or people."""
+"""Recovery repairs log files after a crash, and refuses log files that were damaged by bad disks or
+by people."""
 
 from __future__ import annotations
 
@@ -36,7 +37,7 @@ FIRST = "00000000000000000000.log"
 
 
 def write_log(directory: Path, batches: int = 5, config: LogConfig | None = None) -> PartitionLog:
-    """A log of batches of 1, 2, 3 ... records, all flushed."""
+    """Writes and flushes a log whose batches have 1, 2, 3 and more records. Returns the log."""
     log = open_in(directory, config)
     for number in range(batches):
         append(
@@ -53,13 +54,13 @@ def write_log(directory: Path, batches: int = 5, config: LogConfig | None = None
 
 
 def ends(path: Path) -> list[int]:
-    """The positions in the file at which batches end."""
+    """Returns the positions in the file at which batches end."""
     return [position + header.size_bytes for position, header in headers(path.read_bytes())]
 
 
 def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> None:
-    """Wherever a crash cut the last batch, recovery keeps all batches before the last one, and the
-    next batch is appended after the kept batches."""
+    """If a crash cuts off the end of the last batch at any position, recovery keeps all batches
+    before this batch. The next batch is appended after the kept batches."""
     source = tmp_path / "source"
     source.mkdir()
     write_log(source)
@@ -95,8 +96,8 @@ def test_a_tail_cut_anywhere_in_the_last_batch_is_repaired(tmp_path: Path) -> No
     ids=["zero", "zeros", "many-zeros", "ones", "noise", "text"],
 )
 def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) -> None:
-    """Zeros and old blocks after the last batch are cut off, and the part cut off is kept in a file
-    of its own."""
+    """If zeros or old disk blocks follow the last batch, recovery cuts them off and keeps them in a
+    separate file."""
     write_log(tmp_path)
     before = stored(tmp_path)
     size = (tmp_path / FIRST).stat().st_size
@@ -109,11 +110,11 @@ def test_nonsense_behind_the_end_is_cut_and_kept(tmp_path: Path, tail: bytes) ->
 
 
 def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Path) -> None:
-    """A changed byte before good batches is damage: recovery names file and position, and changes
-    nothing.
+    """If a byte is changed in a batch that good batches follow, the log is damaged. Recovery
+    reports the file and the position, and changes no file.
 
-    Only one kind of change passes: a plausible change in bytes that no CRC covers. An example is a
-    leader epoch whose high part was changed so that the epoch rises.
+    Recovery accepts only a plausible change in bytes that no CRC covers. For example, a change in
+    the high bytes of a leader epoch can raise the epoch.
     """
     source = tmp_path / "source"
     source.mkdir()
@@ -135,7 +136,8 @@ def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Pa
 
 
 def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
-    """Recovery never takes flushed data for a torn tail, not even the last batch."""
+    """If flushed data is damaged, even in the last batch, recovery reports the damage and cuts off
+    nothing."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -147,8 +149,8 @@ def test_damage_below_the_recovery_point_is_never_cut(tmp_path: Path) -> None:
 
 
 def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
-    """If a file ends at the end of a batch but before the recovery point, it has lost flushed
-    batches, and recovery names the file."""
+    """If a file ends at the end of a batch but before the recovery point, flushed batches are lost.
+    Recovery reports the file as damaged."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     os.truncate(path, ends(path)[2])
@@ -158,8 +160,8 @@ def test_a_log_that_lost_flushed_batches_is_damaged(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """A missing segment between two others is damage, and a log whose only segment is gone is
-    damaged as well."""
+    """A log is damaged if a segment between two other segments is missing, or if its only segment
+    is missing."""
     log = write_log(tmp_path, 6, LogConfig(segment_bytes=200))
     assert len(log.segments) > 2
     log.segments[1].path.unlink()
@@ -172,8 +174,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> None:
-    """A crash right after a roll may tear the old segment's last batch: recovery cuts this batch
-    off, and deletes the empty new segment."""
+    """A crash right after a roll may leave the old segment's last batch incomplete. Recovery cuts
+    off this batch and deletes the empty new segment."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     data = (tmp_path / FIRST).read_bytes()
@@ -186,8 +188,8 @@ def test_a_torn_segment_in_front_of_an_empty_one_is_repaired(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("lost", [1, 2, 3])
 def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: int) -> None:
-    """If a crash right after a roll lost batches that were never flushed, the log ends before them,
-    and the empty segment that the roll began is deleted."""
+    """If a crash right after a roll loses batches that were never flushed, recovery deletes the
+    empty segment that the roll created. The log then ends before the lost batches."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, [0, *ends(tmp_path / FIRST)][3 - lost])
@@ -200,8 +202,8 @@ def test_whole_batches_lost_in_front_of_an_empty_segment(tmp_path: Path, lost: i
 
 
 def test_an_empty_segment_behind_lost_flushed_batches_hides_nothing(tmp_path: Path) -> None:
-    """If batches before the recovery point are lost, recovery calls the log damaged and changes
-    nothing, even if an empty segment follows."""
+    """If batches before the recovery point are lost, recovery reports the log as damaged and
+    changes no file, even if an empty segment follows."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     os.truncate(tmp_path / FIRST, ends(tmp_path / FIRST)[1])
@@ -234,9 +236,10 @@ def write_pages(directory: Path) -> list[int]:
 def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """Pages reach a disk in any order. Only bytes before the first missing page can have been
-    flushed, so recovery cuts the log there and keeps the part cut off. Later batches are appended
-    after the cut."""
+    """The kernel may write pages to a disk in any order, so after a power failure a page may be
+    missing although later pages were written. Only bytes before the first missing page can have
+    been flushed. Recovery cuts the log at this page, and keeps the rest in a separate file. Later
+    batches are appended at the cut."""
     starts = write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -255,8 +258,8 @@ def test_pages_that_a_power_failure_left_out_cost_what_is_behind_them(
 def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
     tmp_path: Path, first: int, end: int
 ) -> None:
-    """A missing page before the recovery point is damage and not the trace of a power failure:
-    recovery changes nothing."""
+    """A missing page before the recovery point cannot come from a power failure. So the log is
+    damaged, and recovery changes no file."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -268,7 +271,8 @@ def test_a_page_that_is_missing_below_the_recovery_point_is_damage(
 
 
 def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
-    """A power failure leaves out whole pages, so a hundred zero bytes within a page are damage."""
+    """A power failure can only leave out whole pages. So a hundred zero bytes within a page are
+    damage."""
     write_pages(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -280,8 +284,9 @@ def test_zeros_that_are_no_page_are_damage(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("lost", [5, 500, 1500])
 def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: int) -> None:
-    """After a roll, the first flush of the new segment includes the old segment's end. If that end
-    is missing, nothing in the new segment was flushed: the whole new segment is set aside."""
+    """After a roll, the first flush of the new segment also flushes the end of the old segment. If
+    the end of the old segment is missing, no data in the new segment was flushed. So recovery moves
+    the whole content of the new segment to a separate file."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -304,9 +309,9 @@ def test_a_segment_whose_end_is_missing_in_front_of_data(tmp_path: Path, lost: i
 def test_a_segment_that_ends_between_two_batches_in_front_of_data(
     tmp_path: Path, lost: int
 ) -> None:
-    """If a segment ends before the base offset of the next one, between two batches, the log is
-    damaged: it looks as if a segment between these two had been deleted, and the deleted segment
-    may have been flushed."""
+    """If a segment ends with a whole batch, but before the base offset of the next segment, the log
+    is damaged. A segment between these two may have been deleted, and the deleted segment may have
+    been flushed."""
     write_pages(tmp_path)
     log = open_in(tmp_path)
     log.roll(0)
@@ -317,8 +322,9 @@ def test_a_segment_that_ends_between_two_batches_in_front_of_data(
 
 
 def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) -> None:
-    """A torn segment with two more segments after it is damage: the broker never writes so much
-    between two flushes, so a power failure cannot be the cause."""
+    """If the last batch of a segment is incomplete and two more segments follow, the log is
+    damaged. A power failure cannot be the cause, because the broker never writes so much data
+    between two flushes."""
     log = write_log(tmp_path, 3)
     for _ in range(2):
         log.roll(0)
@@ -330,8 +336,8 @@ def test_a_torn_segment_in_front_of_several_stops_the_partition(tmp_path: Path) 
 
 
 def test_a_changed_length_at_the_end_of_a_segment_is_no_missing_end(tmp_path: Path) -> None:
-    """A changed length that makes a segment's last batch look cut off is damage, because the whole
-    batch is there: it was written and may have been flushed."""
+    """If the length field of a segment's last batch is changed, so that the batch looks incomplete,
+    the log is damaged. The file contains the whole batch, which may have been flushed."""
     log = write_log(tmp_path, 3)
     log.roll(0)
     append(log, batch(b"x"))
@@ -374,8 +380,8 @@ def damage_stale(path: Path) -> None:
 def test_damaged_indexes_are_made_again(
     tmp_path: Path, damage: object, suffix: str, clean: bool
 ) -> None:
-    """The log finds every batch and keeps its batches unchanged, no matter how its indexes are
-    damaged."""
+    """If indexes are damaged in any way, the log still finds every batch, and no batch is
+    changed."""
     config = LogConfig(index_interval_bytes=100, segment_bytes=3000)
     log = open_in(tmp_path, config)
     for number in range(40):
@@ -401,7 +407,8 @@ def test_damaged_indexes_are_made_again(
 
 
 def test_a_clean_stop_is_not_believed_about_a_torn_file(tmp_path: Path) -> None:
-    """Even with the marker of a clean stop, recovery notices that a file ends within a batch."""
+    """Recovery notices that a file ends within a batch, even if a marker says that the broker was
+    stopped cleanly."""
     log = write_log(tmp_path)
     log.close_cleanly()
     before = stored(tmp_path)
@@ -424,8 +431,8 @@ def test_a_clean_stop_saves_reading(tmp_path: Path) -> None:
 @pytest.mark.parametrize("keep", ["snapshots", "none", "damaged"])
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool) -> None:
-    """After any stop, the log recognizes a duplicate of the last five batches, and refuses a
-    gap."""
+    """After a clean stop or a crash, the log still recognizes a duplicate of a producer's last five
+    batches, and refuses a gap in the producer's sequence."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     sent = [batch(b"%d" % n * 20, producer_id=9, epoch=2, sequence=n) for n in range(12)]
@@ -454,8 +461,8 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
     """Recovery treats the producers that it reads from the log as if they had appended now, even if
-    their batches have old event times. It is better to remember a producer too long than to forget
-    it too early."""
+    their batches have old event times. To keep a producer for too long is better than to forget it
+    too early."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)
@@ -472,8 +479,8 @@ def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, cle
 def test_recovery_reads_each_segment_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, keep: str
 ) -> None:
-    """Recovery reads each segment once and rebuilds indexes, epochs and producers as the running
-    log had them."""
+    """Recovery reads each segment only once. From the segments it rebuilds the same indexes, leader
+    epochs and producers that the running log had."""
     config = LogConfig(segment_bytes=400)
     log = open_in(tmp_path, config)
     for number in range(12):
@@ -504,8 +511,8 @@ def test_recovery_reads_each_segment_once(
 
 
 def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
-    """Recovery first removes files that retention renamed but did not delete, and indexes without a
-    log."""
+    """At its start, recovery deletes the files that retention had renamed but not yet deleted, and
+    the indexes that have no log file."""
     write_log(tmp_path)
     left = [f"{FIRST}.deleted", "00000000000000000099.index", "00000000000000000000.producers.tmp"]
     for name in left:
@@ -515,16 +522,16 @@ def test_deleted_and_temporary_files_go_at_the_start(tmp_path: Path) -> None:
 
 
 def test_records_below_the_log_start_are_not_served_again(tmp_path: Path) -> None:
-    """Records before the log start offset that the checkpoint holds are not served again, even if
-    this offset lies within a segment."""
+    """After recovery the log does not serve records below the log start offset in the checkpoint,
+    even if this offset lies within a segment."""
     write_log(tmp_path)
     log = open_in(tmp_path, log_start_offset=4)
     assert log.log_start_offset == 4
 
 
 def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
-    """If a mirror's topic config names missing offsets as a gap, they are no damage in the mirror's
-    log; in another log they are damage."""
+    """In a mirror's log, missing offsets are not damage if the topic config lists them as a gap. In
+    any other log, missing offsets are damage."""
     log = write_log(tmp_path, 2)
     view = memoryview(sized(100, 4))
     stamp(view, 0, 10, 0)
@@ -540,8 +547,8 @@ def test_a_mirror_keeps_its_gaps(tmp_path: Path) -> None:
 
 
 UNCOVERED = [*range(8), 16]
-"""The positions in a batch that its CRC does not cover: base offset and magic. (The CRC does not
-cover the leader epoch either, but recovery accepts an epoch that has risen.)"""
+"""The positions of the base offset and the magic byte, which the batch's CRC does not cover. The
+CRC does not cover the leader epoch either, but recovery accepts a leader epoch that has risen."""
 
 
 @promise("4 recovery")
@@ -549,8 +556,8 @@ cover the leader epoch either, but recovery accepts an epoch that has risen.)"""
 @pytest.mark.parametrize("at", UNCOVERED)
 @pytest.mark.parametrize("bit", [0, 3, 7])
 def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int) -> None:
-    """If a bit that no CRC covers changes in a flushed, acknowledged batch, recovery names the
-    damage and does not cut the batch."""
+    """If a bit that no CRC covers changes in a flushed, acknowledged batch, recovery reports the
+    damage and does not cut off the batch."""
     write_log(tmp_path)
     path = tmp_path / FIRST
     data = bytearray(path.read_bytes())
@@ -565,7 +572,7 @@ def test_a_whole_batch_at_the_end_is_never_cut(tmp_path: Path, at: int, bit: int
 
 @pytest.mark.parametrize("at", range(12, 16))
 def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: int) -> None:
-    """If the leader epoch of the last batch but one is damaged, recovery fails with a sentence
+    """If the leader epoch in the second to last batch is damaged, recovery fails with a sentence
     about the damage, and the last batch is not lost."""
     write_log(tmp_path)
     path = tmp_path / FIRST
@@ -578,7 +585,7 @@ def test_a_raised_epoch_does_not_cost_the_batch_behind_it(tmp_path: Path, at: in
 
 
 def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The names of the files that are synced from this call on."""
+    """Returns a list that collects the names of the files that are synced after this call."""
     found: list[str] = []
 
     def record(sync: Callable[[int], None]) -> Callable[[int], None]:
@@ -598,8 +605,8 @@ def synced_names(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 def test_all_that_recovery_believes_is_on_disk(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Everything that recovery has read counts as flushed; therefore recovery syncs every file of
-    the log."""
+    """Recovery syncs every file of the log, because the log afterwards treats everything that
+    recovery has read as flushed."""
     config = LogConfig(segment_bytes=200)
     log = open_in(tmp_path, config)
     for number in range(6):
@@ -614,8 +621,8 @@ def test_all_that_recovery_believes_is_on_disk(
 def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a segment is rolled after all its records were flushed, recovery does not trust the
-    segment's indexes until the next flush has synced them."""
+    """If a segment is rolled after all its records were flushed, its indexes are synced only by the
+    next flush. Until then, recovery does not trust these indexes."""
     config = LogConfig(index_interval_bytes=0)
     log = write_log(tmp_path, 5, config)
     log.roll(0)
@@ -628,7 +635,7 @@ def test_indexes_of_a_flushed_segment_are_flushed_before_they_are_believed(
 
 
 def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) -> None:
-    """If a segment expires while its indexes wait for a flush, the next flush does not look for the
+    """If a segment expires before its indexes are flushed, the next flush does not look for the
     segment's files."""
     log = write_log(tmp_path)
     log.roll(0)
@@ -640,8 +647,8 @@ def test_segments_expire_while_their_indexes_wait_for_a_flush(tmp_path: Path) ->
 
 
 def test_every_changed_byte_of_an_index_costs_nothing_but_time(tmp_path: Path) -> None:
-    """An index is only a hint: whatever an entry says, the log finds each offset and its whole
-    batch."""
+    """The log finds the whole batch for each offset, whatever an index entry says, because an index
+    is only a hint."""
     config = LogConfig(index_interval_bytes=100)
     log = open_in(tmp_path, config)
     for number in range(12):

@@ -1,4 +1,5 @@
-"""What a load needs: a real broker and registry, and records as an agent would send them."""
+"""Fixtures for loads: a real broker, a real registry, and functions that send records as an agent
+would."""
 
 from __future__ import annotations
 
@@ -55,13 +56,13 @@ LENGTH = 20
 
 
 class Cluster:
-    """The addresses of broker and registry, and what tests do with them."""
+    """The addresses of a broker and a registry, and methods that send and read records there."""
 
     def __init__(self, broker: str, registry: str) -> None:
         self.broker, self.registry = broker, registry
 
     def topic(self, partitions: int = 2, schema: str = SCHEMA) -> str:
-        """A new topic with a schema."""
+        """Creates a topic, registers its schema, and returns the topic's name."""
         name = f"logs-{uuid.uuid4().hex[:8]}"
         RegistryClient(self.registry).register(f"{name}-value", schema)
         with Client(self.broker) as client:
@@ -72,7 +73,8 @@ class Cluster:
         return name
 
     def announce(self, topic: str, file: int, path: str = "/var/log/app.log") -> None:
-        """Publishes the announcement that maps a file id of AGENT to a host and a path."""
+        """Publishes an announcement, which is a message that maps a file id of AGENT to a host and
+        a path."""
         with Client(self.broker) as client:
             source = sources_of(client, [topic], "main")[topic]
             message = Announcement(START_MS, AGENT, file, "host", path, 1, file, b"", 0, source)
@@ -81,8 +83,8 @@ class Cluster:
     def send(
         self, topic: str, partition: int, first_line: int, count: int, *, file: int | None = None
     ) -> None:
-        """Sends `count` lines of a file, from `first_line` on. Without `file`, they belong to the
-        partition's own file."""
+        """Sends `count` lines of a file, beginning with `first_line`. If `file` is not given, the
+        lines belong to the file of the partition."""
         lines = np.arange(first_line, first_line + count, dtype=np.int64)
         codec, schema_id = Codec(SCHEMA), RegistryClient(self.registry).latest(f"{topic}-value").id
         batch = pa.record_batch({"line": [f"line {number}" for number in lines.tolist()]})
@@ -98,8 +100,8 @@ class Cluster:
     def send_version(
         self, topic: str, number: int, schema: dict[str, Any], row: dict[str, Any]
     ) -> None:
-        """Registers a version of the topic's schema, and sends one row of it: line `number` of
-        file 1, to partition 0."""
+        """Registers a version of the topic's schema, and sends one row of this version to partition
+        0, as line `number` of file 1."""
         text = json.dumps(schema)
         codec = Codec(text)
         schema_id = RegistryClient(self.registry).register(f"{topic}-value", text)
@@ -114,8 +116,8 @@ class Cluster:
         self, client: Client, topic: str, partition: int, values: pa.BinaryArray,
         origins: Origins | None, times: Any = None,
     ) -> None:  # fmt: skip
-        """Sends values with their origins and their times (in ms; START_MS if no times are
-        given)."""
+        """Sends values with their origins and their times in milliseconds. If no times are given,
+        each time is START_MS."""
         times = np.full(len(values), START_MS, np.int64) if times is None else times
         producer = Producer(client)
         for at in range(0, len(values), 500):
@@ -137,8 +139,8 @@ class Cluster:
                 client.pause(0.05)
 
     def deltas(self, producer: str) -> list[Delta]:
-        """The deltas (messages of counts) that loads into an output published, in the order of
-        their publication."""
+        """Returns the deltas that the loads into an output have published, in the order of
+        publication. Deltas are messages with counts."""
         with Client(self.broker) as client:
             ranges = audit_topic.bounds(client, [AUDIT])
             found = audit_topic.read(client, Fetcher(client), ranges, SystemClock())
@@ -147,16 +149,16 @@ class Cluster:
 
 
 class SharedSpark:
-    """`skidway load` in this process, on one Spark that all runs share, because starting Spark
-    takes far longer than a small load. Nothing else is shared: each run has its own driver, client,
-    store and state."""
+    """Runs `skidway load` in this process, on one Spark that all runs share, because a start of
+    Spark takes far longer than a small load. The runs share nothing else. Each run has its own
+    driver, client, store and state."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._session: Any = None
 
     def run(self, arguments: Sequence[str]) -> subprocess.CompletedProcess[str]:
-        """Runs the command. Returns its output and its exit status."""
+        """Runs the command. Returns the command's output and its exit status."""
         out, err = io.StringIO(), io.StringIO()
         handlers = {number: signal.getsignal(number) for number in (SIGTERM, SIGINT)}
         try:
@@ -196,12 +198,13 @@ class SharedSpark:
 
 ON_SPARK = {"spark.above.offsets": "0", "slice.records": "1000"}
 HERE = {"spark.above.offsets": "1000000", "slice.records": "100"}
-"""All tasks run on Spark, or in the loader's own process. There slices are smaller, so that a load
-takes long enough to be killed."""
+"""With these settings, all tasks run in the loader's own process. With ON_SPARK, all tasks run on
+Spark. The slices of a task are smaller here, so that a load in the loader's process takes long
+enough to be killed."""
 
 
 class Loading:
-    """`skidway load` of one topic into one output. way: ON_SPARK or HERE."""
+    """Runs `skidway load` for one topic and one output. `way` is ON_SPARK or HERE."""
 
     way = ON_SPARK
 
@@ -213,7 +216,7 @@ class Loading:
         self._started = 0
 
     def beside(self, output: str) -> Loading:
-        """Loads the same topic, in the same way, into another output."""
+        """Returns a Loading that loads the same topic into another output, in the same way."""
         other = Loading(self.cluster, self.spark, self.topic, output, self._folder)
         other.way = self.way
         return other
@@ -228,26 +231,28 @@ class Loading:
         return ["load", verb, "--json", *sets, *(w for each in more for w in ("--set", each))]
 
     def run(self, *more: str) -> subprocess.CompletedProcess[str]:
-        """Runs a load to its end, in this process or on the shared Spark."""
+        """Runs a load to its end, in this process and, if the load needs Spark, on the shared
+        Spark."""
         return self.spark.run(self.arguments(*more))
 
     def loaded(self, *more: str) -> dict[str, Any]:
-        """The summary of a run; asserts that the run succeeds."""
+        """Runs a load, asserts that the run succeeds, and returns its summary."""
         done = self.run(*more)
         assert done.returncode == 0, done.stderr[-4000:]
         return dict(json.loads(done.stdout))
 
     def start(self, *more: str, env: Mapping[str, str] | None = None) -> Program:
-        """Starts a run that goes on beside the test, in a process with its own Spark."""
+        """Starts a run in a separate process with its own Spark, while the test continues."""
         return self._begun(self.arguments(*more), env)
 
     def start_resident(self, *more: str) -> Program:
-        """Starts a loader that begins a run every second, in a process with its own Spark."""
+        """Starts a loader that begins a run every second, in a separate process with its own
+        Spark."""
         words = [each for each in self.arguments(*more) if each != "--json"]
         return self._begun([*words, "--every", "1s"])
 
     def start_verb(self, verb: str, *options: str) -> Program:
-        """Starts another verb of `skidway load`, with its options, in a process of its own."""
+        """Starts another verb of `skidway load` in a separate process, with the given options."""
         return self._begun([*self.arguments(verb=verb), *options])
 
     def _begun(self, arguments: Sequence[str], env: Mapping[str, str] | None = None) -> Program:
@@ -256,8 +261,8 @@ class Loading:
         return Program(skidway(*arguments), log, env=env).start()
 
     def rows(self) -> list[dict[str, Any]]:
-        """All rows, as they are seen by a reader who looks only at the files in the directories.
-        Works only for local outputs."""
+        """Returns all rows of a local output. Reads the files in the directories and no
+        manifest."""
         folder = Path(self.output) / self.topic
         if not folder.exists():
             return []
@@ -266,7 +271,7 @@ class Loading:
         return list(table.sort_by(order).to_pylist())
 
     def state(self, name: str) -> list[Path]:
-        """The files below `_skidway/<topic>/` whose names match the pattern."""
+        """Returns the files below `_skidway/<topic>/` whose names match the pattern `name`."""
         return sorted((Path(self.output) / "_skidway" / self.topic).glob(name))
 
 
@@ -274,8 +279,8 @@ class Loading:
 def serving(
     zookeeper: ZooKeeper, folder: Path, proxy_port: int | None = None
 ) -> Iterator[tuple[Cluster, int]]:
-    """A broker and a registry, and the broker's port. With `proxy_port`, the broker tells its
-    clients this port as its address."""
+    """Starts a broker and a registry, and also yields the broker's port. If `proxy_port` is given,
+    the broker advertises this port to its clients."""
     chroot = f"{zookeeper.address}/{uuid.uuid4().hex}"
     ports = [free_port() for _ in range(4)]
     address = f"127.0.0.1:{proxy_port or ports[0]}"
@@ -321,8 +326,8 @@ class BehindProxy:
     proxy: Proxy
 
     def held(self, topic: str, *, first: int = 0, times: int | None = None) -> Intervention:
-        """Holds the loader's fetches of a topic, from the offset `first` on: `times` of them, or
-        all until they are released."""
+        """Holds the loader's fetches of a topic from the offset `first` on. If `times` is given,
+        holds this number of fetches. Otherwise holds all fetches until the test releases them."""
         return self.proxy.inject(Fault.HOLD_REQUEST, fetches(topic, LOADER, first), times)
 
 
@@ -341,8 +346,8 @@ def behind_proxy(
 
 @pytest.fixture(scope="session")
 def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
-    """The Spark that all loads share, except loads that need a Spark of their own. The first load
-    on the shared Spark starts it."""
+    """The Spark that all loads share, except the loads that need their own Spark. The first load
+    starts the shared Spark."""
     with patch.dict(os.environ):
         shared = SharedSpark(tmp_path_factory.mktemp("spark"))
         yield shared
@@ -351,12 +356,13 @@ def spark(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SharedSpark]:
 
 @pytest.fixture
 def loading(cluster: Cluster, spark: SharedSpark, tmp_path: Path) -> Loading:
-    """A new topic, announcements of its files 1 and 2, and an empty output."""
+    """A load with a new topic, announcements of the files 1 and 2, and an empty output."""
     return loading_of(cluster, spark, tmp_path)
 
 
 def loading_of(cluster: Cluster, spark: SharedSpark, folder: Path) -> Loading:
-    """A new topic of this cluster, announcements of its files 1 and 2, and an empty output."""
+    """Creates a topic in this cluster, announces the files 1 and 2, and returns a load with an
+    empty output."""
     topic = cluster.topic()
     for file in (1, 2):
         cluster.announce(topic, file)
@@ -364,7 +370,7 @@ def loading_of(cluster: Cluster, spark: SharedSpark, folder: Path) -> Loading:
 
 
 def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
-    """What plain Spark reads from a directory, by offset."""
+    """Returns the rows that plain Spark reads from a directory, sorted by offset."""
     session = loading.spark._session
     session.catalog.clearCache()
     rows = session.read.parquet(str(folder)).orderBy("_kafka_offset").collect()
@@ -372,7 +378,8 @@ def spark_rows(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def _column(value: Any, arrow: pa.DataType) -> pa.Array:
-    """One value; a member of a union becomes a struct in which only its own column is set."""
+    """Returns a column with one value. A value of a union becomes a struct in which only the column
+    of the value's type is set."""
     if pa.types.is_struct(arrow) and not isinstance(value, dict):
         fits = [each for each in arrow if _is_of(value, each.type)]
         value = {fits[0].name: value}
@@ -388,31 +395,32 @@ def _is_of(value: Any, arrow: pa.DataType) -> bool:
 
 
 def identities(rows: Sequence[dict[str, Any]]) -> list[tuple[int, int]]:
-    """(file, line number) of rows, sorted."""
+    """Returns the pairs (file, line number) of the rows, sorted."""
     return sorted((row["_file_id"], row["_offset"] // LENGTH) for row in rows)
 
 
 def lines(count: int, files: Sequence[int] = (1, 2)) -> list[tuple[int, int]]:
-    """(file, line number) of the lines that were sent, sorted."""
+    """Returns the pairs (file, line number) of the lines that were sent, sorted."""
     return sorted((file, number) for file in files for number in range(count))
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends `count` lines of the files 1 and 2, one file to each partition."""
+    """Sends `count` lines of each of the files 1 and 2. The lines of each file go to their own
+    partition."""
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, first, count)
 
 
 def counted(loading: Loading) -> int:
-    """The number of records that the audit counts as rows of the output."""
+    """Returns the number of records that the audit counts as rows of the output."""
     deltas = loading.cluster.deltas(f"{loading.output}/{loading.topic}")
     found = judge(deltas, Policy(tiers=(Tier.HDFS,)), SystemClock().time_ms())
     return sum(bucket.count(Tier.HDFS) or 0 for bucket in found)
 
 
 def hdfs_identities(loading: Loading) -> list[tuple[int, int]]:
-    """(file, line number) of the rows of an output on HDFS, sorted, as they are seen by a reader
-    who looks only at the files in the directories."""
+    """Returns the pairs (file, line number) of all rows in an output on HDFS, sorted. Reads the
+    files in the directories and no manifest."""
     store = open_store(loading.output)
     rows = [
         row

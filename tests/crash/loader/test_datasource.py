@@ -1,5 +1,5 @@
-"""`spark.read.format("skidway")` on a real Spark: Spark finds this data source by its name, and the
-data source accepts its options."""
+"""`spark.read.format("skidway")` works on a real Spark. Spark finds the data source by its name,
+and the data source accepts its options."""
 
 from __future__ import annotations
 
@@ -69,10 +69,11 @@ spark.stop()
 
 
 def test_queries(loading: Loading, tmp_path: Path) -> None:
-    """Decoded and raw columns, bounds by offset and time, chosen columns, host and headers can be
-    queried. A DataFrame keeps its offsets; a new one sees newer records. In a session that pushes
-    filters, no query misses rows because of the filters of an earlier query. A bad option gets one
-    sentence. All this works even in a folder with files that are named like parts of Skidway."""
+    """A query can read decoded or raw columns, chosen columns, the host and headers, and can have
+    bounds by offset and time. A DataFrame always reads the same offsets, and a new DataFrame also
+    reads newer records. If the session pushes filters down, no query misses rows because of the
+    filters of an earlier query. A bad option is refused with one sentence. All this works even in a
+    directory with files that have the names of Skidway's modules."""
     for name in ("agent", "audit", "broker", "loader", "schemas"):
         (tmp_path / f"{name}.py").touch()
     for partition in (0, 1):

@@ -1,5 +1,5 @@
-"""HDFS, with a real NameNode and DataNode, keeps the contract that every store keeps
-(support.store_contract)."""
+"""A store on HDFS, with a real NameNode and a real DataNode, fulfils the contract for all stores in
+support.store_contract."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ class TestHdfsStore(StoreContract):
 
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
-    """In safe mode a write ends with one sentence that quotes the NameNode, and with the exit
-    status for an unreachable service; after safe mode, writing works."""
+    """If HDFS is in safe mode, a write fails with one sentence that quotes the NameNode, and with
+    the exit status for an unreachable service. After safe mode has ended, writes succeed."""
     store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
     with hdfs.safe_mode():
         for write in (
@@ -48,7 +48,7 @@ def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
 
 
 def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
-    """Without a NameNode every operation ends with one sentence and the exit status for an
+    """If no NameNode answers, every operation fails with one sentence and the exit status for an
     unreachable service."""
     with pytest.raises(SkidwayError) as caught:
         nobody.result(300)
@@ -58,7 +58,7 @@ def test_a_name_node_that_is_not_there(nobody: Future[int | None]) -> None:
 
 @pytest.fixture(scope="module", autouse=True)
 def nobody() -> Iterator[Future[int | None]]:
-    """An operation that looks for a NameNode for 20 s, while other tests run."""
+    """Starts an operation that tries to reach a NameNode for 20 s. Meanwhile other tests run."""
     store = open_store(f"hdfs://127.0.0.1:{free_port()}/logs")
     with ThreadPoolExecutor(1) as thread:
         yield thread.submit(store.length, "file")

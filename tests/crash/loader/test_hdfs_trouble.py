@@ -1,7 +1,7 @@
-"""Loads into a real HDFS that is in trouble: safe mode, quotas, dead DataNodes.
+"""Loads survive problems of a real HDFS, such as safe mode, quotas and dead DataNodes.
 
-Every run ends with one sentence and the right exit status. After the trouble, each line is one row,
-the audit counts each row once, and nothing is left in staging.
+Every run that fails prints one sentence and exits with the right status. After the problem is
+solved, each line becomes one row, the audit counts each row once, and no file is left in staging.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 UNREACHABLE = 3
 HOURS = 10
 SLICE = 1000
-"""How many offsets a task reads at most (`Loading.arguments`)."""
+"""The maximum number of offsets that one task reads (see `Loading.arguments`)."""
 
 
 @pytest.fixture(scope="module")
 def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Hdfs]:
-    """An HDFS with three DataNodes, which keeps each block on two of them."""
+    """An HDFS with three DataNodes, which stores each block on two DataNodes."""
     folder = tmp_path_factory.mktemp("three-nodes")
     with Hdfs(folder, data_nodes=3, settings={"dfs.replication": "2"}).running() as made:
         yield made
 
 
 class Troubled:
-    """A load into HDFS, and the trouble that begins while its tasks read."""
+    """A load into HDFS, and a problem of HDFS that begins while the load's tasks read."""
 
     def __init__(self, behind_proxy: BehindProxy, loading: Loading, hdfs: Hdfs) -> None:
         self._behind_proxy, self.hdfs = behind_proxy, hdfs
@@ -66,8 +66,8 @@ class Troubled:
         self.count += 2 * SLICE
 
     def run_while(self, trouble: Callable[[], object]) -> subprocess.CompletedProcess[str]:
-        """Runs a load. As soon as a task reads the newest lines, makes trouble, and then lets the
-        task go on."""
+        """Runs a load. When a task begins to read the newest lines, calls `trouble`, and then lets
+        the task continue."""
         held = self._behind_proxy.held(self.loading.topic, first=self.count - SLICE)
 
         def act() -> None:
@@ -95,7 +95,8 @@ class Troubled:
         return open_store(self.loading.output).names(f"{state}/staging")
 
     def check(self, expected: list[tuple[int, int]] | None = None) -> None:
-        """After the trouble: the next run loads every line, and the one after it tidies up."""
+        """Asserts that after the problem the next run loads every line, and that the run after it
+        cleans up."""
         self.loading.loaded()
         assert self.loading.loaded()["rows"] == 0
         expected = expected or lines(self.count)
@@ -115,7 +116,8 @@ def troubled(behind_proxy: BehindProxy, loading: Loading, hdfs: Hdfs) -> Trouble
 
 
 def check_sentence(done: subprocess.CompletedProcess[str], status: int, *words: str) -> None:
-    """Asserts that a run ended with this status and one sentence, which has these words."""
+    """Asserts that a run exited with this status and printed one sentence, which contains these
+    words."""
     assert done.returncode == status, done.stderr
     (sentence,) = [line for line in done.stderr.splitlines() if line.startswith("skidway")]
     for word in words:
@@ -126,7 +128,8 @@ def check_sentence(done: subprocess.CompletedProcess[str], status: int, *words: 
 
 @promise("5 real loader")
 def test_safe_mode_before_a_run(troubled: Troubled) -> None:
-    """If HDFS is in safe mode, a run loads nothing and ends as for a server that is away."""
+    """If HDFS is in safe mode, a run loads nothing and exits with the status for an unreachable
+    service."""
     troubled.fill()
     with troubled.hdfs.safe_mode():
         check_sentence(troubled.loading.run(), UNREACHABLE, "safe mode")
@@ -139,7 +142,7 @@ def test_safe_mode_before_a_run(troubled: Troubled) -> None:
 
 @promise("5 real loader")
 def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled) -> None:
-    """If HDFS enters safe mode while tasks read, nothing of the load is committed."""
+    """If HDFS enters safe mode while tasks read, the load is not committed."""
     troubled.fill()
     with contextlib.ExitStack() as safe:
         done = troubled.run_while(lambda: safe.enter_context(troubled.hdfs.safe_mode()))
@@ -150,8 +153,8 @@ def test_safe_mode_in_the_middle_of_a_load(troubled: Troubled) -> None:
 
 @promise("5 real loader")
 def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
-    """If the folder may not grow any more, the run says which quota is exceeded and where, and
-    commits nothing."""
+    """If the output's directory has reached its space quota, the run commits nothing, and its error
+    names the quota and the directory."""
     troubled.fill()
     done = troubled.run_while(lambda: troubled.hdfs.admin("-setSpaceQuota", "1m", troubled.folder))
     check_sentence(done, 1, "quota", troubled.folder)
@@ -162,8 +165,9 @@ def test_a_quota_of_space_is_exceeded(troubled: Troubled) -> None:
 
 @promise("5 real loader", "5 manifest")
 def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
-    """A quota of names stops the run at any step: while it writes, and also after the commit, when
-    the rows of nine hours need directories. No line is lost or doubled, whatever the step."""
+    """A quota on the number of names can stop a run while it writes, and also after its commit,
+    when it creates directories for the rows of nine hours. At whatever step the run stops, no line
+    is lost or doubled."""
     loading = troubled.loading
     fill(loading, 0, 10)
     loading.loaded()
@@ -188,16 +192,16 @@ def test_a_quota_of_names_is_exceeded_at_each_step(troubled: Troubled) -> None:
 
 
 def names_below(hdfs: Hdfs, folder: str) -> int:
-    """How many names count for the folder's quota."""
+    """Returns how many names count towards the directory's quota."""
     found = open_store(f"{hdfs.url}{folder}")._client.get_content_summary(folder)  # type: ignore[attr-defined]
     return int(found.file_count + found.directory_count)
 
 
 @promise("5 real loader")
 def test_the_only_data_node_dies_in_the_middle(troubled: Troubled) -> None:
-    """If the DataNode dies that has the only replicas, the run ends as for a server that is away,
-    and so does the next one, which cannot even read the manifest. When the DataNode is back, the
-    loader loads on."""
+    """If the DataNode with the only replicas dies, the run exits with the status for an unreachable
+    service. The next run exits with the same status, because it cannot even read the manifest. When
+    the DataNode runs again, loads succeed."""
     troubled.fill()
     troubled.loading.loaded()
     troubled.fill()
@@ -213,7 +217,7 @@ def test_the_only_data_node_dies_in_the_middle(troubled: Troubled) -> None:
 
 
 def readable(troubled: Troubled) -> bool:
-    """Whether the rows of the output can be read."""
+    """Returns whether the rows of the output can be read."""
     try:
         troubled.rows()
     except SkidwayError:
@@ -225,7 +229,8 @@ def readable(troubled: Troubled) -> bool:
 def test_one_of_three_data_nodes_dies_in_the_middle(
     behind_proxy: BehindProxy, loading: Loading, three_nodes: Hdfs
 ) -> None:
-    """If one of three DataNodes dies while tasks read, the load goes on with the other two."""
+    """If one of three DataNodes dies while tasks read, the load continues with the other two
+    DataNodes."""
     troubled = Troubled(behind_proxy, loading, three_nodes)
     troubled.fill()
     troubled.loading.loaded()
@@ -239,8 +244,8 @@ def test_one_of_three_data_nodes_dies_in_the_middle(
 
 @promise("5 real loader")
 def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
-    """A loader that goes on reports the trouble on /health, and loads by itself when the trouble is
-    over: after safe mode, and after the death of the only DataNode."""
+    """If HDFS is in safe mode or its only DataNode dies, a resident loader reports the problem on
+    /health. When the problem is solved, the loader continues to load without help."""
     port = free_port()
     troubled.fill()
     program = troubled.loading.start_resident(f"metrics.listener=127.0.0.1:{port}")
@@ -263,7 +268,7 @@ def test_a_resident_loader_outlives_the_trouble(troubled: Troubled) -> None:
 
 
 def problem(health: str) -> str:
-    """The problem of the last run, as /health tells it."""
+    """Returns the problem of the last run from the text of /health."""
     try:
         with urllib.request.urlopen(health, timeout=30) as answer:
             said = answer.read()

@@ -1,4 +1,5 @@
-"""`format("skidway")` beside Spark's own `format("kafka")` and `from_avro`, on the same topics."""
+"""`format("skidway")` agrees with Spark's own `format("kafka")` and `from_avro` on the same
+topics."""
 
 from __future__ import annotations
 
@@ -50,8 +51,9 @@ spark.stop()
 
 
 def test_both_sources_give_the_same_rows(cluster: Cluster, tmp_path: Path) -> None:
-    """With the same options, both sources give the same rows of the same types: all of several
-    topics, a pattern, bounds by offset, an empty range, small tasks, and headers."""
+    """With the same options, both sources return the same rows with the same types. The options
+    select several topics, a pattern of topics, bounds by offset, an empty range, small tasks, or
+    headers."""
     one, two = cluster.topic(), cluster.topic(3)
     for topic in (one, two):
         for partition in (0, 1):
@@ -73,7 +75,7 @@ def test_both_sources_give_the_same_rows(cluster: Cluster, tmp_path: Path) -> No
 
 
 def bounded(topic: str, first: list[int], end: list[int]) -> dict[str, str]:
-    """Options for a range of each of two partitions."""
+    """Returns options that select a range of offsets in each of two partitions."""
     return {
         "subscribe": topic,
         "startingOffsets": json.dumps({topic: {str(p): at for p, at in enumerate(first)}}),

@@ -1,5 +1,5 @@
-"""`skidway load run` on a real broker and registry, on real Spark and in the loader's own process:
-whatever happens, each line is one row."""
+"""`skidway load run` makes exactly one row of each line, whatever happens. The tests use a real
+broker and a real registry, and load both on a real Spark and in the loader's own process."""
 
 from __future__ import annotations
 
@@ -39,13 +39,14 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 @pytest.fixture(autouse=True, params=["spark", "here"])
 def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
-    """Each test loads on Spark, and in the loader's own process."""
+    """Runs each test twice, with loads on Spark and with loads in the loader's own process."""
     loading.way = ON_SPARK if request.param == "spark" else HERE
 
 
 def test_load_by_load(loading: Loading) -> None:
-    """Each load takes the records that no earlier load took. Repeats become no rows, and the loader
-    publishes its counts. A run without anything new succeeds and writes nothing."""
+    """Each load reads the records that no earlier load has read. Repeated records do not become
+    rows. The loader publishes its counts. If there are no new records, a run succeeds and writes
+    nothing."""
     assert loading.loaded()["rows"] == 0
     fill(loading, 0, 3000)
     assert loading.loaded()["rows"] == 6000
@@ -68,8 +69,9 @@ def test_load_by_load(loading: Loading) -> None:
 
 @promise("5 slices")
 def test_both_ways_give_the_same(loading: Loading) -> None:
-    """A load on Spark and a load in the loader's own process give the same rows in the same files,
-    the same counts and the same marks."""
+    """A load on Spark and a load in the loader's own process write the same rows to the same files,
+    and have the same counts and the same marks. A mark says up to which position a log file is
+    loaded."""
     fill(loading, 0, 2500)
     fill(loading, 2000, 1000)
     found = []
@@ -89,9 +91,8 @@ def test_both_ways_give_the_same(loading: Loading) -> None:
     "moment", ["staging/*/rows-*", pytest.param("*.json", marks=pytest.mark.quick)]
 )
 def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
-    """If a driver is killed while its tasks write or right after its commit, no row is lost or
-    doubled: after the next run every row exists once. Later runs remove what the killed run left
-    behind."""
+    """If a driver is killed while its tasks write or right after its commit, every row exists once
+    after the next run. Later runs remove the files that the killed run has left behind."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state(moment) or not program.running)
@@ -109,16 +110,16 @@ def test_killed_and_begun_again(loading: Loading, moment: str) -> None:
 
 
 def expired(client: Client, topic: str, count: int) -> bool:
-    """Whether the first `count` records of each partition are gone."""
+    """Returns whether the broker has deleted the first `count` records of each partition."""
     ends = {TopicPartition(topic, number): EARLIEST for number in (0, 1)}
     return {each.offset for each in client.list_offsets(ends).values()} == {count}
 
 
 @promise("4 readers")
 def test_what_is_not_loaded_is_held(loading: Loading) -> None:
-    """The loader commits the end offsets of the newest manifest (the file that makes a load valid)
-    as the offsets of its consumer group. If a topic's retention.hold names this group, expired
-    records are kept until they are loaded, and are deleted then."""
+    """The loader commits the end offsets in the newest manifest as the offsets of its consumer
+    group. A manifest is the file that makes a load valid. If a topic's retention.hold names this
+    group, the broker keeps expired records until they are loaded, and then deletes them."""
     cluster = loading.cluster
     other = cluster.topic()
     with Client(cluster.broker) as client:
@@ -129,7 +130,7 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # The topic without retention.hold shows that retention has run.
+            # Retention has run when the records of the topic without retention.hold are deleted.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
@@ -142,9 +143,9 @@ LIMIT = "max.offsets.per.load=700"
 
 @promise("5 several loads")
 def test_a_first_load_is_made_in_several(loading: Loading) -> None:
-    """A run loads up to the watermarks that it saw at its start. If one load cannot take all these
-    records, the run makes several loads, each with a manifest of its own. Rows, repeats and counts
-    are the same as with a single load."""
+    """A run loads all records below the high watermarks that it found at its start. If these are
+    too many records for one load, the run makes several loads, each with its own manifest. Rows,
+    repeats and counts are the same as with a single load."""
     fill(loading, 0, 1000)
     fill(loading, 900, 600)
     summary = loading.loaded(LIMIT)
@@ -162,8 +163,8 @@ def test_a_first_load_is_made_in_several(loading: Loading) -> None:
 @promise("5 several loads")
 @pytest.mark.quick
 def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
-    """Each load of a run is committed by itself, so after a kill the next run goes on after the
-    last committed load."""
+    """Each load of a run is committed separately. So if the run is killed, the next run continues
+    after the last committed load."""
     fill(loading, 0, 2500)
     program = loading.start(LIMIT)
     eventually(lambda: len(loading.state("*.json")) >= 2 or not program.running)
@@ -176,8 +177,8 @@ def test_killed_between_the_loads_of_a_run(loading: Loading) -> None:
 
 @promise("5 race", "5 real loader")
 def test_two_at_once(loading: Loading) -> None:
-    """If two loaders run at once, only one of them commits each load; both succeed, and every row
-    exists once."""
+    """If two loaders run at the same time, each load is committed by only one of them. Both loaders
+    succeed, and every row exists once."""
     fill(loading, 0, 3000)
     programs = [loading.start(), loading.start()]
     assert [program.wait(300) for program in programs] == [0, 0]
@@ -186,7 +187,7 @@ def test_two_at_once(loading: Loading) -> None:
 
 
 def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
-    """SIGTERM ends a run cleanly: the run commits nothing, and the next run loads the records."""
+    """After SIGTERM a run ends cleanly and commits nothing. The next run loads the records."""
     fill(loading, 0, 4000)
     program = loading.start()
     eventually(lambda: loading.state("staging/*/rows-*") or not program.running)
@@ -201,7 +202,7 @@ def test_an_interrupted_run_commits_nothing(loading: Loading) -> None:
 
 @pytest.fixture
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes runs wait only a short time for missing announcements."""
+    """Makes runs wait only a short time for missing announcements of files."""
     monkeypatch.setattr("skidway.loader.runs.topic_run.PATIENCE_S", 0.5)
 
 
@@ -209,8 +210,8 @@ def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.quick
 @pytest.mark.usefixtures("_impatient")
 def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> None:
-    """If no announcement has named a file's host and path yet, the file's records wait for the
-    announcement; no record is lost or doubled."""
+    """The loader does not load the records of a file before an announcement has given the file's
+    host and path. An announcement is a message of the agent. No record is lost or doubled."""
     fill(loading, 0, 10)
     loading.cluster.send(loading.topic, 0, 0, 10, file=3)
     loading.cluster.send(loading.topic, 0, 10, 10)
@@ -226,8 +227,9 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
-    """If a file is still not announced after `announce.wait.ms`, its records go to the rejects,
-    with their bytes and origin, and are counted."""
+    """If a file is still not announced after `announce.wait.ms`, the loader writes the file's
+    records to the rejected records of its output, with their bytes and origins. It counts these
+    records."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -240,8 +242,8 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
 @promise("1 topic made again")
 @pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
-    """If a topic was made again and has another id, the loader refuses it with a sentence and
-    changes nothing."""
+    """If a topic was deleted and created again, and so has another id, the loader prints one
+    sentence, and does not change the output."""
     fill(loading, 0, 100)
     loading.loaded()
     before = loading.state("**/*")
@@ -264,9 +266,9 @@ def with_the_same_name(loading: Loading) -> None:
 @promise("1 restored state")
 @pytest.mark.quick
 def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
-    """If the output's manifests are older than the counts that were published for it, the output is
-    an older copy. The loader refuses such a copy, because the next load would get a number that an
-    earlier load already has."""
+    """If the newest manifest of an output is older than the counts that were published for the
+    output, the output is an old copy. The loader refuses an old copy, because the next load would
+    get the same number as an earlier load."""
     fill(loading, 0, 10)
     loading.loaded()
     copy = Path(loading.output).with_name("copy")
@@ -281,7 +283,7 @@ def test_an_older_copy_of_the_output_is_refused(loading: Loading) -> None:
 
 
 class HourBack(SystemClock):
-    """A wall clock that was set back by an hour."""
+    """A wall clock that is one hour behind."""
 
     def time_ms(self) -> int:
         return super().time_ms() - 3_600_000
@@ -291,9 +293,9 @@ class HourBack(SystemClock):
 def test_an_output_that_was_removed_is_counted_anew(
     loading: Loading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """900 rows are loaded, the output is removed, and 300 records are deleted at the broker. The
-    rest is loaded again while the clock is an hour back. Then the audit counts exactly the rows
-    that exist, and still does after later loads."""
+    """If an output is removed, the records that are still in the topic are loaded again. The audit
+    then counts exactly the rows that exist, even if the broker has deleted some records and the
+    clock is one hour behind. The counts are still right after later loads."""
     fill(loading, 0, 450)
     assert loading.loaded()["rows"] == counted(loading) == 900
     shutil.rmtree(loading.output)
@@ -315,7 +317,7 @@ def test_an_output_that_was_removed_is_counted_anew(
 def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) -> None:
     """The manifest of a load describes the last batch that was loaded from each partition. If the
     broker has a different batch at the same offsets, the loader reports the partition and loads
-    none of its records. The loader still loads the other partition."""
+    none of the partition's records. The loader still loads the other partition."""
     fill(loading, 0, 10)
     loading.loaded()
     (manifest,) = loading.state("*.json")
@@ -330,8 +332,8 @@ def test_a_manifest_that_says_another_batch_is_a_divergence(loading: Loading) ->
 
 
 def test_plan_and_status(loading: Loading) -> None:
-    """`plan` prints what a run would load, and `status` what is loaded; neither changes
-    anything."""
+    """`plan` prints what a run would load, and `status` prints what is loaded. Neither command
+    changes the output."""
     fill(loading, 0, 1500)
     planned = json.loads(loading.spark.run(loading.arguments(verb="plan")).stdout)
     slices = -(-1500 // int(loading.way["slice.records"]))
@@ -357,8 +359,8 @@ def test_plan_and_status(loading: Loading) -> None:
 def test_what_is_missing_is_one_sentence(
     loading: Loading, setting: str, code: int, sentence: str
 ) -> None:
-    """A run that lacks something ends with one clear sentence and the right status, without a
-    traceback."""
+    """If something that a run needs is missing, the run prints one sentence without a traceback,
+    and exits with the right status."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     done = loading.run(setting.format(port=free_port()))
     assert done.returncode == code, done.stderr
@@ -367,8 +369,8 @@ def test_what_is_missing_is_one_sentence(
 
 
 def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -> None:
-    """The metrics file for Prometheus shows a good run, and later a failed run together with the
-    last success."""
+    """After each run the loader writes a metrics file for Prometheus. The file shows whether the
+    run succeeded, and after a failed run still shows the time of the last success."""
     loading.cluster.send(loading.topic, 0, 0, 3)
     file = tmp_path / "skidway_load.prom"
     loading.loaded(f"metrics.textfile={file}")
@@ -386,7 +388,8 @@ def test_the_last_run_is_left_for_prometheus(loading: Loading, tmp_path: Path) -
 def without_a_broker(
     cluster: Cluster, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[Program]:
-    """A run without a broker. It looks for a broker for half a minute, while other tests run."""
+    """Starts a run that finds no broker. The run tries to reach a broker for half a minute, while
+    other tests run."""
     folder = tmp_path_factory.mktemp("alone")
     alone = Cluster(f"127.0.0.1:{free_port()}", cluster.registry)
     program = Loading(alone, SharedSpark(folder), "logs", str(folder / "out"), folder).start()
@@ -404,7 +407,8 @@ def test_no_broker_is_one_sentence(without_a_broker: Program) -> None:
 
 @promise("5 real loader")
 def test_into_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
-    """On a real HDFS, several loads, a repeated record and a killed driver give every row once."""
+    """On a real HDFS every row exists once after several loads, a repeated record and a killed
+    driver."""
     on_hdfs = loading.beside(f"{hdfs.url}/logs/{tmp_path.name}")
     store = open_store(on_hdfs.output)
     fill(on_hdfs, 0, 2000)

@@ -1,4 +1,5 @@
-"""The loader on the oldest Spark that it allows (pyproject.toml), with this Spark's own pyspark."""
+"""The loader works on the oldest Spark version that pyproject.toml allows, with that version's own
+pyspark."""
 
 from __future__ import annotations
 
@@ -16,7 +17,7 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.foreign]
 
 @promise("5 real loader")
 def test_a_load_on_the_oldest_spark(loading: Loading, tmp_path: Path) -> None:
-    """Spark 4.1 loads each line once, and a later load goes on after it."""
+    """With Spark 4.1, each line is loaded once, and a later load continues after the first load."""
     older = {"PYTHONPATH": f"{foreign.older_spark()}:{os.environ.get('PYTHONPATH', '')}"}
     log = tmp_path / "spark.log"
     fill(loading, 0, 2000)

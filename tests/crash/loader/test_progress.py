@@ -1,4 +1,4 @@
-"""What `skidway load status` says about real runs."""
+"""`skidway load status` shows the state of real runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def notes(loading: Loading) -> list[Path]:
 
 
 def runs(loading: Loading) -> list[dict[str, Any]]:
-    """The runs in `load status --json`."""
+    """Returns the runs that `load status --json` prints."""
     done = loading.spark.run(loading.arguments(verb="status"))
     assert done.returncode == 0, done.stderr
     found: list[dict[str, Any]] = json.loads(done.stdout)["runs"]
@@ -28,9 +28,9 @@ def runs(loading: Loading) -> list[dict[str, Any]]:
 
 
 def test_a_killed_run_is_named_until_the_next_run(loading: Loading) -> None:
-    """While a run works, `load status` shows it with its process, its load and its records. If it
-    is killed, `load status` says so, and no program takes it for a running one. The next run loads
-    everything and deletes the note of the killed run and its own."""
+    """While a run works, `load status` shows the run with its process, its load and its records. If
+    the run is killed, `load status` says that the run was killed, and no program treats it as
+    running. The next run loads all records, and deletes the killed run's note and its own note."""
     loading.cluster.send(loading.topic, 0, 0, 4000)
     program = loading.start()
     try:
@@ -53,7 +53,7 @@ def test_a_killed_run_is_named_until_the_next_run(loading: Loading) -> None:
 
 
 def test_the_log_has_the_progress(loading: Loading) -> None:
-    """A run away from a terminal logs how far it has come."""
+    """A run that is not started from a terminal writes its progress to the log."""
     loading.cluster.send(loading.topic, 0, 0, 4000)
     done = loading.run()
     logged = [json.loads(line) for line in done.stderr.splitlines() if "load_progress" in line]

@@ -1,4 +1,5 @@
-"""`skidway load reload` on real Spark, broker and registry: hours are read again from the log."""
+"""`skidway load reload` loads hours again from the topic's log. The tests use a real Spark, broker
+and registry."""
 
 from __future__ import annotations
 
@@ -26,16 +27,16 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 FIRST = START_MS // layout.HOUR_MS
 HOUR_LINES = ((FIRST + 1) * layout.HOUR_MS - START_MS) // 1000
-"""The first line of the second hour: a line is sent for each second."""
+"""The number of the first line in the second hour. There is one line for each second."""
 
 
 def hours(count: int = 1) -> list[str]:
-    """The first hours of the lines, as options."""
+    """Returns the options that select the first `count` hours of the lines."""
     return ["--from", layout.hour_text(FIRST), "--to", layout.hour_text(FIRST + count)]
 
 
 def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dict[str, Any]:
-    """Reloads the first hours; returns what became of them."""
+    """Reloads the first `count` hours. Returns the result for the topic."""
     words = [*loading.arguments(verb="reload"), loading.topic, *hours(count), *more]
     done = loading.spark.run(words)
     assert done.returncode == code, done.stderr[-4000:]
@@ -43,7 +44,8 @@ def reloaded(loading: Loading, count: int = 1, *more: str, code: int = 0) -> dic
 
 
 def faults(output: str) -> list[str]:
-    """What a recount of the files finds."""
+    """Counts the rows in the files again with a recount, and returns the faults that the recount
+    finds."""
     opened = open_output(output)
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))
@@ -56,7 +58,7 @@ def files(loading: Loading, hour: int, pattern: str) -> list[Path]:
 
 
 def counts(loading: Loading) -> Counter[str]:
-    """Sums of the counts that the loads published."""
+    """Returns the sums of the counts that all loads have published."""
     total = Counter[str]()
     for delta in loading.cluster.deltas(f"{loading.output}/{loading.topic}"):
         for each in delta.counts:
@@ -66,9 +68,9 @@ def counts(loading: Loading) -> Counter[str]:
 
 @promise("5 reload")
 def test_lost_files_come_back(loading: Loading) -> None:
-    """Files of an hour that were deleted or damaged come back, in the newest load, in older ones
-    and after a compaction, with the same rows as before. Repeats in the log stay repeats, and loads
-    go on."""
+    """A reload restores the files of an hour that were deleted or damaged, with the same rows as
+    before. This works for files of the newest load, for files of older loads, and after a
+    compaction. Repeated records in the log still do not become rows, and further loads succeed."""
     for first in range(0, 3600, 900):
         fill(loading, max(0, first - 100), 1000)
         loading.loaded()
@@ -83,7 +85,7 @@ def test_lost_files_come_back(loading: Loading) -> None:
     assert (loading.rows(), faults(loading.output)) == (before, [])
     assert done["hours"] == [layout.hour_text(FIRST)]
     for each in files(loading, 0, "*.parquet"):
-        each.unlink()  # they are of the newest load, so no load begins
+        each.unlink()  # files of the newest load are missing, so no load begins
     assert loading.run().returncode == 65
     assert reloaded(loading, 2)["problems"] == []
     assert (loading.rows(), faults(loading.output)) == (before, [])
@@ -103,8 +105,9 @@ def test_lost_files_come_back(loading: Loading) -> None:
 
 @promise("5 reload")
 def test_rejects_become_rows(loading: Loading) -> None:
-    """Records that were rejected because the announcement of their file was missing become rows
-    when it is there. The audit hears that there are as many records and no rejects."""
+    """If records were rejected because the agent's announcement of their file was missing, a reload
+    turns them into rows after the announcement has arrived. The loader then publishes the same
+    number of records and no rejects to the audit."""
     fill(loading, 0, 500)
     loading.cluster.send(loading.topic, 0, 0, 300, file=3)
     loading.cluster.send(loading.topic, 0, 300, 100, file=4)
@@ -147,8 +150,8 @@ def test_a_reload_killed_and_begun_again(loading: Loading, moment: str) -> None:
 
 @promise("5 reload")
 def test_loads_beside_a_reload(loading: Loading) -> None:
-    """While loads go on, a reload either commits or loses the race, and begins again. In the end
-    every row exists once."""
+    """If loads run at the same time as a reload, either the reload commits first, or another load
+    commits first and the reload begins again. In the end every row exists once."""
     fill(loading, 0, 1000)
     loading.loaded()
     program = loading.start_verb("reload", loading.topic, *hours(2))
@@ -167,8 +170,8 @@ def test_loads_beside_a_reload(loading: Loading) -> None:
 
 @promise("5 reload")
 def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
-    """If the broker has deleted an offset that the hour needs, the reload names the partition and
-    the offset, and no file changes."""
+    """If the broker has deleted a record that belongs to the hour, the reload reports the record's
+    partition and offset and changes no file."""
     fill(loading, 0, 1000)
     loading.loaded()
     with Client(loading.cluster.broker) as client:
@@ -186,13 +189,13 @@ def test_a_reload_of_expired_offsets_changes_nothing(loading: Loading) -> None:
 
 
 def tree(loading: Loading) -> dict[str, int]:
-    """Every file of the output, with its length."""
+    """Returns every file of the output with its length."""
     return {each.path: each.length for each in open_store(loading.output).files("")}
 
 
 @promise("5 reload")
 def test_a_reload_on_hdfs(loading: Loading, hdfs: Hdfs, tmp_path: Path) -> None:
-    """On a real HDFS, a deleted file comes back, and the recount finds no fault."""
+    """On a real HDFS, a reload restores a deleted file, and the recount then finds no fault."""
     output = f"{hdfs.url}/reloaded"
     on_hdfs = Loading(loading.cluster, loading.spark, loading.topic, output, tmp_path)
     for at in range(2):

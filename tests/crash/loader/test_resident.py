@@ -1,4 +1,4 @@
-"""`skidway load run --every` with a Spark of its own, and without Spark."""
+"""`skidway load run --every` works with its own Spark, and without Spark."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def rows(loading: Loading) -> int:
 
 @promise("5 real loader")
 def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
-    """A resident loader loads what arrives, run after run, on one Spark. After a kill -9 of Spark's
-    Java process, it starts Spark again, and every row exists once. After SIGTERM it ends with
-    status 0, and leaves no Java process and no staged file."""
+    """A resident loader loads new records in run after run on the same Spark. If Spark's Java
+    process is killed with kill -9, the loader starts Spark again, and every row exists once. After
+    SIGTERM the loader exits with status 0, and leaves no Java process and no staged file behind."""
     program = loading.start_resident()
     seen: list[int] = []
     for first in (0, 100, 200, 300):
@@ -47,9 +47,9 @@ def test_a_resident_loader_outlives_its_spark(loading: Loading) -> None:
 
 @promise("5 real loader", "5 host and path")
 def test_small_loads_need_no_spark(loading: Loading) -> None:
-    """A resident loader whose loads are small starts no Java process. It loads what arrives, also
-    lines of files that are announced between its runs. After a kill -9, the next one goes on, and
-    every row exists once."""
+    """If its loads are small, a resident loader starts no Java process. It loads new records,
+    including lines of files that are announced between its runs. If the loader is killed with kill
+    -9, the next loader continues, and every row exists once."""
     loading.way = HERE
     program = loading.start_resident()
     for first in (0, 1000, 2000):

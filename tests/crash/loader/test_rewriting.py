@@ -1,4 +1,4 @@
-"""Loads that rewrite files, with real Spark: compaction, and the columns of a new schema."""
+"""Loads on a real Spark can rewrite files for a compaction, or for the columns of a new schema."""
 
 from __future__ import annotations
 
@@ -74,8 +74,8 @@ VERSIONS = [
         {"line": "e", "size": 2.5, "server": "web5", "took": 9, "place": {"hall": "h"}, "user": 5},
     ),
 ]  # fmt: skip
-"""Schemas, each a change of the one before that the registry accepts and that needs rewriting, and
-a row of each."""
+"""Five versions of a schema, each with a row. The registry accepts each version as a change of the
+version before, and each change makes the loader rewrite files."""
 
 TOOK = [
     {"member0": None, "member1": 7},
@@ -87,7 +87,7 @@ TOOK = [
 
 
 def send(cluster: Cluster, topic: str, number: int) -> None:
-    """Registers version `number`, and sends one line of it."""
+    """Registers version `number` of the schema, and sends one line with the row of this version."""
     cluster.send_version(topic, number, *VERSIONS[number])
 
 
@@ -95,10 +95,10 @@ def send(cluster: Cluster, topic: str, number: int) -> None:
 def test_all_rows_are_read_after_any_change(
     cluster: Cluster, spark: SharedSpark, tmp_path: Path
 ) -> None:
-    """Plain Spark, DuckDB and pyarrow read the rows of all five versions in one hour from the
-    directory alone, with the values that they had. Between the versions a number became a double,
-    fields were renamed with aliases, types became one of several in a union, and a field was
-    dropped and came back with another type."""
+    """Plain Spark, DuckDB and pyarrow can read rows of all five schema versions in one hour. They
+    need only the directory, and they find the original values. Between the versions, a number
+    becomes a double, fields are renamed with aliases, and types become members of unions. One field
+    is dropped, and later comes back with another type."""
     topic = cluster.topic(1, json.dumps(VERSIONS[0][0]))
     cluster.announce(topic, 1)
     loading = Loading(cluster, spark, topic, str(tmp_path / "out"), tmp_path)
@@ -132,8 +132,8 @@ def test_all_rows_are_read_after_any_change(
 
 
 def read_in_each_way(loading: Loading, folder: Path) -> list[dict[str, Any]]:
-    """What Spark reads, in the newest columns. Asserts that DuckDB and pyarrow read the same, as
-    docs/loader.md describes."""
+    """Returns the rows that Spark reads, with the columns of the newest schema. Asserts that DuckDB
+    and pyarrow read the same rows if they are used as docs/loader.md describes."""
     found = spark_rows(loading, folder)
     columns = pq.read_schema(folder / "_common_metadata")
     names = [name for name in columns.names if name != "_timestamp"]  # Spark's has no time zone
@@ -151,7 +151,7 @@ def read_in_each_way(loading: Loading, folder: Path) -> list[dict[str, Any]]:
 
 
 def compacted(loading: Loading) -> dict[str, Any]:
-    """Compacts all hours; returns what became of the topic."""
+    """Compacts all hours. Returns the result for the topic."""
     arguments = [*loading.arguments(verb="compact"), "--until", "0s"]
     done = loading.spark.run(arguments)
     assert done.returncode == 0, done.stderr[-4000:]
@@ -160,7 +160,8 @@ def compacted(loading: Loading) -> dict[str, Any]:
 
 
 def is_whole(output: str, rows: int) -> bool:
-    """Whether a recount finds these rows and no fault."""
+    """Counts the rows in the files again with a recount. Returns whether the recount finds this
+    number of rows and no fault."""
     opened = open_output(output)
     (topic,) = recount.topics(opened)
     found = recount.recount(opened, manifests.head(opened, topic))
@@ -169,15 +170,16 @@ def is_whole(output: str, rows: int) -> bool:
 
 
 def fill(loading: Loading, first: int, count: int) -> None:
-    """Sends lines of both files, each to its own partition."""
+    """Sends `count` lines of each of the two files. The lines of each file go to their own
+    partition."""
     for partition in (0, 1):
         loading.cluster.send(loading.topic, partition, first, count)
 
 
 @promise("5 removed")
 def test_a_compaction_changes_no_row(loading: Loading) -> None:
-    """A compaction puts the small files of each hour together. Every row exists once for a reader
-    of the directories, the recount finds no fault, and loads go on."""
+    """A compaction combines the small files of each hour. A reader of the directories still finds
+    every row once, the recount finds no fault, and further loads succeed."""
     for at in range(4):
         fill(loading, 1000 * at, 1000)
         loading.loaded()

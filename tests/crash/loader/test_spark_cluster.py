@@ -1,4 +1,5 @@
-"""The loader on a Spark cluster: a standalone master and two workers, each with one core."""
+"""The loader works on a Spark cluster. The cluster is a standalone master with two workers, each
+with one core."""
 
 from __future__ import annotations
 
@@ -38,7 +39,8 @@ SPECULATION = {
     "spark.speculation.quantile": "0.1",
     "spark.speculation.multiplier": "1.1",
 }
-"""Spark starts a second attempt at a task soon after other tasks of the load have ended."""
+"""With these settings, Spark starts a second attempt at a task soon after other tasks of the load
+have ended."""
 
 
 @pytest.fixture(scope="module")
@@ -53,7 +55,7 @@ def loading(behind_proxy: BehindProxy, spark: SharedSpark, tmp_path: Path) -> Lo
 
 
 def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
-    """The settings of a loader whose tasks run on the cluster."""
+    """Returns the settings of a loader whose tasks run on the cluster."""
     properties = {
         "spark.driver.host": "127.0.0.1",
         "spark.driver.bindAddress": "127.0.0.1",
@@ -66,8 +68,9 @@ def on_cluster(workers: SparkCluster, **more: str) -> list[str]:
 
 
 def check(loading: Loading, program: Program, count: int) -> None:
-    """Asserts that the run ended well, that every line is a row, once, and that the audit's count
-    is the same; also after a load on another Spark, which removes what is left in staging."""
+    """Asserts that the run succeeded, that every line is one row, and that the audit's count is the
+    same. Then runs a load on another Spark, which removes the files left in staging, and asserts
+    the same again."""
     assert program.wait() == 0, program.output()
     assert identities(loading.rows()) == lines(count)
     assert counted(loading) == 2 * count
@@ -82,8 +85,8 @@ def check(loading: Loading, program: Program, count: int) -> None:
 def test_an_executor_is_killed(
     loading: Loading, behind_proxy: BehindProxy, workers: SparkCluster
 ) -> None:
-    """If the executor of a worker is killed while its task reads, Spark runs the task again, and
-    each line is one row."""
+    """If a worker's executor is killed while its task reads, Spark runs the task again, and each
+    line becomes one row."""
     fill(loading, 0, 3000)
     held = behind_proxy.held(loading.topic)
     program = loading.start(*on_cluster(workers))
@@ -98,8 +101,8 @@ def test_an_executor_is_killed(
 def test_a_worker_is_killed(
     loading: Loading, behind_proxy: BehindProxy, workers: SparkCluster
 ) -> None:
-    """If a worker is killed while its task reads, the other worker runs the task, and each line is
-    one row."""
+    """If a worker is killed while its task reads, the other worker runs the task, and each line
+    becomes one row."""
     fill(loading, 0, 3000)
     held = behind_proxy.held(loading.topic)
     program = loading.start(*on_cluster(workers))
@@ -115,9 +118,9 @@ def test_a_worker_is_killed(
 def test_two_attempts_at_one_task(
     loading: Loading, behind_proxy: BehindProxy, workers: SparkCluster
 ) -> None:
-    """If Spark makes two attempts at a task (speculation), the rows of one attempt count. The other
-    attempt may go on after its load is committed: the files that it still writes are never seen,
-    and the next run removes them."""
+    """If Spark makes two attempts at a task because of speculation, the output contains the rows of
+    only one attempt. The other attempt may continue after the load is committed. Readers never see
+    the files that this attempt still writes, and the next run removes these files."""
     fill(loading, 0, 1000)
     slow = behind_proxy.held(loading.topic, times=1)
     next_load = behind_proxy.held(loading.topic, first=500)
@@ -134,8 +137,8 @@ def test_two_attempts_at_one_task(
 def test_a_run_on_a_cluster_without_room_can_be_ended(
     loading: Loading, workers: SparkCluster
 ) -> None:
-    """While no worker has room for an executor, a run waits, and SIGTERM ends it. Nothing is
-    committed, and the next run loads the lines."""
+    """While no worker has room for an executor, a run waits. If the waiting run gets SIGTERM, it
+    ends and commits nothing. The next run loads the lines."""
     fill(loading, 0, 100)
     program = loading.start(*on_cluster(workers, **{"spark.executor.memory": "4g"}))
     eventually(lambda: java_children(program.pid) and loading.state("staging/*/owner"))
@@ -150,8 +153,8 @@ def test_a_run_on_a_cluster_without_room_can_be_ended(
 def test_workers_get_the_packages_from_an_archive(
     loading: Loading, tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
-    """With the commands and settings of docs/loader.md, workers whose hosts have no Skidway load
-    the lines: Spark brings them the packages in an archive."""
+    """With the commands and settings in docs/loader.md, workers can load lines even if Skidway is
+    not installed on their hosts. Spark sends them the packages in an archive."""
     commands, settings = blocks("On a Spark cluster", PAGE)
     for command in commands.splitlines():
         if command == "environment/bin/pip install 'skidway[loader]'":

@@ -1,7 +1,7 @@
-"""The code of docs/spark.md: each of its questions has the right answer.
+"""The code in docs/spark.md returns the right answer to each of the page's questions.
 
-The code runs as an analyst would run it: in a Python of a virtual environment that is not
-activated, and without any variable for Spark.
+The tests run the code as an analyst would run it. They use the Python of a virtual environment
+without activating the environment, and set no environment variables for Spark.
 """
 
 from __future__ import annotations
@@ -60,9 +60,10 @@ SCHEMAS = {
 
 
 def test_every_question_has_its_answer(cluster: Cluster, tmp_path: Path) -> None:
-    """All code of the page runs, in its order, and each question gets the right rows: counts, a
-    percentile, sessions, a join, one file's lines, new errors, rejected lines, silent hosts,
-    repeats, and a stream of windows behind a watermark."""
+    """All code of the page runs in the order of the page, and each question gets the right rows.
+    The questions ask for counts, a percentile, sessions, a join, one file's lines, new errors,
+    rejected lines, silent hosts and repeats. The last question is a stream of windows with a
+    watermark."""
     write_logs(cluster)
     blocks = code_of(PAGE.read_text(), cluster, tmp_path)
     found = spark_script.answer(RUN, json.dumps(blocks), folder=tmp_path)
@@ -89,8 +90,9 @@ def test_every_question_has_its_answer(cluster: Cluster, tmp_path: Path) -> None
 
 
 def code_of(page: str, cluster: Cluster, folder: Path) -> list[tuple[str, str]]:
-    """The blocks of Python of the page, each with the number of its question (or its heading), for
-    this cluster and this folder."""
+    """Returns the page's blocks of Python code, each with the number of its question or with its
+    heading. In the code, the page's addresses and directories are replaced by those of this cluster
+    and this folder."""
     assert page.count(SESSION) == 1
     changes = {
         "127.0.0.1:9092": cluster.broker,
@@ -110,7 +112,8 @@ def code_of(page: str, cluster: Cluster, folder: Path) -> list[tuple[str, str]]:
 
 
 def write_logs(cluster: Cluster) -> None:
-    """The logs of the page: two hosts, an hour with a pause, and a line that was sent twice."""
+    """Sends the logs that the page describes. They come from two hosts, have a pause of an hour,
+    and contain a line that was sent twice."""
     registry = RegistryClient(cluster.registry)
     texts = {topic: record_of(fields) for topic, fields in SCHEMAS.items()}
     texts["app.rejected"] = schema_text("Rejected")
@@ -144,7 +147,8 @@ def send(
     cluster: Cluster, client: Client, topic: str, codec: Codec, schema_id: int, file: int,
     number: int, after_ms: int, values: Sequence[Any],
 ) -> None:  # fmt: skip
-    """Sends one line: line `number` of `file`, with an event time `after_ms` after START_MS."""
+    """Sends one line, which is line `number` of `file`. Its event time is `after_ms` milliseconds
+    after START_MS."""
     names = codec.arrow_schema.names
     batch = pa.RecordBatch.from_pylist([dict(zip(names, values, strict=True))], codec.arrow_schema)
     one = np.ones(1, np.int64)
@@ -176,4 +180,5 @@ LINES: dict[str, list[tuple[int, int, int, Sequence[Any]]]] = {
         ),
     ],
 }  # fmt: skip
-"""By topic: file, number, ms after START_MS, and the fields of the schema."""
+"""For each topic, the lines to send. Each line has a file, a line number, a time in milliseconds
+after START_MS, and the values of the schema's fields."""

@@ -1,4 +1,4 @@
-"""A stream of a topic into files, on a real Spark whose driver is killed."""
+"""A stream from a topic into files on a real Spark survives if its driver is killed."""
 
 from __future__ import annotations
 
@@ -44,25 +44,26 @@ spark.stop()
 
 
 class Stream:
-    """A stream that is started again and again with the same checkpoint."""
+    """A stream that tests start several times with the same checkpoint."""
 
     def __init__(self, loading: Loading, folder: Path) -> None:
         self._loading, self._folder = loading, folder
         self.checkpoint = folder / "checkpoint"
 
     def numbers(self, kind: str) -> set[int]:
-        """The batches in `offsets` (planned) or `commits` (done) of the checkpoint."""
+        """Returns the numbers of the batches in the checkpoint's directory `kind`. The directory
+        `offsets` contains the planned batches, and `commits` contains the finished batches."""
         folder = self.checkpoint / kind
         return {int(each.name) for each in folder.glob("[0-9]*")} if folder.exists() else set()
 
     def positions(self, number: int) -> dict[str, Any]:
-        """The positions at which a batch ends."""
+        """Returns the positions at which the batch ends."""
         text = (self.checkpoint / "offsets" / str(number)).read_text()
         found: dict[str, Any] = json.loads(text.splitlines()[-1])[self._loading.topic]
         return found
 
     def kill_when(self, condition: Callable[[], bool]) -> None:
-        """Runs the stream until the condition holds, and kills driver and JVM."""
+        """Runs the stream until the condition is true, and then kills its driver and its JVM."""
         process = self._start("on")
         try:
             eventually(lambda: condition() or dead(process), every_s=0.002)
@@ -71,7 +72,8 @@ class Stream:
             process.communicate()
 
     def run_to_the_end(self) -> list[tuple[int, int]]:
-        """Lets the stream take what is there, and returns partition and offset of all rows."""
+        """Runs the stream until it has read all records that exist. Returns the partition and
+        offset of every row."""
         process = self._start("ends")
         out, err = process.communicate(timeout=spark_script.ENDS_WITHIN_S)
         assert process.returncode == 0, err[-6000:]
@@ -92,9 +94,10 @@ def dead(process: subprocess.Popen[str]) -> bool:
 
 @promise("5 stream")
 def test_a_killed_stream_writes_each_record_once(loading: Loading, tmp_path: Path) -> None:
-    """A stream into files is killed when it has planned its first batch, and twice within later
-    batches, while records and a partition are added. In the end the files have each record since
-    the first start once, and no batch had more than the limit."""
+    """A stream into files writes each record since its first start exactly once, even if it is
+    killed several times, and no batch contains more records than the limit. The test kills the
+    stream after it has planned its first batch, and twice within later batches. Meanwhile records
+    and a partition are added."""
     cluster, topic, stream = loading.cluster, loading.topic, Stream(loading, tmp_path)
     for partition in (0, 1):
         cluster.send(topic, partition, 0, 10)
@@ -117,6 +120,7 @@ def test_a_killed_stream_writes_each_record_once(loading: Loading, tmp_path: Pat
 
 
 def is_within_a_batch(stream: Stream, least: int) -> bool:
-    """Whether a batch with this number or a later one is planned, and not done."""
+    """Returns whether a batch with the number `least` or a higher number is planned but not
+    done."""
     planned = stream.numbers("offsets")
     return any(each >= least for each in planned - stream.numbers("commits"))

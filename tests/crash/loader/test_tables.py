@@ -1,4 +1,4 @@
-"""Directories of rows stay readable for plain Spark and pyarrow, whatever became of the schema."""
+"""Plain Spark and pyarrow can read directories of rows after any change of the schema."""
 
 from __future__ import annotations
 
@@ -102,8 +102,8 @@ def test_rows_of_all_versions_are_read_together(
 
 
 def test_a_table_has_the_rows_of_the_manifests(loading: Loading, tmp_path: Path) -> None:
-    """`skidway.table` has each row once, although a copy of a file lies in the directory, and reads
-    only the files of the hours that the query asks for."""
+    """`skidway.table` returns each row once, even if the directory contains a copy of a file. It
+    reads only the files of the hours that the query selects."""
     for at in range(2):
         for partition in (0, 1):
             loading.cluster.send(loading.topic, partition, 3000 * at, 3000)
@@ -118,13 +118,13 @@ def test_a_table_has_the_rows_of_the_manifests(loading: Loading, tmp_path: Path)
     hours = sorted({row["hour"] for row in rows.select("hour").distinct().collect()})
     one, whole = rows.where(rows["hour"] == hours[0]), rows.count()
     for each in list(folder.rglob(f"hour={hours[1]:02}")):
-        each.rename(tmp_path / "away")  # a query that reads these files fails
+        each.rename(tmp_path / "away")  # a query that needs these files would fail
     assert 0 < one.count() < whole
 
 
 def with_new_fields(sent: dict[str, Any], number: int) -> dict[str, Any]:
-    """The row that was sent, in the columns of version `number`: fields that the row lacks are
-    null."""
+    """Returns the row that was sent, with the columns of version `number`. Columns that the row
+    does not have are null."""
     if number == 0:
         return sent
     return sent | {
@@ -135,8 +135,8 @@ def with_new_fields(sent: dict[str, Any], number: int) -> dict[str, Any]:
 def test_a_type_that_contains_itself_is_asked_as_json(
     cluster: Cluster, spark: SharedSpark, tmp_path: Path
 ) -> None:
-    """The field through which a record contains itself is JSON text, which Spark's
-    `get_json_object` reads; the record's other fields are columns."""
+    """If a record type contains itself, the field of this type becomes JSON text, which Spark's
+    `get_json_object` can read. The record's other fields become columns."""
     schema = record("Log", LINE, {"name": "next", "type": ["null", "Log"], "default": None})
     topic = cluster.topic(1, json.dumps(schema))
     cluster.announce(topic, 1)

@@ -1,5 +1,6 @@
-"""After a crash a mirror's log is recovered whole if each hole in its offsets is a named gap (one
-that the topic config `mirror.gaps` lists); otherwise the partition stops."""
+"""After a crash, recovery accepts missing offsets in a mirror's log only if they are a named gap. A
+named gap is a range of offsets in the topic config `mirror.gaps`. If other offsets are missing, the
+partition is stopped."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ def mirrored(*gaps: Gap, segment_bytes: int = 1 << 20) -> LogConfig:
 
 
 def put(log: PartitionLog, base: int, count: int = 1, size: int = 200, epoch: int = 0) -> None:
-    """Writes one batch of the source. The batch keeps its offsets."""
+    """Writes one batch of the source to the log. The batch keeps its offsets."""
     view = memoryview(sized(size, count))
     stamp(view, 0, base, epoch)
     log.append_mirrored(view, read_header(view), NOW_MS)
@@ -38,8 +39,8 @@ def segments(directory: Path) -> list[int]:
 
 
 def test_a_gap_inside_a_segment_survives(tmp_path: Path) -> None:
-    """If a mirror that has written batches on both sides of a gap in one segment is killed, its log
-    goes on after the last batch."""
+    """If a mirror is killed after it has written batches before and after a gap in the same
+    segment, its log continues after the last batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -72,8 +73,8 @@ def test_gaps_between_segments_survive(tmp_path: Path) -> None:
 
 
 def test_a_hole_that_nobody_named_is_damage(tmp_path: Path) -> None:
-    """If records in the middle of a mirror's log are missing without a named gap, recovery calls
-    the log damaged."""
+    """If records are missing in the middle of a mirror's log and no named gap covers them, recovery
+    reports the log as damaged."""
     named = Gap(0, 5, 20, "expired")
     log = open_in(tmp_path, mirrored(named))
     for base, count in ((0, 5), (20, 3), (23, 1), (24, 1)):
@@ -86,8 +87,8 @@ def test_a_hole_that_nobody_named_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
-    """If a segment of a mirror was deleted by hand, recovery calls the log damaged, because the
-    hole is no named gap."""
+    """If somebody has deleted a segment of a mirror's log, recovery reports the log as damaged,
+    because no named gap covers the missing offsets."""
     config = mirrored(segment_bytes=SMALL)
     log = open_in(tmp_path, config)
     for number in range(3):
@@ -99,8 +100,8 @@ def test_a_missing_segment_is_damage(tmp_path: Path) -> None:
 
 
 def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> None:
-    """Recovery cuts off what a crash left of the last write; the log ends with the last whole
-    batch."""
+    """If a crash leaves an incomplete batch after a gap, recovery cuts off this batch. The log then
+    ends with the last complete batch."""
     config = mirrored(Gap(0, 5, 20, "expired"))
     log = open_in(tmp_path, config)
     put(log, 0, 5)
@@ -118,8 +119,8 @@ def test_a_torn_batch_behind_a_gap_is_cut_and_fetched_again(tmp_path: Path) -> N
 
 
 def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
-    """After three thousand million missing offsets the log begins a new segment, even if the
-    segment before the gap is empty."""
+    """After a gap of three billion offsets, which is more than an index can span, the log begins a
+    new segment. It does so even if the segment before the gap is empty."""
     end = 3_000_000_000
     config = mirrored(Gap(0, 0, end, "expired"), Gap(0, end + 9, 2 * end, "expired"))
     log = open_in(tmp_path, config)
@@ -141,8 +142,8 @@ def test_a_gap_may_be_larger_than_an_index_can_span(tmp_path: Path) -> None:
 
 
 def test_a_topic_says_which_offsets_its_logs_may_miss() -> None:
-    """Recovery accepts only gaps that the topic config `mirror.gaps` names; an unreadable value
-    allows no gap."""
+    """Recovery accepts only gaps that the topic config `mirror.gaps` lists. If the value of
+    `mirror.gaps` is invalid, recovery accepts no gaps."""
     mirror = {"mirror.source.topic": "logs", "mirror.gaps": "0:5-20:expired"}
     config = log_config(LogConfig(), mirror)
     assert config.may_miss(0, 5, 20)

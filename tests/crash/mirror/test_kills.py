@@ -1,5 +1,5 @@
-"""When mirror or source is killed, paused or has no space on its disk, the mirror still equals its
-source."""
+"""If the mirror or the source is killed or paused, or has a full disk, the mirror's log still
+equals the source's log."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def clusters(tmp_path: Path, zookeeper: str) -> Iterator[Pair]:
 
 @pytest.mark.parametrize("victims", [("here",), ("source",), ("here", "source")])
 def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> None:
-    """If mirror, source or both are killed with kill -9 again and again, no record is lost, is
-    doubled or gets another offset."""
+    """If the mirror, the source or both are killed with kill -9 again and again, no record is lost
+    or doubled, and no record gets a different offset."""
     clusters.source.create("logs", 2, segment_bytes="4096")
     for _ in range(4):
         clusters.source.produce("logs", 15)
@@ -39,8 +39,8 @@ def test_killed_while_records_flow(clusters: Pair, victims: tuple[str, ...]) -> 
 
 
 def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
-    """A write that the disk refuses is undone as a whole, and /health names the partition; once
-    there is space, the mirror fetches the batches again."""
+    """If the disk refuses a write of the mirror, the mirror undoes the whole write and reports the
+    waiting partition. When there is space again, the mirror fetches the batches again."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 6, size=900_000)
     clusters.mirrored("logs")
@@ -66,8 +66,9 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
 
 
 def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
-    """The mirror never mixes a topic with a new topic of the same name: batches that the mirror's
-    sockets still hold belong to the old topic, and later batches belong to the new topic."""
+    """The mirror never mixes the records of a topic and of a new topic with the same name. If a
+    topic is deleted and created again while the mirror is paused, the mirror stops the topic and
+    copies no record of the new topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 10)
     clusters.mirrored("logs")
@@ -82,8 +83,9 @@ def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
 
 
 def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
-    """Every gap is named once, and no offset outside the gaps is missing, even if the mirror is
-    killed again and again while it starts, makes a topic or finds a gap."""
+    """The topic config lists every gap once, and no offset outside of the gaps is missing. This is
+    true even if the mirror is killed again and again while it starts, creates a topic or finds a
+    gap."""
     forgetful = {"log_retention_check_interval_ms": 50, "log_segment_delete_delay_ms": 0}
     for clusters in pair(tmp_path, zookeeper, source=forgetful):
         clusters.source.create("logs", segment_bytes="1024", retention_bytes="2048")
@@ -102,8 +104,8 @@ def test_killed_as_a_gap_is_found(tmp_path: Path, zookeeper: str) -> None:
 
 
 def kill_after(cluster: Cluster, event: str) -> None:
-    """Starts the cluster. Waits until the cluster has logged the event or has nothing left to do,
-    and then kills the cluster."""
+    """Starts the cluster, waits until it has logged the event or has nothing left to do, and then
+    kills it."""
     if cluster.program.running:
         cluster.program.kill()
     words = f'"{event}"'

@@ -1,5 +1,5 @@
-"""The demo's programs as real processes: the supervisor stops them in order and kills them with all
-processes that they started."""
+"""The supervisor of the demo runs the demo's programs as real processes. It stops the programs in
+order, and kills them together with all processes that they have started."""
 
 from __future__ import annotations
 
@@ -47,8 +47,9 @@ def begin(supervisor: Supervisor, tmp_path: Path, *names: str) -> None:
 def test_programs_stop_in_the_reverse_of_their_first_start(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """A program that was killed and started again keeps its place in the order: the agent stops
-    before the broker."""
+    """The supervisor stops the programs in the reverse order of their first starts. A program that
+    was killed and started again keeps its place in this order, so the agent stops before the
+    broker."""
     begin(supervisor, tmp_path, "broker", "agent")
     supervisor.kill("broker")
     begin(supervisor, tmp_path, "broker")
@@ -60,8 +61,8 @@ def test_programs_stop_in_the_reverse_of_their_first_start(
 def test_what_a_program_has_started_goes_with_it(
     supervisor: Supervisor, tmp_path: Path, how: str
 ) -> None:
-    """Child processes die with their program, even if they have process groups of their own, like
-    Spark's Python workers."""
+    """The supervisor kills a program together with the program's child processes, even if these
+    have their own process groups, like Spark's Python workers."""
     begin(supervisor, tmp_path, "loader")
     session = supervisor.pid("loader")
     assert len(session_members(session)) == 2
@@ -72,8 +73,8 @@ def test_what_a_program_has_started_goes_with_it(
 def test_a_program_that_ends_before_its_time_is_told(
     supervisor: Supervisor, tmp_path: Path
 ) -> None:
-    """If a program ends too early, every wait for any other event fails with the program's name and
-    status."""
+    """If a program ends too early, every wait for another event fails with an error that gives the
+    program's name and exit status."""
     begin(supervisor, tmp_path, "broker")
     os.kill(supervisor.pid("broker"), signal.SIGKILL)
     with pytest.raises(ProgramFailed, match="broker ended with status -9"):
@@ -81,8 +82,8 @@ def test_a_program_that_ends_before_its_time_is_told(
 
 
 def test_a_signal_ends_every_wait(supervisor: Supervisor, tmp_path: Path) -> None:
-    """The supervisor notes a signal and raises `Stopped` only at its next wait, so that no start or
-    stop is left half done."""
+    """When the supervisor gets a signal, it raises `Stopped` only at its next wait. So it completes
+    every start and stop that it has begun."""
     begin(supervisor, tmp_path, "broker")
     os.kill(os.getpid(), signal.SIGTERM)
     with pytest.raises(Stopped) as stopped:

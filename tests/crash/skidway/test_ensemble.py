@@ -1,5 +1,5 @@
-"""ZooKeeper as three servers, one of which is lost, and as one server whose data is an older
-copy."""
+"""Brokers and the registry survive if one of three ZooKeeper servers is lost, or if a single
+ZooKeeper server is restored from an older copy of its data."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
 
 class Member:
-    """One of three servers; their configurations differ only in number and ports."""
+    """One of three ZooKeeper servers. Their configurations differ only in the server number and the
+    ports."""
 
     def __init__(self, number: int, servers: dict[int, str], folder: Path) -> None:
         self.number = number
@@ -66,13 +67,13 @@ class Member:
 
 @contextlib.contextmanager
 def three(folder: Path) -> Iterator[dict[int, Member]]:
-    """Three servers that form an ensemble and serve."""
+    """Three ZooKeeper servers that form an ensemble and answer clients."""
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
     members = {number: Member(number, servers, folder) for number in servers}
     with contextlib.ExitStack() as stack:
         for member in members.values():
-            # The first server is not ready before a second one runs, so wait for all of them
-            # together.
+            # The first server is not ready before a second server runs. So start all servers first,
+            # and then wait for them together.
             stack.enter_context(running(member.program, lambda: True))
         eventually(lambda: all(each.ready() for each in members.values()))
         yield members
@@ -99,8 +100,8 @@ def test_ensemble_serves_on_when_its_leader_is_killed(tmp_path: Path) -> None:
 
 
 def create(broker: SkidwayBroker, topic: str) -> None:
-    """Creates a topic. While ZooKeeper elects a leader, the broker answers "try again", and this
-    function tries again. An attempt that timed out may have created the topic."""
+    """Creates a topic. While ZooKeeper elects a leader, the broker answers with a retriable error,
+    and this function tries again. An attempt that timed out may already have created the topic."""
     said = ""
 
     def there() -> bool:
@@ -116,8 +117,9 @@ def create(broker: SkidwayBroker, topic: str) -> None:
 
 
 def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
-    """When the leader and its disk are lost, topics and schemas can still be made. An empty server
-    in the leader's place gets everything from the other two, and then one of these two can fail."""
+    """If the leading ZooKeeper server and its disk are lost, clients can still create topics and
+    register schemas. An empty server that replaces the leader gets all data from the other two
+    servers. After that, one of these two servers can fail."""
     with three(tmp_path) as members:
         broker = SkidwayBroker(tmp_path, f"{addresses(members)}/dc1")
         registry = Registry(addresses(members), tmp_path)
@@ -145,9 +147,9 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
 
 
 def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
-    """If ZooKeeper comes back with an older copy of its data, the broker neither serves nor deletes
-    topics that were made after the copy, but renames these topics' directories. A newer dump of the
-    registry restores the registry's ids before any id is given out twice."""
+    """If ZooKeeper is restored from an older copy of its data, the broker renames the directories
+    of topics that were created after the copy was made. It neither serves nor deletes these topics.
+    A newer dump of the registry restores the registry's ids, so that no id is given out twice."""
     server = ZooKeeper(tmp_path)
     data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
     broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")

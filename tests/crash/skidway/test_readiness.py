@@ -38,14 +38,15 @@ def started(program: Program, manager: ServiceManager) -> Program:
 
 
 def stopped(program: Program, manager: ServiceManager) -> None:
-    """Sends SIGTERM. Asserts that the program says that it stops, and ends with status 0."""
+    """Sends SIGTERM. Asserts that the program reports to the service manager that it stops, and
+    exits with status 0."""
     assert program.stop() == 0
     assert [message.get("STOPPING") for message in manager.waiting()] == ["1"]
 
 
 def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceManager) -> None:
-    """ZooKeeper says "ready" only once it serves. That is long after the JVM has started and the
-    port is open."""
+    """ZooKeeper says "ready" only when it answers clients, which is long after the JVM has started
+    and the port is open."""
     server = ZooKeeper(tmp_path)
     program = started(server.program, manager)
     assert server.ready()
@@ -53,8 +54,8 @@ def test_zookeeper_is_ready_when_it_answers(tmp_path: Path, manager: ServiceMana
 
 
 def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: ServiceManager) -> None:
-    """A member of an ensemble says "ready" even before it serves; otherwise members that are
-    started one after the other would wait for each other."""
+    """A member of a ZooKeeper ensemble says "ready" even before it answers clients. Otherwise
+    members that are started one after the other would wait for each other."""
     server = ZooKeeper(tmp_path)
     servers = {n: f"127.0.0.1:{free_port()}:{free_port()}" for n in (1, 2, 3)}
     members = [f"server.{n}={address}" for n, address in servers.items()]
@@ -68,7 +69,7 @@ def test_a_member_is_ready_before_its_ensemble_is(tmp_path: Path, manager: Servi
 def test_a_broker_is_ready_when_it_serves(
     own_broker: SkidwayBroker, manager: ServiceManager
 ) -> None:
-    """A broker that says "ready" is registered and healthy, and answers a client."""
+    """When a broker says "ready", it is registered and healthy, and answers clients."""
     program = started(own_broker.program, manager)
     assert own_broker.ready()
     with Client(own_broker.address) as client:
@@ -77,8 +78,8 @@ def test_a_broker_is_ready_when_it_serves(
 
 
 def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: ServiceManager) -> None:
-    """A broker without ZooKeeper never says "ready". It ends with status 3, and then systemd starts
-    the unit again."""
+    """A broker without ZooKeeper never says "ready". It exits with status 3, with which systemd
+    starts the unit again."""
     away = f"127.0.0.1:{free_port()}"
     broker = SkidwayBroker(tmp_path, away, zookeeper_connection_timeout_ms=1000)
     program = Program(broker.command(), tmp_path / "broker.out", env=manager.environment).start()
@@ -89,7 +90,7 @@ def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: Serv
 def test_a_registry_is_ready_when_it_answers(
     zookeeper: str, tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """A registry that says "ready" answers its first request."""
+    """When a registry says "ready", it can already answer requests."""
     registry = Registry(zookeeper, tmp_path)
     program = started(registry.program, manager)
     assert answers(f"{registry.url}/subjects")
@@ -99,8 +100,8 @@ def test_a_registry_is_ready_when_it_answers(
 def test_the_collector_is_ready_without_its_cluster(
     tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """Once its dashboard listens, the collector says "ready" even without its cluster; only /health
-    shows that the cluster cannot be reached."""
+    """The collector says "ready" when its dashboard listens, even if its cluster cannot be reached.
+    Only /health shows that the cluster cannot be reached."""
     port = free_port()
     settings = [
         f"bootstrap.servers=127.0.0.1:{free_port()}",
@@ -118,8 +119,8 @@ def test_the_collector_is_ready_without_its_cluster(
 def test_a_counter_is_ready_when_it_counts(
     own_broker: SkidwayBroker, tmp_path: Path, manager: ServiceManager
 ) -> None:
-    """A counter says "ready" only after it has reached its cluster and opened its state. Its
-    message names its tier."""
+    """A counter says "ready" only after it has reached its cluster and opened its state. The
+    message to the service manager names the counter's tier, for example "broker"."""
     own_broker.start()
     settings = [
         f"bootstrap.servers={own_broker.address}",

@@ -1,4 +1,5 @@
-"""Several processes at once reserve ports, and hand them to programs that are killed."""
+"""Several processes can reserve ports at the same time, and hand these ports to programs that may
+be killed."""
 
 from __future__ import annotations
 
@@ -29,8 +30,8 @@ with Reservation() as kept:
 
 
 def test_processes_that_reserve_at_once_share_no_port() -> None:
-    """No port is reserved by two processes, whether they ask for a number or leave the choice to
-    the kernel."""
+    """No port is reserved by two processes, whether they request a given port or let the kernel
+    choose one."""
     processes = [
         subprocess.Popen(
             [sys.executable, "-c", RESERVE],
@@ -54,8 +55,8 @@ def test_processes_that_reserve_at_once_share_no_port() -> None:
 
 
 def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
-    """No other process gets the port of a killed program before the program starts again, even with
-    old connections open."""
+    """If a program is killed, no other process can get its port before the program starts again.
+    The program can listen on the port even if old connections to the port are still open."""
     with Reservation() as kept, Reservation() as others:
         port = kept.take()
         command = [sys.executable, "-m", "http.server", str(port), "--bind", LOOPBACK]
@@ -70,8 +71,8 @@ def test_a_killed_program_finds_its_port_again(tmp_path: Path) -> None:
 
 
 def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
-    """A child process that outlives the reservation does not keep the port, because the
-    reservation's socket closes on exec."""
+    """A child process that lives longer than the reservation does not keep the port, because the
+    reservation's socket is closed on exec."""
     kept = Reservation()
     port = kept.take()
     child = Program(["sleep", "600"], tmp_path / "child.log").start()
@@ -84,8 +85,8 @@ def test_a_port_goes_with_its_reservation(tmp_path: Path) -> None:
 
 
 def test_no_outgoing_connection_gets_a_kept_port() -> None:
-    """While a port is reserved, neither an outgoing connection nor a bind to port 0 (with
-    SO_REUSEADDR or without) gets it, even when no other port is left."""
+    """While a port is reserved, the kernel gives it neither to an outgoing connection nor to a bind
+    to port 0, with or without SO_REUSEADDR. This is so even if no other port is left."""
     with Reservation() as kept, socket.create_server((LOOPBACK, 0)) as server:
         port = kept.take()
         for reuse in (0, 1):
@@ -99,7 +100,7 @@ def test_no_outgoing_connection_gets_a_kept_port() -> None:
 
 
 def _limited_to(port: int, reuse: int) -> socket.socket:
-    """A socket to which the kernel can give only this port."""
+    """Returns a socket to which the kernel can give only this port."""
     ip_local_port_range = 51  # linux/in.h; since Linux 6.3
     made = socket.socket()
     made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, reuse)

@@ -1,7 +1,8 @@
-"""Runs on the server, with the loader's Python: prints the lines of one topic on HDFS as JSON
-{host: [line]}.
+"""Prints the lines of one topic on HDFS as JSON {host: [line]}. Runs on the server with the
+loader's Python.
 
-The lines have the order that they have in their files. Arguments: URL of the output, topic.
+The lines are in the same order as in their log files. The arguments are the output's URL and the
+topic.
 """
 
 import json

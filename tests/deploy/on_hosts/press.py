@@ -1,7 +1,7 @@
-"""Runs on an application host: requests /NAME/1, /NAME/2 ... from nginx until SIGTERM. NAME is the
-only argument.
+"""Runs on an application host and requests /NAME/1, /NAME/2 and so on from nginx until it gets
+SIGTERM. NAME is the only argument.
 
-At its end it writes the number of the last answered request to /var/tmp/press.last.
+At its end this program writes the number of the last answered request to /var/tmp/press.last.
 """
 
 import http.client

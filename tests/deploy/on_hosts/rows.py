@@ -1,6 +1,6 @@
-"""Runs on the server: prints the rows of the loader's output as JSON {topic: {host: [value, ...]}}.
+"""Prints the rows of the loader's output as JSON {topic: {host: [value, ...]}}. Runs on the server.
 
-The values have the order that they have in the log files.
+The values are in the same order as in the log files.
 """
 
 import json

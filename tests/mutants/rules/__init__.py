@@ -1,1 +1,1 @@
-"""The mutants, a module for each package."""
+"""The mutants. There is one module for each package."""

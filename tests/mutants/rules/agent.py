@@ -1,5 +1,5 @@
-"""Mutants of the agent, except for how it handles files: what it notes in intents (before it sends
-lines), sends, acknowledges, counts and publishes."""
+"""Mutants of how the agent notes intents, sends and acknowledges lines, counts them and publishes
+messages. The mutants of how the agent handles files are in agent_files."""
 
 from mutants.mutant import Mutant
 

@@ -1,5 +1,5 @@
-"""Mutants of how the agent handles files: how it tells files apart, how it finds out what became of
-a file, and which losses it declares."""
+"""Mutants of how the agent handles files. They concern how the agent distinguishes files, how it
+finds out what happened to a file, and which losses it declares."""
 
 from mutants.mutant import Mutant
 

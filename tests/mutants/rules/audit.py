@@ -12,7 +12,7 @@ _EACH_RULE = (
 _MAY_STILL_COME = "test_what_may_still_come_keeps_a_topic_from_being_complete"
 
 MUTANTS = (
-    # Message numbers, and the progress that goes with them.
+    # These mutants concern message numbers and the progress that is stored with them.
     Mutant(
         "a counter's progress is durable before the deltas that stand for it",
         "audit/counter/state.py",
@@ -169,7 +169,7 @@ MUTANTS = (
         "[*losses, *ranges, *gaps, *counts.to_messages(previous)]",
         ("tests/unit/audit/counts/test_deltas.py::test_losses_come_behind_all_counts",),
     ),
-    # A full disk.
+    # These mutants concern a full disk.
     Mutant(
         "what stood in a transaction before the disk was full is committed",
         "audit/database.py",
@@ -205,7 +205,7 @@ MUTANTS = (
             "test_a_counter_without_room_ends_with_a_sentence_and_goes_on_with_room",
         ),
     ),
-    # One size of buckets.
+    # These mutants concern the size and the times of buckets.
     Mutant(
         "a counter goes on in smaller buckets",
         "audit/counter/state.py",
@@ -220,7 +220,7 @@ MUTANTS = (
         "    times = timestamps_ms\n",
         ("tests/unit/audit/counts/test_bucket.py::test_absurd_times_have_the_outermost_buckets",),
     ),
-    # Tiers that a topic does not have.
+    # These mutants concern tiers that a topic does not have.
     Mutant(
         "a tier that never reported a topic is one that it does not have",
         "audit/judgement/rules/equation.py",
@@ -237,7 +237,7 @@ MUTANTS = (
             f"{_JUDGEMENT}rules/test_equation.py::test_a_topic_that_nobody_mirrors_or_loads_is_complete_without",
         ),
     ),
-    # Every expected host must have sealed.
+    # These mutants break the rule that every expected host must have sealed.
     Mutant(
         "a bucket is complete at its end, without any lateness",
         "audit/judgement/rules/topic_facts.py",
@@ -418,7 +418,7 @@ MUTANTS = (
         "        if before and not (proven or untouched):\n",
         _EACH_RULE,
     ),
-    # Hosts that are proven to have been healthy since a given moment.
+    # These mutants concern hosts that are proven to have been healthy since a given moment.
     Mutant(
         "a host is proven by its seal of the moment's bucket, however long ago that is",
         "audit/judgement/host_proofs.py",
@@ -456,7 +456,7 @@ MUTANTS = (
             "tests/unit/audit/judgement/test_host_proofs.py::test_each_of_a_hosts_newest_agents_must_prove_it",
         ),
     ),
-    # Complete before a time.
+    # These mutants concern the question whether a topic is complete before a given time.
     Mutant(
         "buckets in which nobody counted anything are complete",
         "audit/judgement/completeness.py",
@@ -536,7 +536,7 @@ MUTANTS = (
             "test_an_accepted_loss_is_accepted_in_empty_buckets_too",
         ),
     ),
-    # Topics made again.
+    # These mutants concern topics that were deleted and made again.
     Mutant(
         "a seal of a topic made again says nothing of the topic before",
         "audit/judgement/rules/topic_facts.py",
@@ -583,7 +583,7 @@ MUTANTS = (
         "    return _chain(_file_hash(agent, file), length)\n",
         ("tests/model/test_audit.py::test_a_loss_and_a_double_in_one_bucket_do_not_cancel",),
     ),
-    # Never falsely complete.
+    # These mutants break the rule that no incomplete bucket is reported as complete.
     Mutant(
         "what was said before the messages that are still there cannot matter",
         "audit/judgement/rules/sender_numbers.py",
@@ -977,7 +977,7 @@ MUTANTS = (
             "test_content_of_while_the_other_one_was_there_is_in_doubt",
         ),
     ),
-    # Seals, and the audit's own clock.
+    # These mutants concern seals and the audit's own clock.
     Mutant(
         "a seal vouches for what came after it was taken",
         "audit/evidence/evidence.py",
@@ -1241,7 +1241,7 @@ MUTANTS = (
             "test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there",
         ),
     ),
-    # Retired places.
+    # These mutants concern places that an operator has retired.
     Mutant(
         "the silence of retired places is proof where nobody else can confirm a count",
         "audit/judgement/rules/equation.py",
@@ -1326,7 +1326,7 @@ MUTANTS = (
             "test_without_origin_a_retired_counter_that_is_short_holds_nothing_back",
         ),
     ),
-    # Losses are published at once.
+    # These mutants break the rule that losses are published at once.
     Mutant(
         "a loss is told once its bucket is due",
         "audit/judgement/verdict.py",
@@ -1343,7 +1343,7 @@ MUTANTS = (
         'path = topic.paths.get((note.loss.file, note.loss.agent), "")',
         (f"{_JUDGEMENT}rules/test_losses.py::test_a_loss_is_told_by_its_host_and_path",),
     ),
-    # Lateness and times ahead.
+    # These mutants concern the lateness, and times that are ahead of the clock.
     Mutant(
         "a loss reaches back by the agent's lateness, though ours is larger",
         "audit/judgement/rules/losses.py",
@@ -1372,7 +1372,7 @@ MUTANTS = (
             "test_a_loss_begins_with_the_bucket_of_the_last_seal",
         ),
     ),
-    # Records without origin.
+    # These mutants concern records without an origin.
     Mutant(
         "records without an origin need a seal",
         "audit/judgement/topic_judgement.py",
@@ -1597,7 +1597,7 @@ MUTANTS = (
             "test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount",
         ),
     ),
-    # Two ways to the same verdict.
+    # These mutants concern the recount, which checks the verdict in a second way.
     Mutant(
         "lines that are not loaded yet are a difference of the rows",
         "audit/recount/recount.py",

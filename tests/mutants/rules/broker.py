@@ -1,5 +1,5 @@
-"""Mutants of the broker around its logs: network, produce and fetch, parked requests (those that
-wait for data), retention.hold, ids."""
+"""Mutants of the broker, except its logs. They concern the network, Produce and Fetch requests,
+parked requests (requests that wait for data), retention.hold, and ids."""
 
 from mutants.mutant import Mutant
 
@@ -15,7 +15,7 @@ _IDS = "tests/unit/broker/coordination/test_producer_ids.py"
 _BLOCKS = "tests/unit/broker/coordination/test_session.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # producer ids are never used twice
+    # These mutants break the rule that no producer id is used twice.
     Mutant(
         "the last id of a block is given twice",
         "broker/coordination/producer_ids.py",
@@ -44,7 +44,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "        first = (last if found is None else above) + 1\n",
         (f"{_BLOCKS}::test_a_block_of_producer_ids_is_above_all_that_were_given",),
     ),
-    # readers that are named in retention.hold hold segments back, up to a cap
+    # These mutants break the rule that the broker keeps segments for the readers that
+    # retention.hold names, up to a limit.
     Mutant(
         "the fastest of the groups decides what is held",
         "broker/expiry.py",
@@ -188,7 +189,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "return len(self._waiting) + partitions <= WATCHED_MAX",
         (f"{_PURGATORY}::test_what_waits_is_bounded",),
     ),
-    # the order of answers, and clients that ask without end
+    # These mutants concern the order of answers, and clients that send requests without end.
     Mutant(
         "answers go out as they come",
         "broker/network/connection.py",
@@ -232,7 +233,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if not 0 <= length < self._limit_bytes:\n",
         (f"{_INBOUND}::test_a_frame_at_the_limit_is_taken_and_one_above_not",),
     ),
-    # encoded answers that are kept for later requests
+    # These mutants concern encoded answers that the broker keeps for later requests.
     Mutant(
         "answers outlive the picture that they were made from",
         "broker/kept_answers.py",

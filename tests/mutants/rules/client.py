@@ -1,5 +1,5 @@
-"""Mutants of the client: fetching, finding the leaders of partitions, encoding of records, and the
-order of batches that are produced."""
+"""Mutants of the client. They concern how the client fetches, finds the leaders of partitions,
+encodes records, and orders the batches that it produces."""
 
 from mutants.mutant import Mutant
 
@@ -14,8 +14,9 @@ _BATCH = "tests/unit/skidway/kafka/test_batch.py"
 _PARTITIONING = "tests/unit/skidway/kafka/test_partitioning.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # order under retries, refusals and crashes: only one batch is in flight until the broker knows
-    # the producer; after that, up to five batches are in flight
+    # These mutants break the order of batches under retries, refusals and crashes. Only one batch
+    # may be in flight until the broker knows the producer. After that, up to five batches may be in
+    # flight.
     Mutant(
         "five are in flight before the first is acknowledged",
         "skidway/kafka/client/outbox.py",
@@ -202,7 +203,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if self._called_at - now > STOOD_STILL_S:\n",
         (f"{_INTERRUPTIONS}::test_a_loop_that_stood_still_is_an_interruption",),
     ),
-    # partition leaders, and connections
+    # These mutants concern the leaders of partitions, and connections.
     Mutant(
         "who asks for a leader creates the topic",
         "skidway/kafka/client/metadata.py",
@@ -217,7 +218,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "if self._ticket is not None or not self._stale:",
         (f"{_METADATA}::test_a_stale_picture_and_an_old_one_are_renewed",),
     ),
-    # records as bytes
+    # This mutant concerns the partition that a key selects.
     Mutant(
         "the sign of a hash counts for the partition of a key",
         "skidway/kafka/partitioning.py",

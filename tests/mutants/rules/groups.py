@@ -1,4 +1,4 @@
-"""Mutants of consumer groups: generations, members, committed offsets."""
+"""Mutants of consumer groups. They concern generations, members and committed offsets."""
 
 from mutants.mutant import Mutant
 
@@ -10,8 +10,8 @@ _CACHE = "tests/unit/broker/groups/test_cache.py"
 _RETENTION = "tests/unit/broker/groups/test_retention.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # readers that are named in retention.hold hold segments back, so these readers' offsets are
-    # kept
+    # These mutants break the rule that the broker keeps the offsets of readers that retention.hold
+    # names, because it needs these offsets to keep segments for these readers.
     Mutant(
         "the offsets of a group that holds a topic back go with the others",
         "broker/groups/retention.py",
@@ -33,7 +33,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "not record.empty_since_ms:",
         (f"{_RETENTION}::test_a_group_that_was_never_seen_empty_is_marked_first",),
     ),
-    # generations, zombies, static members
+    # These mutants concern generations, zombie members and static members.
     Mutant(
         "a commit of an older generation is taken",
         "broker/groups/group.py",
@@ -166,7 +166,7 @@ MUTANTS: tuple[Mutant, ...] = (
         """        return min""",
         (f"{_GROUP}::test_the_timer_is_set_for_whatever_ends_first",),
     ),
-    # how long a rebalance waits
+    # These mutants concern how long a rebalance waits.
     Mutant(
         "who came once prolongs the delay again and again",
         "broker/groups/join_window.py",

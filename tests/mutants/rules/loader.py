@@ -1,4 +1,4 @@
-"""Mutants of the loader: plan, decode, write, commit."""
+"""Mutants of how the loader plans, decodes, writes and commits."""
 
 from mutants.mutant import Mutant
 
@@ -604,7 +604,7 @@ MUTANTS = (
             "tests/unit/loader/slices/test_slice_load.py::test_a_compacted_batch_ends_the_range_by_name",
         ),
     ),
-    # Silent leaders, and partitions that are missing.
+    # These mutants concern leaders that do not answer, and partitions that are missing.
     Mutant(
         "all leaders are asked at once: a silent one keeps back every partition",
         "loader/planning/bounds.py",
@@ -634,7 +634,7 @@ MUTANTS = (
             "test_a_partition_whose_leader_is_silent_stands_still_by_name",
         ),
     ),
-    # The wait for an announcement.
+    # This mutant concerns the wait for an announcement.
     Mutant(
         "each load that misses an announcement begins the wait anew",
         "loader/state/waiting.py",
@@ -643,7 +643,7 @@ MUTANTS = (
         "        self._store.create_if_absent(path, str(now_ms).encode(), self._folder)\n",
         ("tests/unit/loader/state/test_waiting.py::test_the_wait_begins_once",),
     ),
-    # Several loads in a run.
+    # These mutants concern several loads in one run.
     Mutant(
         "a run ends behind its first load although its limit left offsets",
         "loader/runs/topic_run.py",
@@ -1157,7 +1157,7 @@ MUTANTS = (
             "test_a_batch_below_is_compared_as_long_as_a_record_of_it_is_there",
         ),
     ),
-    # Two loaders at once.
+    # These mutants concern two loaders that run at the same time.
     Mutant(
         "who lost every race fails although all is loaded",
         "loader/runs/topic_run.py",
@@ -1246,7 +1246,7 @@ MUTANTS = (
         "case (head.SEAL, Tier.HDFS):",
         ("tests/unit/loader/runs/test_epochs.py::test_one_above_the_highest_that_was_heard",),
     ),
-    # One size of buckets.
+    # This mutant breaks the rule that all buckets have one size.
     Mutant(
         "an output goes on in buckets of another size",
         "loader/planning/plan.py",
@@ -1254,7 +1254,7 @@ MUTANTS = (
         'bucket_ms % newest.audit.get("bucket_ms", bucket_ms) == 0',
         ("tests/unit/loader/planning/test_plan.py::test_a_changed_bucket_size_is_refused",),
     ),
-    # The audit topic made again.
+    # These mutants concern an audit topic that was deleted and made again.
     Mutant(
         "a position holds for an audit topic that was made again",
         "loader/audit_topic/feed.py",
@@ -1275,7 +1275,7 @@ MUTANTS = (
             "test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again",
         ),
     ),
-    # A feed that serves run after run.
+    # This mutant concerns a feed that serves several runs.
     Mutant(
         "a feed goes on although a topic needs older announcements",
         "loader/audit_topic/feed.py",
@@ -1286,7 +1286,7 @@ MUTANTS = (
             "test_a_topic_that_needs_older_messages_gets_them",
         ),
     ),
-    # Small loads in the loader's own process.
+    # These mutants concern small loads in the loader's own process.
     Mutant(
         "an attempt here and an attempt on Spark have the same number",
         "loader/spark/own_process.py",
@@ -1301,7 +1301,7 @@ MUTANTS = (
         "offsets = max((piece.end - piece.first for piece, _ in work), default=0)",
         ("tests/unit/loader/spark/test_own_process.py::test_the_offsets_of_all_slices_decide",),
     ),
-    # Epochs of outputs.
+    # These mutants concern the epochs of outputs.
     Mutant(
         "a new output begins with epoch 1, whatever was heard of it",
         "loader/runs/manifest_draft.py",

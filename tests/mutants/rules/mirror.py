@@ -1,5 +1,5 @@
-"""Mutants of the mirror: continuity with its source, gaps, what it follows, and what it tells the
-source."""
+"""Mutants of the mirror. They concern the continuity with its source, gaps, the topics that it
+follows, and the positions that it commits at the source."""
 
 from mutants.mutant import Mutant
 
@@ -9,7 +9,8 @@ _PROGRESS = "tests/unit/broker/mirror/test_progress.py"
 _SELECTION = "tests/unit/broker/mirror/test_selection.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # before a mirror goes on, it compares its last batch with the source's batch at the same offset
+    # These mutants break the rule that a mirror, before it continues, compares its last batch with
+    # the source's batch at the same offset.
     Mutant(
         "the batch below is compared by its offsets alone",
         "broker/mirror/follower.py",
@@ -73,7 +74,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "            elif refusal:\n",
         (f"{_SOURCE}::test_a_write_that_is_taken_back_is_fetched_again",),
     ),
-    # the mirror writes a gap down before it copies anything after the gap
+    # These mutants break the rule that the mirror records a gap before it copies any batch after
+    # the gap.
     Mutant(
         "offsets that are missing between two batches are passed over",
         "broker/mirror/follower.py",
@@ -122,7 +124,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        if gap.first >= end:\n            break\n",
         (f"{_SELECTION}::test_offsets_are_named_if_gaps_cover_all_of_them",),
     ),
-    # what the mirror follows
+    # These mutants concern the topics that the mirror follows.
     Mutant(
         "a topic that was made again in the source is gone on with",
         "broker/mirror/rounds.py",
@@ -165,7 +167,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "return not self._is_current(each)\n",
         (f"{_SOURCE}::test_bounds_that_come_after_an_interruption_decide_nothing",),
     ),
-    # what the mirror tells its source
+    # These mutants concern the positions that the mirror reports to its source.
     Mutant(
         "the source is told what was copied, before it is on disk",
         "broker/mirror/source.py",

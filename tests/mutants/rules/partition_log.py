@@ -1,5 +1,5 @@
-"""Mutants of a partition's log: appending, flushing, recovery, retention, and the partition's
-watermark."""
+"""Mutants of a partition's log. They concern appending, flushing, recovery, retention, and the
+partition's high watermark."""
 
 from mutants.mutant import Mutant
 
@@ -13,7 +13,7 @@ _VALIDATION = "tests/unit/broker/log/test_validation.py"
 _RECOVERY = "tests/crash/broker/test_log_recovery.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # the watermark is the least flushed offset
+    # These mutants break the rule that the high watermark is the end of the flushed records.
     Mutant(
         "the watermark is advanced before the flush",
         "broker/partitions/hosted.py",
@@ -62,7 +62,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "limit = segment.size",
         (f"{_LOG}::test_nothing_unflushed_is_read",),
     ),
-    # the log is flushed at once when somebody waits for it
+    # These mutants break the rule that the log is flushed at once if a request waits for the flush.
     Mutant(
         "a flush is not begun though somebody waits for it",
         "broker/partitions/flush_policy.py",
@@ -88,7 +88,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "state.unflushed_messages > config.flush_messages",
         (f"{_HOSTED}::test_the_policy",),
     ),
-    # a failed fsync takes the directory offline
+    # These mutants break the rule that a failed fsync takes the log directory offline.
     Mutant(
         "an fsync that failed is asked again instead of being final",
         "broker/partitions/hosted.py",
@@ -120,7 +120,7 @@ MUTANTS: tuple[Mutant, ...] = (
         assert""",
         (f"{_LOG}::test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next",),
     ),
-    # a batch is a duplicate only if its CRC is the same
+    # These mutants break the rule that a batch is a duplicate only if its CRC is the same.
     Mutant(
         "a duplicate is known by its sequences alone",
         "broker/log/producer_state.py",
@@ -187,8 +187,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "            os.fstat(file.descriptor)\n",
         (f"{_LOG}::test_a_full_disk_takes_nothing_by_half",),
     ),
-    # append time decides when segments are rolled, when segments expire and when producers are
-    # forgotten
+    # These mutants break the rule that the append time decides when segments are rolled, when they
+    # expire, and when producers are forgotten.
     Mutant(
         "a segment expires by the event times of its records",
         "broker/log/expiration.py",
@@ -262,7 +262,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "        self._epochs.cut_tail(end.offset + 1)\n",
         (f"{_EPOCHS}::test_an_epoch_that_was_not_written_is_forgotten",),
     ),
-    # batches are checked
+    # These mutants break the rule that every batch is checked.
     Mutant(
         "a batch may have fewer records than offsets",
         "broker/log/validation.py",

@@ -1,4 +1,5 @@
-"""Mutants of the checks that agent, loader and counters make on the logs of brokers and mirrors."""
+"""Mutants of the checks that the agent, the loader and the counters run on the logs of brokers and
+mirrors."""
 
 from mutants.mutant import Mutant
 
@@ -11,7 +12,7 @@ _SLICE_LOAD = "tests/unit/loader/slices/test_slice_load.py"
 _GAPS = "tests/unit/skidway/kafka/test_gaps.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # on Apache Kafka nothing may expire by event time
+    # These mutants break the rule that no record may expire by event time on Apache Kafka.
     Mutant(
         "a topic of Apache Kafka may have any retention.ms",
         "agent/cluster/connection.py",
@@ -26,7 +27,7 @@ MUTANTS: tuple[Mutant, ...] = (
         "",
         (f"{_CONNECTION}::test_on_apache_kafka_nothing_may_expire_by_event_time",),
     ),
-    # event times more than an hour ahead are replaced
+    # These mutants break the rule that event times more than an hour ahead are replaced.
     Mutant(
         "an event time is believed however far it is ahead",
         "agent/batches/press.py",
@@ -41,7 +42,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "(event_ms < read_ms + AHEAD_MS_MAX)",
         (f"{_PRESS}::test_times_that_cannot_be_believed_are_those_of_reading",),
     ),
-    # before loader and counters read on, they check that the last batch that they read is unchanged
+    # These mutants break the rule that the loader and the counters, before they read further, check
+    # that the last batch that they have read is unchanged.
     Mutant(
         "a counter compares the offset of the batch below, and nothing else",
         "audit/counter/continuity.py",
@@ -74,7 +76,8 @@ MUTANTS: tuple[Mutant, ...] = (
             "tests/crash/loader/test_load.py::test_a_manifest_that_says_another_batch_is_a_divergence",
         ),
     ),
-    # a counter says whether the mirror named the missing offsets
+    # These mutants break the rule that a counter reports whether the mirror has named the missing
+    # offsets.
     Mutant(
         "a gap counts as named where the mirror named a part of it",
         "skidway/kafka/gaps.py",

@@ -1,4 +1,5 @@
-"""Mutants of the schema registry: ids, the log, compatibility, deletion, modes, references."""
+"""Mutants of the schema registry. They concern ids, the log, compatibility, deletion, modes and
+references."""
 
 from mutants.mutant import Mutant
 
@@ -11,7 +12,7 @@ _PASSWORDS = "tests/unit/schemas/registry/test_passwords.py"
 _COMPATIBILITY = "tests/unit/schemas/test_compatibility.py"
 
 MUTANTS: tuple[Mutant, ...] = (
-    # an id names one schema
+    # These mutants break the rule that each id belongs to only one schema.
     Mutant(
         "an entry that is there already counts as ours",
         "schemas/registry/store.py",

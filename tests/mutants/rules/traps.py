@@ -1,5 +1,5 @@
-"""Mutants for the table of traps in docs/broker.md: the problems that clients have had with other
-brokers."""
+"""Mutants for the table of traps in docs/broker.md. A trap is a problem that clients have had with
+other brokers."""
 
 from mutants.mutant import Mutant
 
