@@ -12,35 +12,31 @@ records nor counts the records.
 
 from __future__ import annotations
 
-import contextlib
 import statistics
-import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 import numpy as np
 
-from bench.loader import (
+from bench.loading import (
     PARTITIONS,
-    SPARK_ENVIRONMENT,
+    PEER,
+    Topic,
+    ask_peer,
     configuration,
-    create,
-    send,
+    peer,
+    program,
     site,
-    spark_command,
+    to_its_end,
 )
 from bench.machine import Family
 from bench.measure import OURS, SidesRow, SidesTable
 from bench.scale import scaled
 from bench.sites import skidway
-from skidway.kafka.client import Client, Producer
-from skidway.kafka.types import TopicPartition
 from skidway.loader.runs.textfile import LastRun
-from support import peers
 
 ROWS = scaled(40_000, 4_000)
 """The number of rows in a load. All of them are of the same hour."""
@@ -52,35 +48,24 @@ EMPTY_RUNS = scaled(5, 1)
 EVERY_S = scaled(6.0, 3.0)
 WITHIN_S = 300.0
 START_MS = 1_699_999_200_000
-ON_SPARK, PEER = "skidway on Spark", "Spark 4.3 kafka source + from_avro"
+ON_SPARK = "skidway on Spark"
 WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
 """The settings of Skidway's two ways to load."""
 
 
 @dataclass(slots=True)
-class Topic:
+class GrowingTopic(Topic):
     """A topic that grows by ROWS records for each load. end: the number of records in each
     partition."""
 
-    address: str
-    schemas: str
-    name: str = field(default_factory=lambda: f"bench-{time.time_ns()}")
     end: int = 0
-    schema_id: int = 0
 
     def grow(self) -> None:
         """Sends the records of one load, a minute of event time."""
-        if not self.schema_id:
-            self.schema_id = create(self.address, self.schemas, self.name)
         count = ROWS // PARTITIONS
         i = np.arange(self.end, self.end + count)
         stamps = START_MS + i * 60_000 // count
-        with Client(self.address) as client:
-            producer = Producer(client)
-            for partition in range(PARTITIONS):
-                send(producer, TopicPartition(self.name, partition), i, stamps, self.schema_id)
-            if not producer.flush(120_000):
-                raise RuntimeError("the topic could not be filled")
+        self.send((partition, i, stamps) for partition in range(PARTITIONS))
         self.end += count
 
 
@@ -104,11 +89,12 @@ def run() -> SidesTable:
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
         with site(folder) as (address, schemas):
-            alone = measured_alone(folder, Topic(address, schemas))
+            alone = measured_alone(folder, GrowingTopic(address, schemas))
             staying = {
-                way: stays(folder, Topic(address, schemas), more) for way, more in WAYS.items()
+                way: stays(folder, GrowingTopic(address, schemas), more)
+                for way, more in WAYS.items()
             }
-            staying[PEER] = peer_stays(folder, Topic(address, schemas))
+            staying[PEER] = peer_stays(folder, GrowingTopic(address, schemas))
     for what, found, unit, figure in (
         ("started for the load: CPU", alone, "s", lambda x: x.cpu_s),
         ("started for the load: time", alone, "s", lambda x: x.seconds),
@@ -122,19 +108,19 @@ def run() -> SidesTable:
     return table
 
 
-def measured_alone(folder: Path, topic: Topic) -> dict[str, Costs]:
+def measured_alone(folder: Path, topic: GrowingTopic) -> dict[str, Costs]:
     """Runs, for each side in turn, a program that starts, loads all rows of a topic, and ends."""
     topic.grow()
     found = {side: Costs() for side in (*WAYS, PEER)}
     for _ in range(COLD_ROUNDS):
         for side, more in WAYS.items():
             config = configuration(folder, topic.address, topic.schemas, topic.name, **more)
-            _alone(skidway("load", "run", "--json", "--config", str(config)), "", found[side])
-        _alone(_peer(folder, topic), f"0 {topic.end}\n", found[PEER])
+            _alone(folder, skidway("load", "run", "--config", str(config)), "", found[side])
+        _alone(folder, peer(folder, topic, "1g"), f"0 {topic.end}\n", found[PEER])
     return found
 
 
-def stays(folder: Path, topic: Topic, more: Mapping[str, int]) -> Costs:
+def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
     """Measures a loader that keeps running: first loads with new rows, then runs without new
     rows."""
     textfile = folder / f"{topic.name}.prom"
@@ -142,7 +128,7 @@ def stays(folder: Path, topic: Topic, more: Mapping[str, int]) -> Costs:
     topic.grow()
     config = configuration(folder, topic.address, topic.schemas, topic.name, **settings)
     command = skidway("load", "run", "--every", f"{EVERY_S:g}s", "--config", str(config))
-    with _program(command, folder / f"{topic.name}.out") as family:
+    with program(command, folder) as family:
         last = _next_run(textfile, None)
 
         def load() -> float:
@@ -164,26 +150,16 @@ def stays(folder: Path, topic: Topic, more: Mapping[str, int]) -> Costs:
     return costs
 
 
-def peer_stays(folder: Path, topic: Topic) -> Costs:
+def peer_stays(folder: Path, topic: GrowingTopic) -> Costs:
     """Measures a Spark session that keeps running, and loads new rows with Spark's own source."""
-    with _program(_peer(folder, topic), folder / "peer.out") as family:
+    with program(peer(folder, topic, "1g"), folder) as family:
 
         def load() -> float:
             first = topic.end
             topic.grow()
-            assert family.process.stdin is not None
-            assert family.process.stdout is not None
-            family.process.stdin.write(f"{first} {topic.end}\n".encode())
-            family.process.stdin.flush()
-            return float(family.process.stdout.readline())
+            return ask_peer(family, first, topic.end)[0]
 
         return _loads(load, family)
-
-
-def _peer(folder: Path, topic: Topic) -> list[str]:
-    output = str(folder / f"spark-{time.time_ns()}")
-    jars = peers.jars("spark-kafka")
-    return spark_command(Path(sys.executable), jars, topic.address, topic.name, output, "stay")
 
 
 def _loads(load: Callable[[], float], family: Family) -> Costs:
@@ -203,46 +179,18 @@ def _loads(load: Callable[[], float], family: Family) -> Costs:
     return costs
 
 
-def _alone(command: Sequence[str], given: str, costs: Costs) -> None:
+def _alone(folder: Path, command: Sequence[str], given: str, costs: Costs) -> None:
     """Runs a program to its end, with the text `given` on its standard input, and adds what it cost
     to `costs`."""
     begin = time.perf_counter()
-    with tempfile.TemporaryFile() as told:
-        process = _start(command, told.fileno())
-        assert process.stdin is not None
-        process.stdin.write(given.encode())
-        process.stdin.close()
-        family = Family(process)
-        while process.poll() is None:
-            family.cpu_seconds()  # keeps the figures of processes that end
-            time.sleep(0.02)
+    with program(command, folder) as family:
+        assert family.process.stdin is not None
+        family.process.stdin.write(given.encode())
+        family.process.stdin.close()
+        to_its_end(family)
         costs.seconds.append(time.perf_counter() - begin)
         costs.cpu_s.append(family.cpu_seconds())
         print(f"{costs.cpu_s[-1]:.3g} CPU s, {costs.seconds[-1]:.3g} s", flush=True)
-        if process.returncode:
-            told.seek(0)
-            raise RuntimeError(told.read()[-3000:].decode(errors="replace"))
-
-
-@contextlib.contextmanager
-def _program(command: Sequence[str], log: Path) -> Iterator[Family]:
-    """Runs a program in the background."""
-    with log.open("wb") as told:
-        process = _start(command, told.fileno())
-    family = Family(process)
-    try:
-        yield family
-    finally:
-        process.terminate()
-        process.wait(WITHIN_S)
-        family.kill()
-
-
-def _start(command: Sequence[str], errors: int) -> subprocess.Popen[bytes]:
-    return subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
-        env=SPARK_ENVIRONMENT, start_new_session=True,
-    )  # fmt: skip
 
 
 def _next_run(textfile: Path, last: LastRun | None) -> LastRun:

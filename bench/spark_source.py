@@ -1,9 +1,8 @@
 """The peer of the loader's benchmarks: Spark's own Kafka source, from_avro, hourly zstd Parquet.
 
-bench/loader.py and bench/small.py run this script with the arguments JARS SCHEMA ADDRESS TOPIC
-OUTPUT. The script loads the whole topic twice and prints the rows per second of the second load.
-With a sixth argument `stay`, the script reads lines such as `40000 80000` from its standard input.
-For each line it loads the offsets from the first number to the second number of each partition, and
+bench/loader.py and bench/small.py run this script with the arguments JARS MEMORY SCHEMA ADDRESS
+TOPIC PARTITIONS OUTPUT. The script reads lines such as `40000 80000` from its standard input. For
+each line it loads the offsets from the first number to the second number of each partition, and
 prints how many seconds the load took.
 """
 
@@ -16,14 +15,12 @@ from pyspark.sql import SparkSession
 from pyspark.sql.avro.functions import from_avro
 from pyspark.sql.functions import col, date_format, substring
 
-PARTITIONS = 4
-
-jars, schema, address, topic, output, *stay = sys.argv[1:]
+jars, memory, schema, address, topic, partitions, output = sys.argv[1:]
 spark = (
     SparkSession.builder.master("local[2]")
     .config("spark.jars", jars)
     .config("spark.ui.enabled", "false")
-    .config("spark.driver.memory", "1g" if stay else "3g")
+    .config("spark.driver.memory", memory)
     .config("spark.sql.parquet.compression.codec", "zstd")
     .config("spark.sql.session.timeZone", "UTC")
     .getOrCreate()
@@ -31,7 +28,7 @@ spark = (
 spark.sparkContext.setLogLevel("ERROR")
 
 
-def load(folder: str, starting: str = "earliest", ending: str = "latest") -> float:
+def load(folder: str, starting: str, ending: str) -> float:
     """Loads a range of offsets into a folder. Returns how many seconds this took."""
     begin = time.perf_counter()
     rows: Any = (
@@ -53,16 +50,9 @@ def load(folder: str, starting: str = "earliest", ending: str = "latest") -> flo
 
 
 def offsets(at: str) -> str:
-    return json.dumps({topic: {str(number): int(at) for number in range(PARTITIONS)}})
+    return json.dumps({topic: {str(number): int(at) for number in range(int(partitions))}})
 
 
-if stay:
-    for turn, line in enumerate(sys.stdin):
-        first, end = line.split()
-        print(load(f"{output}/{turn}", offsets(first), offsets(end)), flush=True)
-else:
-    rate = 0.0
-    for turn in range(2):
-        took = load(f"{output}/{turn}")
-        rate = spark.read.parquet(f"{output}/{turn}").count() / took
-    print(rate)
+for turn, line in enumerate(sys.stdin):
+    first, end = line.split()
+    print(load(f"{output}/{turn}", offsets(first), offsets(end)), flush=True)
