@@ -1,9 +1,9 @@
 """Real programs as subprocesses: tests start them, wait for a condition, and stop or kill them.
 
-A test waits until a port accepts connections or a URL answers 200, never for a fixed time alone.
-The program's output goes to a file; if the program does not become ready, the error shows the end
-of that file. Every process dies with the test run: its fixture stops the process, or if the runner
-is killed, the kernel kills the process.
+A test never just sleeps for a fixed time: it waits until a port accepts connections or a URL
+answers with status 200. The program's output goes to a file; if the program does not become ready,
+the error shows the end of that file. No process outlives the test run: its fixture stops the
+process, and if the test runner is killed, the kernel kills the process.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from support.ports import free_port as free_port
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
-"""How many seconds a test waits for something that takes a moment on an idle machine. The time is
-long, because the machine may be busy with other tests."""
+"""How many seconds a test waits for a condition at most. On an idle machine the condition is true
+after a moment, but the machine may be busy with other tests."""
 
 
 class NotReady(AssertionError):
@@ -89,8 +89,8 @@ class Program:
         cwd: Path | None = None,
         session: bool = False,
     ) -> None:
-        """session: gives the process a session of its own, so that `kill_session` finds its
-        descendants."""
+        """session: if true, the process starts in a new session, so that `kill_session` finds all
+        processes that it has started."""
         self.command, self.log = list(command), log
         self._env, self._cwd, self._session = env, cwd, session
         self._process: subprocess.Popen[bytes] | None = None

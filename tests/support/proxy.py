@@ -1,12 +1,13 @@
 """A proxy between clients and a broker. It can delay and lose the traffic, as a network does.
 
-The broker's `advertised.listeners` name the proxy's address. The proxy handles whole frames: it
-passes a request or an answer on, holds it back, or loses it together with its connection. So a test
-can choose the frame that a fault hits:
+The broker's `advertised.listeners` contain the proxy's address, so all clients connect to the
+proxy. The proxy handles whole frames (requests and answers): it passes a frame on, holds it back,
+or drops it and breaks its connection. A test chooses which frames are hit, and by which fault:
 
-    HOLD_REQUEST   client --x      broker      the request is on its way, the broker knows nothing
-    HOLD_ANSWER    client     x--  broker      the request is done, the client does not know yet
-    LOSE_ANSWER    client     //   broker      the request is done, then the connection is cut
+    HOLD_REQUEST   client --x      broker      the request is on its way; the broker has not
+    received it HOLD_ANSWER    client     x--  broker      the broker has done the request; the
+    client does not know yet LOSE_ANSWER    client     //   broker      the broker has done the
+    request; then the connection is cut
 
 All later frames of the same connection and direction wait behind a held frame, as in TCP.
 """
@@ -45,12 +46,13 @@ class Fault(Enum):
 
 
 class _Lost(Exception):
-    """The frame that a thread is passing on is lost, and its connection ends."""
+    """The thread must drop the frame that it is about to pass on, and must end the connection."""
 
 
 @dataclass(eq=False)
 class Intervention:
-    """An active fault: the number of frames that it has hit so far, and the methods that end it."""
+    """An active fault. It counts the frames that it has hit so far, and has the methods that end
+    it."""
 
     fault: Fault
     matches: Matches
@@ -174,7 +176,8 @@ class Proxy:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """The fault that hits this request or its answer; None if no fault does."""
+        """Returns the fault that hits this request or its answer; None if no fault hits either of
+        them."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.chosen >= each.times
@@ -191,7 +194,8 @@ class Proxy:
             intervention.hits += 1
 
     def unanswered(self, intervention: Intervention) -> None:
-        """Gives a hit back: the answer to the request will not arrive."""
+        """Takes back a hit, because the answer to the request will not arrive: the fault will hit
+        another frame instead."""
         with self._changed:
             intervention.chosen -= 1
 
@@ -225,7 +229,8 @@ class Proxy:
 
 
 class _Connection:
-    """The connection of one client, with a thread for each direction."""
+    """The connection of one client through the proxy to the broker, with one thread for each
+    direction."""
 
     def __init__(
         self,
@@ -248,7 +253,7 @@ class _Connection:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        with contextlib.suppress(KeyError):  # both threads may empty the dictionary
+        with contextlib.suppress(KeyError):  # both threads may empty this dictionary
             while True:
                 self._proxy.unanswered(self._hit.popitem()[1])
         self._gone(self)

@@ -1,4 +1,5 @@
-"""The registry's REST application over a log in memory, and requests for it."""
+"""The registry's REST application on a log in memory, and helpers that make requests to the
+application."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from support.registry_log import MemoryLog, SharedLog
 
 
 def record(name: str = "R", **fields: Any) -> str:
-    """A record schema. Each keyword argument gives one field, which has the keyword as its name. If
-    the argument is a string, it is the field's type. Otherwise the type is int, and the argument is
-    the field's default; None means no default."""
+    """A record schema. Each keyword argument makes one field with the keyword as its name. If the
+    argument is a string, it is the field's type. Otherwise the field's type is int, and the
+    argument is the field's default; with None, the field has no default."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 
@@ -35,7 +36,7 @@ def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
 
 
 class Registry:
-    """A client of the application, and the application's log."""
+    """A client of the registry's REST application, together with the application's log."""
 
     def __init__(self, shared: SharedLog | None = None, level: Level = Level.BACKWARD) -> None:
         self.log = MemoryLog(shared or SharedLog())

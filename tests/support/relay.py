@@ -1,5 +1,5 @@
-"""A TCP relay that can become silent: connections stay open, but nothing passes, as with a dead
-switch."""
+"""A TCP relay that can become silent. Its connections then stay open but carry no bytes, as when a
+network switch dies."""
 
 from __future__ import annotations
 

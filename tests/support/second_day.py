@@ -42,7 +42,8 @@ class SecondDay:
         assert done.returncode == 0, done.stderr
 
     def health(self, host: Host, program: str) -> dict[str, object]:
-        """The document of /health, whatever status the answer has; empty if nobody answers."""
+        """The JSON document that /health returns, whatever the status of the answer; an empty
+        dictionary if the program does not answer."""
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:
@@ -50,8 +51,8 @@ class SecondDay:
         look.await_health(host, program)
 
     def modes(self) -> list[str]:
-        """The modes of all ZooKeeper servers, sorted; an empty text for each server that does not
-        serve."""
+        """The sorted modes (leader, follower ...) of all ZooKeeper servers, with an empty string
+        for each server that does not serve requests."""
         asked = [self.health(host, "zookeeper") for host in self.hosts]
         return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
 

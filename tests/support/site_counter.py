@@ -1,8 +1,8 @@
 """Mirror and counters of the simulated site.
 
 The real `skidway.audit.counter.continuity` decides how a counter goes on after each batch. The real
-`skidway.audit.counts.marks` decides which records are repeats, by a mark for each file: the highest
-position up to which the file's records have been counted.
+`skidway.audit.counts.marks` decides which records are repeats. It keeps a mark for each file: the
+highest position up to which the file's records have been counted.
 """
 
 from __future__ import annotations
@@ -39,12 +39,13 @@ def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool)
 
 
 def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
-    """The records that are no repeats. Moves the marks in `known` forward."""
+    """Returns the records that are not repeats, and moves the marks in `known` forward past
+    them."""
     if not records:
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
     agent, file, first, length = np.array(parts, np.int64).T
-    length = np.maximum(length, 1)  # a record without origin is never a repeat
+    length = np.maximum(length, 1)  # so a record without origin is never a repeat
     walked = marks.walk(agent, file, first, length, known)
     marks.advance(known, walked.highest)
     return [record for record, kept in zip(records, walked.keep, strict=True) if kept]
@@ -82,7 +83,8 @@ class SiteCounter:
         self.seen = {}
 
     def begin_epoch(self) -> None:
-        """Counts everything again in a new epoch, and drops what was not published."""
+        """Makes the counter count everything again in a new epoch. Deltas that were not yet
+        published are dropped."""
         self.positions.clear()
         self.marks.clear()
         sender = self.teller.sender
@@ -131,7 +133,8 @@ class SiteCounter:
             self.counted.append((place, each.sums))
 
     def take(self, key: PartitionId, step: Step) -> None:
-        """Takes a step in a partition, and notes the step's gap and range for the next delta."""
+        """Takes a step in a partition. Notes the gap and the range of offsets that belong to the
+        step, for the next delta."""
         if step.stop:
             self.stopped.add(key)
             return
@@ -159,7 +162,8 @@ class SiteCounter:
             self.audit.append(teller.cluster, teller.sender.producer, beat)
 
     def lag(self, names: Mapping[str, Topic]) -> int:
-        """The number of records that the counter has not yet committed as counted."""
+        """The number of offsets behind the counter's committed positions that it still has to
+        count."""
         return sum(
             log.end - self.positions.get((topic.source, partition), Position()).next_offset
             for topic in names.values()

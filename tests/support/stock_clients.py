@@ -33,14 +33,14 @@ class StockClient:
     """The command of the client's driver, without the broker's address. Raises PeerMissing if the
     driver is missing."""
     foreign: bool = False
-    """Whether the client needs more than Python and Java."""
+    """Whether the client's driver needs another runtime than Python and Java."""
     codecs: tuple[str, ...] = CODECS
     lacks: Mapping[str, str] = field(default_factory=dict)
     """The commands and abilities that the client lacks, each with the reason."""
 
 
 class ClientFailed(AssertionError):
-    """A client could not do a step. The message is the client's own."""
+    """A client could not do a step. The error's message is the client's own message."""
 
 
 def _python(module: str) -> Callable[[], list[str]]:

@@ -1,4 +1,4 @@
-"""A consumer group whose members are stock clients, which tests drive."""
+"""A consumer group whose members are stock Kafka clients. Tests control each member."""
 
 from __future__ import annotations
 

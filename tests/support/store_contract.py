@@ -157,7 +157,7 @@ class StoreContract:
         assert store.length("d/file") == 1
 
     def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
-        """After the writing of a file was abandoned, a file of the same name can be written."""
+        """After a writer has abandoned a file, a file of the same name can be written."""
         writer = store.create("file")
         writer.write(b"half")
         writer.abandon()

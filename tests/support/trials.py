@@ -1,8 +1,9 @@
 """Stories of faults. Many stories run on one pipeline, each with its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
-over the topics of all stories). A story is a generator: its code before a `yield` runs before a
-load, and its code after the `yield` checks that load. It yields once for each load that it needs::
+over the topics of all stories). A story is a generator. Its code before a `yield` runs before a
+load, and its code after the `yield` checks that load. A story yields once for each load that it
+needs::
 
     @STORIES.add()
     def agent_killed(trial: Trial) -> Iterator[None]:
@@ -13,8 +14,8 @@ load, and its code after the `yield` checks that load. It yields once for each l
         yield
         trial.expect_exactly()
 
-A story that fails ends, and the story's own test fails with the same error. After the failure every
-program that is down is started again, and the other stories go on.
+If a story fails, it ends, and only that story's test fails, with the same error. Every program that
+is then down is started again, and the other stories go on.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ from support.proxy import Fault, Intervention, produces
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
 SITE = "site"
-"""The name of the stage (a pipeline and its loads) for stories that need only a site's programs."""
+"""The name of the stage for stories that need only a site's programs. (A stage is a pipeline and
+its loads.)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One fault and what must hold after it. A story also has a stage and settings of its source.
+    """One fault, and the checks that must pass after it. A story also has a stage, and settings for
+    the agent's source.
 
     is_quick: whether `make test` runs the story.
     """
@@ -124,8 +127,8 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes that the agent has promised to send, whether it has sent them or
-        not."""
+        """The number of bytes in the agent's intents to send, whether or not the agent has sent
+        these bytes."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -156,7 +159,8 @@ class Trial:
         )
 
     def hold_answers(self) -> Intervention:
-        """Makes the proxy hold back the answers to the agent's Produce requests for this topic."""
+        """Makes the proxy hold back the broker's answers to the agent's Produce requests for this
+        topic."""
         return self.proxy.inject(Fault.HOLD_ANSWER, produces(self.topic))
 
     def reconfigure(self, **settings: Any) -> None:
@@ -165,8 +169,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self, *options: str) -> Program:
-        """Waits until the mirror has all records of this story's topics. Returns a program, not yet
-        started, that loads only these topics."""
+        """Waits until the mirror has all records of this story's topics. Returns a loader that
+        loads only these topics and that is not yet started."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options, *options)
 
@@ -211,7 +215,7 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: the output of the loads, if the loads do not write to the pipeline's own directory.
+    output: the directory to which the loads write, if this is not the pipeline's own directory.
     """
 
     def __init__(
@@ -236,7 +240,7 @@ class Stage:
         self.pipeline.rewrite([trial.source for trial in self.trials.values()])
 
     def tell(self) -> Stage:
-        """Runs all stories to their ends. Each trial keeps the error of its story."""
+        """Runs all stories to their ends. If a story fails, its trial keeps the error."""
         self.configure()
         self.pipeline.restart("agent")
         alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
@@ -293,7 +297,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """Those stories of a stage whose tests are selected in this run."""
+    """The stories of a stage whose tests are selected in this test run."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)

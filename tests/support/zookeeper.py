@@ -68,7 +68,8 @@ class ZooKeeper:
 
 @pytest.fixture(scope="session")
 def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """One real ZooKeeper for the whole test run; tests that stop a ZooKeeper make their own."""
+    """One real ZooKeeper for the whole test run. A test that stops a ZooKeeper starts one of its
+    own instead."""
     server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
     with running(server.program, server.ready):
         yield server
@@ -76,5 +77,5 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKe
 
 @pytest.fixture
 def zookeeper(zookeeper_server: ZooKeeper) -> str:
-    """A connect string with a chroot for one test alone."""
+    """A connect string with a chroot that only one test uses."""
     return f"{zookeeper_server.address}/{uuid.uuid4().hex}"

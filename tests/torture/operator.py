@@ -1,7 +1,7 @@
-"""What an operator does at the site, as docs/operations.md says, while faults go on.
+"""The work of an operator at the site while faults go on. The operator follows docs/operations.md.
 
-Work of several steps is a task. If a step cannot be done, for example because a broker is down, the
-operator tries that step again every second until the step succeeds.
+A task is work in several steps. If a step cannot be done, for example because a broker is down, the
+operator tries the step again every second until it succeeds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed (([^/\s]+)/\S+), and it is neither there nor in .* restore")
 RELOADS_MAX = 3
-"""How often the operator tries to reload an hour before all rows of the topic are loaded again."""
+"""How often the operator tries to reload an hour. If all these attempts fail, all rows of the topic
+are loaded again."""
 LAST_LINES = 3
 """How many of a program's last lines the operator reads, to find the sentence that says why the
 program ended."""
@@ -84,7 +85,7 @@ class Operator:
     # --- tasks ------------------------------------------------------------------------------------
 
     def grow(self, topic: str) -> None:
-        """Adds a partition to the topic."""
+        """Adds one partition to the topic."""
         self._do(self._grown(topic))
 
     def remake(self, topic: str) -> None:
@@ -97,13 +98,13 @@ class Operator:
         self._do(self._reloaded(topic))
 
     def move(self) -> None:
-        """Lets the loader load everything again into another output, and retires the previous
+        """Makes the loader load everything again into a new output, and retires the previous
         output."""
         self._do(self._moved())
 
     def is_loaded(self, topics: Sequence[str]) -> bool:
-        """Whether all offsets of these mirrored topics are loaded, and every file is in its
-        place."""
+        """Whether all offsets of these mirrored topics are loaded, and every file is where it
+        belongs."""
         with suppress(SkidwayError, OSError):
             given = settings.load(LoaderSettings, self._site.config("loader"))
             found = [each for each in status.status(given) if each["topic"] in topics]
@@ -162,7 +163,7 @@ class Operator:
             up()
 
     def _mended(self, path: str, topic: str) -> Task:
-        """Reloads the hour of a file that is gone."""
+        """Makes the loader load the hour of a missing file again."""
         hour = layout.hour_of(path)
         end = layout.hour_text(layout.hour_number(hour) + 1)
         words = ("load", "reload", topic, "--from", hour, "--to", end)
@@ -185,8 +186,8 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Retires an output. Returns True if the output is retired, or if there is nothing to
-        retire because no load was ever completed in this output."""
+        """Retires an output. Returns True if this worked, or if there is nothing to retire because
+        no load into this output was ever completed."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr
@@ -202,8 +203,8 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """If the loader says that a committed file of a topic is gone for good, reloads its
-        hour."""
+        """If the loader's output says that a committed file of a topic is gone for good, begins a
+        task that reloads the file's hour."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])

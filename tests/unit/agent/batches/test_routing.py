@@ -1,4 +1,4 @@
-"""Which partition a record goes to."""
+"""How the agent chooses the partition of a record."""
 
 import numpy as np
 import pytest

@@ -1,5 +1,6 @@
-"""When the agent reads back from the brokers what arrived, it turns a fetcher's answers and errors
-into rows and holes. A hole is a part of a partition that cannot be read."""
+"""The agent reads partitions back from the brokers to find out which of its records arrived. It
+turns the results and errors of a fetcher into rows and holes. A hole is a part of a partition that
+cannot be read."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ class Fetcher:
 
 
 class Asking:
-    """A client that answers with the first offset of a log; if `start` is missing, it reaches no
-    broker."""
+    """A client that returns `start` as the first offset of a log. If `start` is None, the client
+    behaves as if it could reach no broker."""
 
     start: int | None = None
 

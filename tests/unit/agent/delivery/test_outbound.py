@@ -1,5 +1,6 @@
-"""Flights. An intent is a stored promise to send certain bytes; while its batches are on their way,
-it is a flight. Batches are sent in order. A batch that the producer gives back is sent again."""
+"""Flights. An intent is a stored promise to send certain bytes. While the batches of an intent are
+on their way, they are called a flight. Batches are sent in order. A batch that the producer returns
+undelivered is sent again."""
 
 import pytest
 
@@ -42,8 +43,8 @@ class Sending:
 
 
 def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
-    """A flight is done when all batches of its intent are acknowledged; `settle` then returns their
-    last offsets."""
+    """A flight is done when all batches of its intent are acknowledged. `settle` then returns the
+    last offset in each partition."""
     sending = Sending(b"a\n\xff\n", b"b\n")
     assert [flight.waiting for flight in sending.flights] == [2, 1]
     settled = sending.outbound.settle(sending.producer.deliver_all())
@@ -96,8 +97,8 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
-    """A flight is not done until the fate of its refused record is known. If the record arrived, it
-    is counted like every other record; otherwise it is not counted."""
+    """A flight with a refused record is not done until the agent knows whether the record arrived.
+    If it arrived, it is counted like every other record. Otherwise it is not counted."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)
@@ -119,8 +120,9 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """A refused record may have arrived in an earlier, larger batch. That is possible if the answer
-    to that batch was lost, or if the producer gave that batch back after an earlier refusal."""
+    """A refused record may have arrived in an earlier, larger batch. This can happen if the answer
+    to the larger batch was lost, or if the producer returned that batch after it had refused an
+    earlier record."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)
@@ -136,8 +138,8 @@ def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behin
 
 
 def test_halves_hold_the_same_records() -> None:
-    """A record is the same whether it travels in a whole batch or in one of the two halves that
-    replace a refused batch."""
+    """If the broker refuses a batch, the agent sends two halves of the batch instead. The records
+    in the halves are the same as in the whole batch."""
     whole = Sending(b"a\nbb\nccc\n\ndd\n")
     whole.outbound.settle(whole.producer.deliver_all())
     halved = Sending(b"a\nbb\nccc\n\ndd\n")
@@ -154,8 +156,8 @@ def test_halves_hold_the_same_records() -> None:
 
 
 def test_a_compression_that_brokers_refuse_stops_the_agent() -> None:
-    """A refused compression type is a configuration error that stops the agent; otherwise the agent
-    would set every line apart, and lose it."""
+    """A compression type that the brokers refuse is a configuration error that stops the agent.
+    Without the stop, the agent would set apart every line, and every line would be lost."""
     sending = Sending(b"a\n")
     sent = sending.producer.sent[TP].pop()
     error = KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

@@ -1,5 +1,5 @@
-"""Acknowledged offsets and floors. A partition's floor is the offset at which the agent may begin
-to read back what arrived."""
+"""Acknowledged offsets and floors. To find out what arrived, the agent reads a partition back from
+its floor: no record of an unfinished intent is below this offset."""
 
 from __future__ import annotations
 
@@ -45,8 +45,9 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """While intent 1 still waits for partition Q, the floor of P stays at or below the offset of
-    intent 1's batch in P, although later offsets of P are acknowledged."""
+    """Intent 1 has batches in the partitions P and Q. While its batch in Q is not acknowledged, the
+    floor of P stays at or below the offset of its batch in P, although later offsets of P are
+    acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -63,8 +64,8 @@ def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> N
 
 
 def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() -> None:
-    """An offset that was acknowledged before an intent was sent is lower than the intent's floor,
-    even if no checkpoint has written that offset yet."""
+    """An offset that was acknowledged before an intent was sent is below the floor of the intent,
+    even if no checkpoint has stored this offset yet."""
     files, made = Files(1, 2), progress()
     made.sent([Departure(P, (1,))])
     made.acknowledged({P: 9})
@@ -110,8 +111,8 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
-    """A partition's floor is the lowest of the floors of its waiting intents. Here intent 1 is sent
-    before intent 2 is acknowledged, and intent 3 is sent after intent 2 is acknowledged."""
+    """The floor of a partition is the lowest floor of all its unfinished intents. In this test,
+    intent 1 is sent before intent 2 is acknowledged, and intent 3 is sent afterwards."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

@@ -1,4 +1,5 @@
-"""Real compressed files: their plain bytes at any position, their sizes, and damage."""
+"""Real compressed files: reading their plain bytes at any position, measuring their plain sizes,
+and noticing damage."""
 
 from __future__ import annotations
 
@@ -83,8 +84,8 @@ def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_half_a_file_is_damaged_until_it_is_whole(tmp_path: Path, ending: str) -> None:
-    """A file that is still being compressed counts as damaged until its size changes and it is
-    opened again."""
+    """A compressed file that another program is still writing counts as damaged. The agent tries it
+    again when the file's size has changed and the file is opened again."""
     path = tmp_path / f"app.log.1{ending}"
     packed = COMPRESS[ending](PLAIN)
     path.write_bytes(packed[: len(packed) // 2])
@@ -101,7 +102,7 @@ def test_half_a_file_is_damaged_until_it_is_whole(tmp_path: Path, ending: str) -
 
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
-    """No descriptor stays open, after reading or after damage."""
+    """No file descriptor stays open after a compressed file was read or was found damaged."""
     host = OperatingSystem()
     whole, half = tmp_path / "a.log.gz", tmp_path / "b.log.gz"
     whole.write_bytes(gzip.compress(PLAIN))

@@ -49,8 +49,8 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """A dead link is named and holds back the seal, because nobody knows where it should lead. A
-    link that was removed is not named."""
+    """The agent reports a dead symbolic link and sends no seal while the link is dead, because the
+    link's file may have unread lines. A link that was removed is not reported."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")
@@ -76,8 +76,8 @@ def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
 def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file renamed between the listing and the look is searched for again, and is not taken for a
-    file that vanished."""
+    """If a file is renamed after the agent listed the directory and before it looked at the file,
+    the agent searches for the file again. It does not conclude that the file is gone."""
     path = tmp_path / "a.log"
     path.write_bytes(b"x")
     found = HOST.look(str(path))
@@ -99,7 +99,7 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
     """A file whose own name ends in " (deleted)" counts as existing until it is deleted, although
-    the kernel marks deleted files in the same way."""
+    the kernel appends the same text to the path of a deleted file."""
     path = tmp_path / "a.log (deleted)"
     path.write_bytes(b"x")
     handle = HOST.open(str(path))
