@@ -110,8 +110,8 @@ def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> No
 
 
 def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Path) -> None:
-    """A missing directory, for example of an unmounted file system, counts as lying on the device
-    of the directory above it. An empty path lies on no device."""
+    """For a missing directory, for example of an unmounted file system, the agent takes the device
+    of the directory above it. An empty path has no device."""
     device = os.stat(tmp_path).st_dev
     assert HOST.device_of(str(tmp_path)) == HOST.device_of(str(tmp_path / "x" / "y")) == device
     (tmp_path / "file").touch()
@@ -120,8 +120,8 @@ def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Pat
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
-    """When the limit of open descriptors is reached, the file that was unused for the longest time
-    is closed. It is opened again when it is needed."""
+    """When the limit of open file descriptors is reached, the agent closes the file that it has not
+    used for the longest time. It opens the file again when it needs it."""
     handles = Handles(HOST, 2)
     files = []
     for index in range(4):
@@ -137,8 +137,8 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
-    """A handle follows its file through a rename, and is refused if the path leads to another
-    file."""
+    """A file handle still works after its file was renamed. It never reads from another file that
+    now has the old path."""
     path = tmp_path / "a.log"
     path.write_bytes(b"old")
     mine = tracked(path)
