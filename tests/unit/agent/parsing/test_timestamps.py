@@ -91,7 +91,7 @@ def test_local_times_of_a_zone() -> None:
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
-        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # 02:30 comes twice; the result is the first
+        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # 02:30 comes twice; this is the first
     ):
         assert parse(text, "%Y-%m-%d %H:%M", "Europe/Berlin") == expected
 

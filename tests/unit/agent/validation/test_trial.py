@@ -47,8 +47,8 @@ def test_a_line_that_is_being_written_is_no_misfit() -> None:
 
 
 def test_the_work_is_bounded() -> None:
-    """Validate tries a limited number of lines of the newest files and shows few examples, even if
-    one line is huge."""
+    """`validate` tries a limited number of lines from the newest files, and shows only a few
+    examples. It stays within its limits even if one line is huge."""
     files = Files(ManualClock())
     for number in range(FILES_MAX + 1):
         files.append(f"/log/{number}.log", b"bad\n" * 10)
@@ -62,8 +62,8 @@ def test_the_work_is_bounded() -> None:
 
 
 def test_a_format_that_changed_in_the_middle_is_seen() -> None:
-    """The first and the last lines of a file are tried, each line once. The last lines are named by
-    their byte position, because their line number is unknown."""
+    """`validate` tries the first and the last lines of a file, each line once. It shows the byte
+    positions of the last lines, because it does not know their line numbers."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n" * 8 + b"bad\n" * 2 + b"wor")
     assert (tried(files).lines, tried(files).rejected) == (10, 2)
@@ -82,7 +82,7 @@ def test_a_format_that_changed_in_the_middle_is_seen() -> None:
 
 
 def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:
-    """Paths without files and unreadable files are counted and named."""
+    """`validate` counts and lists paths that match no file, and files that it cannot read."""
     files = Files(ManualClock())
     assert tried(files).files == 0
     files.append("/log/a.log", b"1 a\n").unreadable = True

@@ -1,4 +1,4 @@
-"""Continuity of a partition: the counter passes over nothing silently."""
+"""Continuity of a partition: the counter skips no record without reporting it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def _batch(base: int, last: int, crc: int = 7, epoch: int = 2) -> BatchHeader:
 
 
 def test_a_new_partition_begins_at_its_beginning() -> None:
-    """A new partition is counted from offset 0; there is no earlier batch to compare."""
+    """A new partition is counted from offset 0. There is no earlier batch that the counter could
+    compare."""
     following = continuity.resumed(Position())
     assert (following.fetch_offset, following.comparing) == (0, False)
     step = continuity.at_batch(following, _batch(0, 9))
@@ -54,8 +55,8 @@ def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """Missing offsets, such as a mirror's own gap, become a named gap, and the batch after them is
-    counted."""
+    """The counter reports missing offsets, such as those that the mirror left out, as a gap. It
+    counts the batch after the gap."""
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))
     assert step.following.position.next_offset == 130
@@ -63,8 +64,8 @@ def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
-    """If the batch just before the position is gone, the counter cannot compare it, and records a
-    doubt."""
+    """If the batch just before the position is gone, the counter cannot compare it. It records a
+    doubt (a gap without offsets)."""
     step = continuity.at_batch(RESUMED, _batch(100, 109))
     assert (step.counts, step.gap, step.stop) == (True, (100, 100), "")
     assert "compared" in step.reason
@@ -73,8 +74,8 @@ def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
 
 
 def test_expired_offsets_are_a_named_gap() -> None:
-    """When the log's first offset is higher than the position, the offsets that expired uncounted
-    become a named gap."""
+    """If the log's first offset is higher than the position, offsets have expired before they were
+    counted. The counter reports them as a gap."""
     step = continuity.out_of_range(RESUMED, 150, 300)
     assert (step.gap, step.following.fetch_offset) == ((100, 150), 150)
     step = continuity.out_of_range(continuity.resumed(Position()), 10, 300)
@@ -82,8 +83,8 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
-    """If the log begins exactly at the position, only the batch to compare has expired. The counter
-    records a doubt, and no offset is missing."""
+    """If the log begins exactly at the position, no uncounted offset is missing. Only the batch
+    that the counter wants to compare has expired, so it records a doubt."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 
