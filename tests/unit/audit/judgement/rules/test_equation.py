@@ -126,7 +126,8 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """Where a tier is short, a gap that the tier reported is named as the reason."""
+    """If a tier has too few records, and the tier's counter reported a gap, the verdict gives this
+    gap as the reason."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
@@ -141,7 +142,8 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
 
 
 def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
-    """A gap of one counter is no reason why another tier is short."""
+    """If a tier has too few records, the verdict does not give a gap that another tier's counter
+    reported as the reason."""
     messages = good()
     messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
     messages[3] = delta(HDFS, 1, count(3))
@@ -155,9 +157,9 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal no message says how many records there were. If only a retired counter has
-    some records, these records count as missing in the active places, even if another retired place
-    lacks them, too."""
+    """Without a seal, no message says how many records there are. If only a retired place has
+    counted some records, these count as missing in the active places, even if another retired place
+    has not counted them either."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
@@ -175,8 +177,8 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """A seal says how many records there were. If other tiers confirm that number, additional
-    records in a retired place are only a remark."""
+    """With a seal, the agent's counts say how many records there are. If other tiers confirm this
+    number, additional records in a retired place lead only to a remark."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))
