@@ -43,8 +43,8 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Joins the group and returns the answer. If no answer comes at once, the group's deadlines
-        are checked first."""
+        """Joins the group and returns the answer. If there is no answer at once, lets the group
+        check its deadlines first."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -268,7 +268,7 @@ def test_a_static_member_comes_back_into_its_place() -> None:
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i", **{old: b"mine"})
     world.stored()
-    assert world.join("b", instance_id="i") == {}  # no answer before the change is stored
+    assert world.join("b", instance_id="i") == {}  # there is no answer before the change is stored
     said = world.stored()["b"]
     assert isinstance(said, Joined)
     assert (said.generation, said.members, said.leader) == (1, (), old)
@@ -411,6 +411,6 @@ def test_everybody_is_answered_when_the_broker_stops() -> None:
     ],
 )
 def test_names_too_long_for_an_answer_are_refused(long: dict[str, Any]) -> None:
-    """The group refuses names that are too long. They would be in the answers to other members, and
-    a connection is closed if its answer cannot be encoded."""
+    """The group refuses names that are too long. They would be in the group's answers to its
+    members, and a connection is closed if its answer cannot be encoded."""
     assert World().joined("a", **long).error is ErrorCode.INVALID_REQUEST

@@ -1,4 +1,6 @@
-"""Hand-overs and take-overs that ended in the middle, and are run again."""
+"""Moves of a partition to another broker that end in the middle and are run again. The first broker
+hands the partition's directory over with a file, the waybill. The second broker takes the directory
+over."""
 
 from __future__ import annotations
 
@@ -27,7 +29,7 @@ LOGS = TopicPartition("logs", 0)
 
 
 class Killed(BaseException):
-    """Stands in for the end of the process."""
+    """A stand-in for the sudden end of the process."""
 
 
 class Move:
@@ -70,7 +72,7 @@ def move(tmp_path: Path) -> Iterator[Move]:
 
 
 def interrupted(do: Callable[[], object], module: object, name: str) -> None:
-    """Does it, and ends in the middle: when the function of that name is called."""
+    """Runs `do`, and ends it in the middle, when it calls the function `name` of `module`."""
 
     def end(*_: object) -> None:
         raise Killed
@@ -82,8 +84,8 @@ def interrupted(do: Callable[[], object], module: object, name: str) -> None:
 
 
 def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> None:
-    """A take-over that was killed between the rename and the removal of the waybill is completed
-    when the same command is run again."""
+    """If a take-over is killed after it renamed the directory and before it removed the waybill,
+    the same command completes the take-over when it is run again."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")
@@ -96,7 +98,8 @@ def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> Non
 
 
 def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move: Move) -> None:
-    """A take-over is completed only on the broker that leads the partition in a later epoch."""
+    """A take-over that was interrupted is completed only by the broker that leads the partition in
+    a later epoch than that of the waybill. Other brokers refuse the directory."""
     move.hand_over(1)
     move.copy()
     (move.path(2) / "logs-0.moved").rename(move.path(2) / "logs-0")
@@ -106,8 +109,8 @@ def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move:
 
 
 def test_a_hand_over_does_not_use_the_waybill_of_an_earlier_move(move: Move) -> None:
-    """A hand-over that is killed after its rename and run again writes a new waybill, even if an
-    interrupted take-over left its own waybill in the served directory."""
+    """If a hand-over is killed after it renamed the directory and is run again, it writes a new
+    waybill. It does not use an old waybill that an interrupted take-over left in the directory."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")
