@@ -78,7 +78,7 @@ def die_with_parent() -> None:
 
 
 class Program:
-    """One child process with its output in a file."""
+    """One child process, whose output goes to a file."""
 
     def __init__(
         self,
@@ -165,14 +165,14 @@ class Program:
             raise NotReady(f"{self.command} did not stop:\n{self.output()[-4000:]}") from None
 
     def kill(self) -> None:
-        """Sends SIGKILL, which acts like a crash of the process."""
+        """Sends SIGKILL, which has the same effect as a crash of the process."""
         self.signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
 
     def kill_session(self) -> None:
-        """Sends SIGKILL to the process and to all processes that it has started, whatever their
-        process groups are."""
+        """Sends SIGKILL to the process and to all processes that it has started, in whatever
+        process groups they are."""
         assert self._session
         while alive := session_members(self.pid):
             for pid in alive:
@@ -185,7 +185,7 @@ class Program:
 def running(
     program: Program, ready: Callable[[], object], within_s: float = WITHIN_S
 ) -> Iterator[Program]:
-    """Runs the program during the `with` block, and stops it afterwards, whatever happened."""
+    """Runs the program during the `with` block, and stops it at the end, even after an error."""
     program.start()
     try:
         yield program.wait_until(ready, within_s)
@@ -206,7 +206,7 @@ def run_skidway(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `skidway ...` to its end."""
+    """Runs the command `skidway ...` to its end, and returns its result."""
     return subprocess.run(
         skidway(*arguments),
         input=input_text,

@@ -199,7 +199,8 @@ PROMISES = {
     "for one.",
     "all programs": "No line is lost or doubled when real programs meet faults.",
 }
-"""All promises by their names, section by section."""
+"""All promises: each name of a promise with the sentence of the rule, in the order of the
+sections."""
 
 
 def promise(*names: str) -> pytest.MarkDecorator:

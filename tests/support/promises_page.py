@@ -1,4 +1,5 @@
-"""Makes docs/promises.md from the list of promises and from the tests that are marked with them.
+"""Makes docs/promises.md from the list of promises and from the tests that are marked with
+promises.
 
 python -m support.promises_page            writes the page
 python -m support.promises_page --check    exits with 1 if the page is not up to date
@@ -48,7 +49,7 @@ def page() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the page; with --check, writes nothing and returns 1 if the page is out of date."""
+    """Writes the page. With --check, writes nothing and returns 1 if the page is out of date."""
     parser = argparse.ArgumentParser(prog="python -m support.promises_page", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     args = parser.parse_args(arguments)

@@ -60,7 +60,8 @@ class Intervention:
     _changed: threading.Condition
     hits: int = 0
     chosen: int = 0
-    """The number of requests that the fault has hit, or will hit when their answers arrive."""
+    """The number of requests that the fault has chosen: it has hit them, or will hit their answers
+    when these arrive."""
     is_over: bool = False
     passes: bool = True
 
@@ -69,12 +70,13 @@ class Intervention:
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 
     def release(self) -> None:
-        """Ends the fault. Held frames are passed on late, even if their sender has died in the
-        meantime."""
+        """Ends the fault. The frames that it held back are passed on, even if their sender has died
+        in the meantime."""
         self._end(passes=True)
 
     def drop(self) -> None:
-        """Ends the fault. Held frames are lost, together with their connections."""
+        """Ends the fault. The frames that it held back are dropped, and their connections are
+        broken."""
         self._end(passes=False)
 
     def _end(self, *, passes: bool) -> None:
@@ -84,7 +86,7 @@ class Intervention:
 
 
 def produces(topic: str, client_id: str = AGENT) -> Matches:
-    """Matches Produce requests of a client with records for a topic."""
+    """A filter that matches the Produce requests with which a client sends records to a topic."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
         if header.api_key is not ApiKey.PRODUCE or header.client_id != client_id:
@@ -96,7 +98,8 @@ def produces(topic: str, client_id: str = AGENT) -> Matches:
 
 
 def fetches(topic: str, client_id: str = AGENT, first: int = 0) -> Matches:
-    """Matches Fetch requests of a client for records of a topic, from the offset `first` on."""
+    """A filter that matches the Fetch requests of a client for records of a topic at the offset
+    `first` or later."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
         if header.api_key is not ApiKey.FETCH or header.client_id != client_id:
@@ -113,7 +116,8 @@ def fetches(topic: str, client_id: str = AGENT, first: int = 0) -> Matches:
 
 
 class Proxy:
-    """Listens on `port` and passes everything on to `target`, both on loopback."""
+    """Listens on `port` and passes everything on to the broker's port `target`, both on
+    loopback."""
 
     def __init__(self, port: int, target: int) -> None:
         self.port, self._target = port, target
@@ -122,7 +126,8 @@ class Proxy:
         self._connections: set[_Connection] = set()
         self._server: socket.socket | None = None
         self.refused = 0
-        """The number of connections for which no broker answered."""
+        """The number of client connections that failed because the proxy could not connect to the
+        broker."""
         self.delay_s = 0.0
         """The delay of each answer."""
         self._is_cut = False
@@ -169,7 +174,7 @@ class Proxy:
         return mend
 
     def clear(self) -> None:
-        """Ends all faults. Held frames are lost."""
+        """Ends all faults. The frames that they held back are dropped."""
         with self._changed:
             held, self._interventions = self._interventions, []
         for each in held:
@@ -189,7 +194,7 @@ class Proxy:
         return None
 
     def answered(self, intervention: Intervention) -> None:
-        """Counts a hit: the answer to the request has arrived."""
+        """Counts a hit, because the answer to the chosen request has arrived."""
         with self._changed:
             intervention.hits += 1
 
@@ -200,7 +205,7 @@ class Proxy:
             intervention.chosen -= 1
 
     def hold(self, intervention: Intervention) -> None:
-        """Waits until the fault is released. Raises _Lost if the fault is dropped."""
+        """Holds a frame back until the fault is released. Raises _Lost if the fault is dropped."""
         with self._changed:
             self._changed.wait_for(lambda: intervention.is_over)
             if not intervention.passes:

@@ -43,7 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # this hook runs before a test module sets up its own settings
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets up Hypothesis. It has no deadlines, because a busy machine is no fault of the code."""
+    """Sets up Hypothesis without deadlines, because a test must not fail only because the machine
+    is busy."""
     settings.register_profile(
         "skidway",
         deadline=None,

@@ -1,4 +1,5 @@
-"""One blocking connection that sends exactly what a test gives it, and receives every answer."""
+"""A client with one blocking connection. It sends exactly the bytes that a test gives it, and
+receives every answer."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The fleet for the failures that the guide (docs/operations.md) describes: a datacenter, its
-mirror and two agents, with methods for tests.
+"""A fleet of hosts for tests of the failures in the guide (docs/operations.md): a datacenter, its
+mirror and two agents.
 
 The registry uses https and asks for a password, so all its clients have TLS settings from the
 inventory.
@@ -50,7 +50,7 @@ class Recoveries:
             self.name_brokers(host)
 
     def name_brokers(self, host: Host) -> None:
-        """Adds the guide's names of the brokers to a host's /etc/hosts."""
+        """Adds the host names that the guide uses for the brokers to a host's /etc/hosts."""
         for name, ours in NAMES.items():
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")
@@ -58,7 +58,7 @@ class Recoveries:
     # Changes of the inventory
 
     def certify(self, authority: Authority) -> None:
-        """Gives the registry a certificate that this authority has signed."""
+        """Gives the registry a certificate that this certificate authority has signed."""
         pair = authority.sign("registry", OFFLINE)
         for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
             self.files[name] = path.read_text()
@@ -99,11 +99,11 @@ class Recoveries:
         return done.returncode, done.stdout
 
     def end(self, broker: str, topic: str) -> int:
-        """The sum of the high watermarks of a topic's partitions."""
+        """The sum of the high watermarks of all partitions of a topic."""
         return sum(int(each["high_watermark"]) for each in self._partitions(broker, topic))
 
     def begin(self, broker: str, topic: str) -> int:
-        """The sum of the log start offsets of a topic's partitions."""
+        """The sum of the log start offsets of all partitions of a topic."""
         return sum(int(each["log_start_offset"]) for each in self._partitions(broker, topic))
 
     def _partitions(self, broker: str, topic: str) -> list[dict[str, Any]]:

@@ -1,7 +1,7 @@
-"""The inventory for the failures that the guide (docs/operations.md) describes: a mirrored cluster,
-two agents, and a registry with TLS.
+"""The Ansible inventory for tests of the failures in the guide (docs/operations.md): a mirrored
+cluster, two agents, and a registry with TLS.
 
-Intervals are short, as in support.fleet_inventory.
+The intervals in the settings are short, as in support.fleet_inventory.
 """
 
 from __future__ import annotations

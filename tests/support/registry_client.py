@@ -1,4 +1,5 @@
-"""Our registry client, which calls the registry's REST application directly, without a network."""
+"""Skidway's own registry client with a transport that calls the registry's REST application in the
+same process, without a network."""
 
 from __future__ import annotations
 

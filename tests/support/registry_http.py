@@ -31,7 +31,7 @@ def _more(given: Any) -> dict[str, Any]:
 
 
 def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
-    """A reference in the form in which clients send it."""
+    """A reference to a schema, in the form in which clients send it."""
     return {"name": name, "subject": subject, "version": version}
 
 
@@ -47,8 +47,8 @@ class Registry:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """The (status, document) of an answer. Asserts that the answer has the registry's content
-        type."""
+        """Makes a request. Returns the status and the document of the answer. Asserts that the
+        answer has the registry's content type."""
         content = None if body is None else json.dumps(body)
         answer = self.http.request(method, path, content=content, headers=headers)
         assert answer.headers["content-type"] == CONTENT_TYPE, answer.text
@@ -57,14 +57,15 @@ class Registry:
     def good(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """The document of an answer. Asserts that the answer is no error."""
+        """Makes a request. Returns the document of the answer. Asserts that the answer is not an
+        error."""
         status, document = self.ask(method, path, body, headers)
         assert status == 200, document
         return document
 
     def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
-        """The status and error code of an answer. Asserts that the answer is an error in the form
-        that clients expect."""
+        """Makes a request. Returns the status and the error code of the answer. Asserts that the
+        answer is an error in the form that clients expect."""
         status, document = self.ask(method, path, body)
         assert set(document) == {"error_code", "message"}
         assert isinstance(document["message"], str)

@@ -39,7 +39,7 @@ class MemoryLog:
         """How many entries the ZooKeeper server of this connection can read before the next sync;
         None means all."""
         self.reached = threading.Event()
-        """Set as soon as somebody begins to create an entry."""
+        """Is set when a store begins to create an entry."""
         self.missing = 0
         """`count` returns a number that is too large by this much. The log then looks as if it had
         a gap with more entries after it."""

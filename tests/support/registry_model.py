@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 ALL = "*"
-"""The key of the mode that holds for all subjects."""
+"""The key for the mode of all subjects that have no mode of their own."""
 
 READ_ONLY = ("READONLY", "READONLY_OVERRIDE")
 WITH_IDS = ("IMPORT", "FORWARD")

@@ -11,7 +11,7 @@ from typing import Self
 
 
 class Relay:
-    """Listens on a port of its own and passes bytes to and from `target`, both on loopback."""
+    """Listens on a new port and passes bytes to and from the port `target`, both on loopback."""
 
     def __init__(self, target: int) -> None:
         self._target = target

@@ -33,8 +33,9 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A seal that the agent has noted and not yet sent. The agent sends it as soon as deltas have
-    counted all lines for which the seal vouches. written: the newest of these lines."""
+    """A seal that the agent has noted and not yet sent. A seal guarantees that deltas have counted
+    all lines up to a certain line. The agent sends the seal as soon as this is true. written: the
+    newest of these lines."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -72,7 +73,7 @@ class SiteAgent:
         self.sealed: dict[Source, tuple[int, int]] = {}
 
     def new_id(self) -> int:
-        """A new file id of this host."""
+        """Returns a new file id for this host."""
         self.file_ids += 1
         return self.number * 100 + self.file_ids
 

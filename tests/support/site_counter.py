@@ -28,7 +28,7 @@ PartitionId = tuple[Source, int]
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
     """Copies some more records of a partition to the mirror. Before these records, the mirror loses
     `skipped` offsets, and also all offsets that have expired at the source. names: whether the
-    mirror names the lost offsets as a gap."""
+    mirror declares the lost offsets as a gap."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -52,9 +52,9 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
 
 
 class SiteCounter:
-    """Counts one tier. current: a function that is given a name, and returns the topic that has
-    this name in the counter's cluster now. Positions, marks and message numbers become durable
-    together; a kill loses everything else."""
+    """The counter of one tier. current: a function that takes a name, and returns the topic that
+    has this name in the counter's cluster now. Positions, marks and message numbers become durable
+    together. A kill loses everything else."""
 
     def __init__(
         self,
@@ -93,12 +93,12 @@ class SiteCounter:
         self.kill()
 
     def logs(self, topic: Topic) -> list[Log]:
-        """The logs that this counter counts."""
+        """The logs of the topic that this counter counts, by partition."""
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If the name belongs to another topic than before,
-        first commits what was counted of the old topic."""
+        """Looks up which topic has the name now. If this is another topic than before, first
+        commits what was counted of the old topic."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)

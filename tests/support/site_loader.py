@@ -49,8 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """Loads from the mirrors. place: a function that is given the correct rows of all topics of one
-    load, and returns the rows that the loader writes."""
+    """A loader of the mirrored topics. place: a function that takes the correct rows of all topics
+    of one load, and returns the rows that the loader writes instead."""
 
     def __init__(
         self,
@@ -93,7 +93,7 @@ class SiteLoader:
         return self.outputs[source]
 
     def remove(self, source: Source) -> None:
-        """Removes the output of a topic; the next load begins a new one, in a new epoch."""
+        """Removes the output of a topic. The next load begins a new output in a new epoch."""
         output = self.output(source)
         sender = output.teller.sender
         self.removed[source, sender.epoch] = output
@@ -152,14 +152,15 @@ class SiteLoader:
     # What a recount finds.
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
-        """The rows in the output now. For an earlier epoch, the rows at the end of that epoch."""
+        """The rows in the output of a topic. Without an epoch, these are the present rows. For an
+        earlier epoch, they are the rows at the end of this epoch."""
         known = self.outputs.get(source)
         if epoch is not None:
             known = self.removed.get((source, epoch), known)
         return Counter(place for place, _ in known.rows) if known else Counter()
 
     def recounted(self, source: Source) -> dict[tuple[BucketKey, int], Sums]:
-        """The sums of the rows in the output now."""
+        """The sums of the rows that are in the output of a topic now."""
         counts = Counts(BUCKET_MS)
         for place, sums in self.output(source).rows:
             counts.put((place.source, place.agent, place.bucket), sums)

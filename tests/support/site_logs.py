@@ -72,7 +72,7 @@ class Record:
 
     @property
     def length(self) -> int:
-        """The length in the record's origin; 0 without origin."""
+        """The length in the record's origin; 0 if the record has no origin."""
         return 0 if self.line.agent == NO_AGENT else LENGTH
 
 
@@ -110,7 +110,8 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic from its creation until it is made again. broker, mirror: its logs, by partition.
+    """A topic from its creation until it is deleted and made again. broker, mirror: the logs of the
+    topic and of its mirror, by partition.
     carried: the lines that have ever had a record in the topic."""
 
     source: Source
@@ -180,8 +181,8 @@ class Teller(NumberedSender):
 
     @property
     def name(self) -> tuple[Tier, str, int]:
-        """The sender's tier, producer and epoch. With a message's number they identify the
-        message."""
+        """The sender's tier, producer and epoch. Together with a message's number, they identify
+        the message."""
         return self.sender.tier, self.sender.producer, self.sender.epoch
 
     def publish(self) -> None:

@@ -48,7 +48,7 @@ POLICY = Policy(tiers=TIERS, lateness_ms=LATENESS_MS, silence_ms=10**9, ahead_ms
 
 BucketName = tuple[Source, int]
 Told = dict[BucketName, dict[Tier, Counter[tuple[int, int]]]]
-"""How often each (line, agent) was counted, by bucket and tier."""
+"""For each bucket and tier: how often each (line, agent) was counted."""
 
 
 class Wrong(AssertionError):
@@ -101,8 +101,8 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts of one collector with what is true. The verdicts depend on the messages
-    that this collector has heard."""
+    """Compares the verdicts of one collector with what is true of the messages that this collector
+    has heard."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
@@ -118,7 +118,7 @@ class Truth:
             raise Wrong(f"{words} (bucket {bucket} of {source.topic_id})")
 
     def check_told(self, source: Source, bucket: int) -> None:
-        """Checks E (see the module's docstring)."""
+        """Checks the statement E in the module's docstring."""
         told = self.told[source, bucket]
         first = told[Tier.AGENT]
         for tier in TIERS[1:]:
@@ -130,8 +130,8 @@ class Truth:
                 raise Wrong(f"E: bucket {bucket}: {tier} told {rest} without origin")
 
     def wrong_rows(self, source: Source, bucket: int) -> Iterator[tuple[int, str]]:
-        """Checks D, F and X (see the module's docstring). Yields the agent whose rows are wrong,
-        and what is wrong."""
+        """Checks the statements D, F and X in the module's docstring. Yields each agent whose rows
+        are wrong, together with what is wrong."""
         world = self.world
         lying = world.loader.lying(source, self.epoch_of_rows(source))
         rows = {x: n for x, n in lying.items() if x.bucket == bucket}
@@ -156,8 +156,9 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch that the collector has heard of in this topic's output. The collector
-        notices that an output was removed only when it hears of the next epoch's first load."""
+        """The newest epoch of this topic's output that the collector knows. If an output is
+        removed, the collector notices this only when it receives the counts of the first load in
+        the next epoch."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -165,7 +166,8 @@ class Truth:
         )
 
     def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
-        """Whether the agent's newest seal that the collector has heard vouches for the line."""
+        """Whether the newest seal of the agent that the collector has heard is for a time after
+        this line was written."""
         if self.counted_as(agent, line) != source:
             return False
         [its] = [x for x in self.world.agents if x.number == agent]

@@ -129,7 +129,7 @@ class Collector:
 
 
 class World:
-    """The site. `seed` decides its random steps."""
+    """The simulated site. `seed` determines its random steps."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
@@ -154,7 +154,7 @@ class World:
         return self.topics[name][-1]
 
     def copied(self, name: str) -> Topic:
-        """The topic whose mirror has this name in the offline cluster now."""
+        """The topic that the mirror with this name in the offline cluster copies now."""
         return self.mirrored[name]
 
     @property
@@ -174,7 +174,7 @@ class World:
         self.now += 1
 
     def line(self, agent: int) -> Line:
-        """A new line. The time of some lines is older than the clock's time."""
+        """Makes a new line of an agent. Some lines get an event time before the present time."""
         self.sequence += 1
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
@@ -189,7 +189,7 @@ class World:
         agent.lines[line.topic].append(line)
 
     def write_foreign(self) -> None:
-        """Writes a record without origin, as a producer does that is no agent."""
+        """Writes a record without origin, as a producer that is not an agent does."""
         line = self.line(NO_AGENT)
         if line.bucket + BUCKET_MS <= self.now_ms:
             line = self.lines[-1] = replace(line, bucket=self.now_ms - self.now_ms % BUCKET_MS)
@@ -212,7 +212,7 @@ class World:
             self.notice_all()
 
     def notice(self) -> None:
-        """Picks a name, and lets one of the programs look up which topic has this name now."""
+        """Chooses a name, and makes one of the programs look up which topic has this name now."""
         name = self.random.choice(self.names)
         chosen = self.random.choice([*self.agents, *self.counters, None])
         if chosen is None:
@@ -255,7 +255,7 @@ class World:
         counter.fetch(name, self.random.choice(PARTITIONS), self.random.randint(1, 6))
 
     def count_all(self, counter: SiteCounter) -> None:
-        """Counts everything up to the high watermarks."""
+        """Makes a counter count everything up to the high watermarks."""
         for name in self.names:
             for partition in PARTITIONS:
                 # the first call skips a gap, the second compares a batch, the third counts the rest
@@ -313,7 +313,7 @@ class World:
         return found
 
     def moved(self, at: int, place: Placed, loads: int) -> tuple[int, Placed]:
-        """The given row in another place."""
+        """The given row in another place (bucket, agent or topic)."""
         match self.faults.misplaces:
             case "bucket":
                 return at, place._replace(bucket=place.bucket + BUCKET_MS)
@@ -342,7 +342,7 @@ class World:
         return found
 
     def tamper(self) -> None:
-        """Lets a row vanish, doubles a row, or does both, without a change in the manifests."""
+        """Removes a row, doubles a row, or does both, without a change in the manifests."""
         outputs = [x for x in self.loader.outputs.values() if len(x.rows) > 1]
         if not outputs:
             return
@@ -358,7 +358,7 @@ class World:
     # The schedule.
 
     def step(self) -> None:
-        """Takes one random step. The caller moves the collectors."""
+        """Takes one random step. The caller of this method lets the collectors read."""
         faults = self.faults
         actions = [
             (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),

@@ -73,8 +73,8 @@ class Story:
 class Stories(list[Story]):
     """The stories of a module, in the order in which they run.
 
-    stage: stories with the same stage share a pipeline and its loads, even if they are in different
-    modules.
+    stage: stories with the same stage share one pipeline and its loads, even if they are in
+    different modules.
     """
 
     def __init__(self, stories: Iterable[Story] = (), *, stage: str = SITE) -> None:
@@ -92,7 +92,8 @@ class Stories(list[Story]):
 
 
 class Trial:
-    """What a story works with: its own files and lines, and the pipeline that all stories share."""
+    """Everything that one story uses: its own files and lines, and the pipeline that all stories
+    share."""
 
     def __init__(self, stage: Stage, story: Story) -> None:
         self._stage, self.story = stage, story
@@ -138,11 +139,12 @@ class Trial:
         return [file for file in known if file["announced_path"].startswith(below)]
 
     def appended(self) -> int:
-        """The number of records that consumers of dc1 can see, repeats included."""
+        """The number of records in this story's topic that consumers of dc1 can read, including
+        repeats."""
         return sum(self.watermarks().values())
 
     def watermarks(self, cluster: str = DATACENTER) -> dict[TopicPartition, int]:
-        """The high watermarks of the topic, or of its mirror."""
+        """The high watermarks of the topic in dc1, or of its mirror in another cluster."""
         topic = self.topic if cluster == DATACENTER else f"{DATACENTER}.{self.topic}"
         return self.pipeline.watermarks(cluster, [topic])
 
@@ -263,8 +265,8 @@ class Stage:
         """Waits until all buckets of the topics are complete, or until a bucket has the verdict
         `until`. Returns the buckets.
 
-        One report serves all stories. A story asks for a new report only if the last report does
-        not satisfy the story.
+        All stories use the same report of the audit. Only if the last report does not satisfy a
+        story, the story asks for a new one.
         """
         found: list[dict[str, Any]] = []
 
@@ -279,7 +281,7 @@ class Stage:
         try:
             eventually(judged, every_s=0.2)
         except NotReady:
-            pass  # the caller reports the wrong verdicts of these buckets
+            pass  # the caller reports the wrong verdicts
         return found
 
     def _goes_on(self, trial: Trial, told: Told) -> bool:
@@ -308,7 +310,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
 
 
 class _timed:  # noqa: N801 - reads as a phrase
-    """Prints how long a step took; pytest shows the time if a test fails."""
+    """Prints how long a step took. pytest shows this output if a test fails."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()

@@ -1,5 +1,5 @@
-"""A real ZooKeeper for tests: one `skidway zookeeper run` for each test run, with a chroot for each
-test."""
+"""A real ZooKeeper for tests. Each test run starts one `skidway zookeeper run`, and each test gets
+its own chroot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.processes import Program, free_port, running, skidway
 
 
 class ZooKeeper:
-    """The program and its address, with methods that stop and restart it."""
+    """The running ZooKeeper and its address, with methods that stop and restart it."""
 
     def __init__(self, folder: Path, *, place: Place = LOOPBACK) -> None:
         self._place = place
@@ -45,12 +45,12 @@ class ZooKeeper:
             os.kill(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Lets the suspended server go on."""
+        """Lets the suspended server run again."""
         for pid in self._servers():
             os.kill(pid, signal.SIGCONT)
 
     def _servers(self) -> list[int]:
-        """The process ids of the program's children. The JVM is the only child."""
+        """The process ids of the program's children. Its only child is ZooKeeper's JVM."""
         pid = self.program.pid
         found = [
             int(each)

@@ -32,7 +32,7 @@ class Disk:
             self._inside = os.open(self._folder, os.O_DIRECTORY)
 
     def unmount(self) -> None:
-        """Unmounts the folder, with all mounts on top of it."""
+        """Unmounts the folder's file system and all mounts on top of it."""
         if self._inside >= 0:
             os.close(self._inside)
             self._inside = -1
@@ -40,8 +40,8 @@ class Disk:
             _LIBC.umount2(os.fsencode(self._folder), _DETACH)
 
     def fill(self) -> Callable[[], None]:
-        """Fills the disk until the returned function is called. The disk may be read-only at the
-        same time."""
+        """Fills the disk, and keeps it full until the returned function is called. This also works
+        while the disk is read-only."""
 
         def opened(path: str, flags: int) -> int:
             return os.open(path, flags, dir_fd=self._inside)

@@ -12,7 +12,8 @@ HOSTS = {"host1": "dc1", "host2": "dc1", "host3": "dc2"}
 AGENTS = tuple(f"agent-{host}" for host in HOSTS)
 COUNTERS = ("count-dc1", "count-dc2", "count-offline")
 OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)
-"""Our programs that run all the time. `ALL` adds ZooKeeper, Apache Kafka and the loader."""
+"""The programs of Skidway that run all the time. `ALL` also contains ZooKeeper, Apache Kafka and
+the loader."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"

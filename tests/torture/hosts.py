@@ -1,4 +1,4 @@
-"""The writers of a host: they write numbered lines to logs, and rotate the logs in several ways."""
+"""The writers of a host. They write numbered lines to logs, and rotate the logs in several ways."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ from torture.faults import HOSTS
 
 LINE = r"(?P<time>\S+) (?P<host>\S+) (?P<log>\S+) (?P<number>\d+) (?P<text>.*)"
 MARKED = LINE.replace("(?P<text>.*)", "(?P<mark>x?)(?P<text>.*)")
-"""Another pattern for the same lines. It gives one more column than LINE."""
+"""Another pattern for the same lines as LINE. It has one more group, which becomes one more
+column."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
@@ -56,12 +57,12 @@ class Line:
     ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
         self.fits = fits
-        """Whether the line matches its source's pattern. A line that matches must become a row; any
+        """Whether the line matches its source's pattern. A line that matches must become a row. Any
         other line must be rejected."""
 
 
 def renamed(path: Path) -> None:
-    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on; the writer opens a new
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. The writer then opens a new
     app.log."""
     _shift(path, "")
     path.rename(f"{path}.1")

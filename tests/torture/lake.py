@@ -26,8 +26,8 @@ follows the number, and this byte may look like a digit (see torture.hosts)."""
 
 
 class Row(NamedTuple):
-    """The row of a line: the line's number, whether the line is whole, and whether it comes from a
-    copied file."""
+    """A row of the output: the number of its line, whether the line is whole, and whether it comes
+    from a copied file."""
 
     number: int
     is_whole: bool
@@ -73,12 +73,12 @@ class Lake:
 
     def delete(self, topic: str) -> Callable[[], bool]:
         """Hides one file of rows. The returned function brings the file back if the file's output
-        is still the current output. The function returns False while the file system prevents the
-        return of the file."""
+        is still the current output. It returns False if the file system does not let it bring the
+        file back now."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
-        # the loader may be moving the file at this moment, or the file system may be read-only
+        # The loader may be moving the file at this moment, or the file system may be read-only.
         with suppress(OSError):
             numbers = {int(str(x)) for x in _cells(file, "number")}
             file.rename(hidden)

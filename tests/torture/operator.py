@@ -43,7 +43,7 @@ program ended."""
 
 
 class Operator:
-    """One person with a list of tasks, as a thread."""
+    """A thread that stands for one person with a list of tasks."""
 
     def __init__(self, site: Site, lake: Lake) -> None:
         self._site, self._lake = site, lake
@@ -70,8 +70,8 @@ class Operator:
             return not self._tasks
 
     def answer(self, name: str, last_words: str) -> None:
-        """Does what the last lines of a program's output (`last_words`) ask for, before the program
-        is started again."""
+        """Called before a program is started again: does what the last lines of the program's
+        output (`last_words`) ask for."""
         words = "\n".join(last_words.splitlines()[-LAST_LINES:])
         config = ["--config", str(self._site.config(name))]
         if name.startswith("agent-"):
@@ -215,7 +215,7 @@ class Operator:
             while not self._over.wait(EVERY_S):
                 self._look_after_loads()
                 with self._lock:
-                    first = self._tasks[:1]  # tasks are done one after the other
+                    first = self._tasks[:1]  # the tasks are done one after another
                 for task in first:
                     if next(task, self) is self:
                         with self._lock:

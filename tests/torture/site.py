@@ -1,4 +1,5 @@
-"""The site of the torture: its programs, and how each fault begins and ends on them."""
+"""The site of the torture: its programs, and the functions that begin and end each kind of
+fault."""
 
 from __future__ import annotations
 

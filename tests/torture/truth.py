@@ -28,8 +28,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""A bucket that the audit does not list inherits the verdict of the next listed bucket, but only if
-that bucket begins less than this many milliseconds later."""
+"""A bucket that the audit does not list inherits the verdict of the next listed bucket if this
+bucket begins less than INHERITED_MS milliseconds later."""
 
 
 @dataclass(slots=True)

@@ -103,6 +103,7 @@ def test_validate_refuses_what_would_leave_the_mark_out(
 
 
 def test_the_settings_are_utf_8_and_reject_by_default() -> None:
-    """By default the encoding is utf-8, and no byte is replaced."""
+    """By default, the encoding is utf-8, and lines with invalid bytes are rejected without any
+    replacement."""
     source = SourceSettings(topic="t", paths=["/x"])
     assert (source.encoding, source.on_error) == ("utf-8", "reject")

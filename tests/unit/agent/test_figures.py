@@ -40,7 +40,7 @@ def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
 
 
 def test_replaced_lines_are_told_by_topic() -> None:
-    """Lines with replaced bytes count as delivered, not as rejected."""
+    """The metrics count lines with replaced bytes as delivered and not as rejected."""
     world = a_world("figures-replaced", on_error="replace")
     world.files.append(A, b"good\n\xff\n")
     world.start()
@@ -51,7 +51,7 @@ def test_replaced_lines_are_told_by_topic() -> None:
 
 
 def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
-    """A record that the broker refuses counts as one lost line with its bytes."""
+    """The metrics count a record that the broker refuses as one lost line with its bytes."""
     world = a_world("figures-refused")
     world.files.append(A, b"a\nbb\nc\n")
     world.start()

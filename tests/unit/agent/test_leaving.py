@@ -32,8 +32,8 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
-    """A leaving agent delivers all lines, even one without a line end, and sends no delta after its
-    last word."""
+    """An agent that leaves delivers all lines, including a last line without a line end. It sends
+    no delta after its last word."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()
@@ -64,8 +64,8 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent with nothing to deliver sends its last word, even if it is asked to leave a second
-    time."""
+    """An agent that has nothing to deliver still sends its last word, also if it is asked to leave
+    a second time."""
     assert drain(world)
     said = len(world.of(Seal))
     world.kill()

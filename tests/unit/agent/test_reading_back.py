@@ -131,8 +131,8 @@ def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
 
 
 def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
-    """Rejected records that are found are counted for the rejected topic, and as rejected in the
-    ledger."""
+    """If the agent finds records of rejected lines on the broker, it counts them for the topic of
+    rejected lines. The ledger shows them as rejected."""
     picky.kill_in_flight(b"b1\nb2\n", survivors=5)
     picky.brokers.arrive_late(TopicPartition("logs.rejected", 0))
     upgrade()
@@ -232,9 +232,9 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """While one file is unreadable, the agent goes on with the files that come after it in the
-    search for records. The unreadable file's lines are sent in order as soon as the file can be
-    read."""
+    """While the agent searches the brokers for records, one unreadable file does not stop it: it
+    goes on with the next files. The unreadable file's lines are sent in order as soon as the file
+    can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:
         world.files.append(path, path.encode() + b" 1\n")
@@ -270,8 +270,8 @@ def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upg
 
 
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
-    """If the first offset of the log is higher than the floor, missing records are declared
-    uncertain, because they may have arrived and expired."""
+    """If the log begins at a higher offset than the floor (where the search begins), missing
+    records are declared uncertain, because they may have arrived and then expired."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     world.brokers.starts[FIRST] = 1
     upgrade()
@@ -317,8 +317,9 @@ def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: 
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
-    """If an operator gave up records although their topic was not made again, the agent searches
-    the brokers for them. It sends the records that it does not find, by the current settings."""
+    """If an operator has given up promised lines although their topic was not made again, the agent
+    searches the brokers for their records. It sends the lines that it does not find, with the
+    current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(StateDatabase(world.connection), "logs")) == 2
     world.start()
@@ -365,8 +366,8 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
-    """If a version without floors made an intent, the agent searches for the records of this intent
-    from offset 0."""
+    """An older version of the agent stored no floors (the offsets at which the search for records
+    begins). If it made an intent, the agent searches for the intent's records from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)

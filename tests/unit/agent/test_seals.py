@@ -21,7 +21,7 @@ def world() -> World:
 
 
 def sealed_until(world: World) -> list[int]:
-    """The W of each published seal."""
+    """The time W of each published seal."""
     return [seal.topics[0].sealed_until for seal in world.of(Seal)]
 
 
@@ -161,8 +161,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """If a delivered, rotated file is unreadable when the agent starts, the file delays its topic's
-    seal only until the agent can look at it."""
+    """If a rotated file whose lines are all delivered is unreadable when the agent starts, it
+    delays the topic's seal only until the agent can look at it."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

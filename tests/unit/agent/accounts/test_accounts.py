@@ -35,8 +35,8 @@ def test_a_range_is_declared_once(world: World) -> None:
 
 @promise("6 losses")
 def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> None:
-    """The agent declares a loss once, even if it is killed several times between writing the loss
-    and moving the position past the lost bytes."""
+    """The agent declares a loss once, even if it is killed several times after it stored the loss
+    and before its position is past the lost bytes."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)

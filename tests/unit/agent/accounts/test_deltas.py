@@ -131,7 +131,7 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
     """One transaction stores a delta or seal and removes the sums and losses that this message
-    contains. The same transaction stores the numbers with which the next delta and the next
+    contains. The same transaction stores the message numbers from which the next delta and the next
     heartbeat continue."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)

@@ -18,7 +18,7 @@ def world() -> World:
 
 
 def closures(world: World) -> list[int]:
-    """The final lengths of all durable closures, published or not."""
+    """The final lengths in all durable closures, whether or not these are published."""
     waiting = [decode(message.value) for message in StateDatabase(world.connection).outbox()]
     found = [*world.of(Announcement), *waiting]
     return [m.length for m in found if isinstance(m, Announcement) and m.length is not None]

@@ -24,8 +24,8 @@ from support.promises import promise
 
 
 def test_a_record_says_which_bytes_it_came_from() -> None:
-    """A record's origin covers the line with its terminator. The record's value does not contain
-    the terminator."""
+    """A record's origin gives the range of the line's bytes, including the line end. The record's
+    value does not contain the line end."""
     found = records(press(recipe(), reading(b"one\r\n\ntwo")))
     assert [(datum_text(r.value), r.first, r.length) for r in found] == [
         ("one", 100, 5), ("", 105, 1), ("two", 106, 3)
@@ -45,7 +45,7 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """The bytes of an intent become the same records, whether they are pressed alone or together
+    """The bytes of an intent become the same records whether they are pressed alone or together
     with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [

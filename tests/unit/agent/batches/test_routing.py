@@ -16,8 +16,8 @@ def test_a_file_stays_in_its_partition() -> None:
 
 
 def test_spread_changes_the_partition_every_mebibyte() -> None:
-    """Records that begin in the same MiB of a file share a partition. The test compares with fixed
-    partitions, because stored intents depend on these partitions."""
+    """Records that begin in the same MiB of a file go to the same partition. The test compares with
+    fixed partitions, because stored intents depend on these partitions."""
     first = np.array([0, 5, (1 << 20) - 1, 1 << 20, 3 << 20], np.int64)
     found = routing.of_position(7, first, 4).tolist()
     assert found[0] == found[1] == found[2]

@@ -58,8 +58,8 @@ class Site:
 
 
 def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
-    """The agent creates the data and rejected topics that are missing, with the configured number
-    of partitions, and does not change existing topics."""
+    """The agent creates missing data topics and missing topics for rejected lines, with the
+    configured number of partitions. It does not change existing topics."""
     site = Site(raw("a"), raw("b"), topic_partitions=3)
     site.cluster.create("a", 7)
     site.ensure()
@@ -83,8 +83,8 @@ def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
 
 
 def test_event_times_are_not_written_over() -> None:
-    """A topic with LogAppendTime is refused, even on our own broker, because the broker would
-    overwrite event times."""
+    """The agent refuses a topic with LogAppendTime, even on Skidway's own broker, because the
+    broker would overwrite the event times."""
     site = Site(raw("a"))
     site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
     with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):

@@ -39,12 +39,12 @@ def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
 
 
 def test_without_the_wheels_it_is_this_version() -> None:
-    """If the machine has no wheels, the printed commands use the version of the program that prints
-    them."""
+    """Without a directory of wheels, the printed commands use the version of the program that
+    prints them."""
     assert f"/opt/skidway/{version('skidway')} " in snippet(Path("/srv/not-here"))
 
 
 def test_another_directory_is_refused(tmp_path: Path) -> None:
-    """A directory without wheels.json is a usage error; the error names the directory."""
+    """A directory without wheels.json is a usage error, and the error names the directory."""
     with pytest.raises(UsageError, match="is no directory of `make wheels`"):
         snippet(tmp_path)

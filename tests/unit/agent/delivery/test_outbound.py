@@ -65,7 +65,7 @@ def test_what_the_producer_does_not_take_waits_in_order() -> None:
 
 
 def refused(sending: Sending) -> list[Refusal]:
-    """Delivers everything, and returns the refusals."""
+    """Delivers all batches, and returns the refusals of the broker."""
     found = []
     for _ in range(10):
         found += sending.outbound.settle(sending.producer.deliver_all()).refusals
@@ -74,8 +74,8 @@ def refused(sending: Sending) -> list[Refusal]:
 
 
 def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None:
-    """The record that the broker refuses is identified, and every other record arrives once, in
-    order."""
+    """If the broker refuses a batch because of one record, the agent finds out which record this
+    is. Every other record arrives once, in order."""
     lines = [b"%d\n" % i for i in range(8)]
     sending = Sending(b"".join(lines), b"8\n", b"9\n")
     sending.brokers.refuses = lambda record: record.first == 10
@@ -86,8 +86,8 @@ def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None
 
 
 def test_what_came_back_is_sent_before_what_waited() -> None:
-    """Batches that the producer gave back are sent before a batch that still waits for room in the
-    producer's buffer, because readers drop records that come out of order."""
+    """If the producer returns batches undelivered, the agent sends them before batches that still
+    wait for room in the producer's buffer, because readers drop records that are out of order."""
     sending = Sending(b"a\nb\n", b"c\n", b"d\n", room=2)
     assert not sending.outbound.has_room
     sending.brokers.refuses = lambda record: record.first == 2

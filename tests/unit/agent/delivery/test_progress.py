@@ -18,7 +18,8 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Files:
-    """A stand-in for the tracker, with one file whose intents are on their way."""
+    """A stand-in for the tracker of files. It has one file, and the records of the file's intents
+    are on their way."""
 
     def __init__(self, *sequences: int) -> None:
         self.file: Any = SimpleNamespace(
@@ -78,9 +79,9 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
-    """The first copies of intents 1 and 2 arrive at offsets 4 and 5. Then the producer's id is
-    lost, and intent 1 is acknowledged at offset 6. The floor stays at or below the first copy of
-    intent 2."""
+    """If records are sent again after the producer's id was lost, the floor stays at or below the
+    first copies. In this test, the first copies of intents 1 and 2 arrive at offsets 4 and 5,
+    intent 1 is then acknowledged at offset 6, and the floor stays at or below offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})

@@ -23,7 +23,7 @@ FIRST = TopicPartition("logs", 0)
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has sent three lines in two batches and got no answer."""
+    """An agent that has sent three lines in two batches and has no answer yet."""
     world = World(settings(raw()))
     for piece in (b"one\ntwo\n", b"three\n"):
         world.files.append(A, piece)

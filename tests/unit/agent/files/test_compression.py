@@ -104,8 +104,8 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
 
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
-    """Generations that were compressed before the agent's first start are not read, even if a known
-    file is gone for good."""
+    """Generations (rotated files) that were compressed before the agent's first start are not read,
+    even if a file that the agent knows is deleted."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")

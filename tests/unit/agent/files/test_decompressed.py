@@ -32,7 +32,8 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def opened(host: OperatingSystem, path: Path) -> Handle:
-    """Opens the file as the agent does: tries again until the file's size is known."""
+    """Opens the file as the agent does: tries again until the file's plain size has been
+    measured."""
 
     handles: list[Handle] = []
 
@@ -47,8 +48,8 @@ def opened(host: OperatingSystem, path: Path) -> Handle:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
-    """Plain bytes are read forwards, backwards, across separately compressed parts, and beyond the
-    end."""
+    """The plain bytes of a compressed file can be read at any position: forwards, backwards, across
+    separately compressed parts, and beyond the end."""
     path = tmp_path / f"app.log.1{ending}"
     parts = [PLAIN[:1_000], PLAIN[1_000:]] if ending != ".lzma" else [PLAIN]
     path.write_bytes(b"".join(COMPRESS[ending](part) for part in parts))
@@ -69,8 +70,8 @@ def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
-    """A plain file named like a compressed one is read as it is, because its first bytes show that
-    it is not compressed."""
+    """A plain file with a name like that of a compressed file is read unchanged, because its first
+    bytes show that it is not compressed."""
     path = tmp_path / "app.log.gz"
     path.write_bytes(b"plain\n")
     host = OperatingSystem()

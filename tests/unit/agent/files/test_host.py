@@ -22,8 +22,8 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
-    """A file has the same size and key whether it is found by a pattern, by its path or by its
-    handle."""
+    """A file has the same size and the same key (device and inode) whether it is found by a
+    pattern, by its path or by an open handle."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()
@@ -39,7 +39,8 @@ def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
 
 
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
-    """Only regular files are opened, because a pipe would block, and a directory has no lines."""
+    """The agent opens only regular files, because a pipe would block, and a directory has no
+    lines."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(OSError):
@@ -62,7 +63,7 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
 
 
 def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
-    """A renamed file is found in its directory by its inode."""
+    """The agent finds a renamed file in its directory by the file's inode."""
     path = tmp_path / "a.log"
     path.write_bytes(b"x")
     found = HOST.look(str(path))

@@ -235,8 +235,8 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
-    """Files of similar names are not read if they are older than the link's first target or newer
-    than its present target."""
+    """Files with names similar to that of a link's target are not read if they are older than the
+    link's first target or newer than its present target."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)

@@ -88,8 +88,8 @@ def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
 
 
 def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
-    """Directories deeper than the limit are not walked but reported, because they may hold
-    files."""
+    """The agent does not search directories that are deeper than the limit. It reports them,
+    because they may contain files."""
     deep = tmp_path.joinpath(*["d"] * (DEPTH_MAX + 2))
     deep.mkdir(parents=True)
     unreadable: list[tuple[str, str]] = []

@@ -35,8 +35,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, *, keep: int = 99) -> None:
-    """app.log becomes app.log.1, app.log.1 becomes app.log.2, ...; generations beyond `keep` are
-    deleted."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. Deletes generations (rotated
+    files) beyond the number `keep`."""
     world.files.delete(f"{APP}.{keep}")
     for number in range(keep - 1, 0, -1):
         if f"{APP}.{number}" in world.files.by_path:
@@ -121,8 +121,8 @@ def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
 
 
 def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
-    """A generation that was empty when it was rotated is read when its program writes to it
-    later."""
+    """If a file was empty when it was rotated, and its program writes to it later, the agent reads
+    it."""
     rotate(world)
     world.files.append(APP, b"")
     world.settle(rounds=3)
@@ -195,8 +195,8 @@ def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
 
 
 def test_history_is_left_alone() -> None:
-    """Generations that were there before the agent's first start are not read, even after rotations
-    rename them."""
+    """Generations (rotated files) that existed before the agent's first start are not read, even
+    after rotations have renamed them."""
     world = make()
     for number in (3, 2, 1):
         world.files.append(f"{APP}.{number}", b"history\n")
@@ -239,7 +239,8 @@ def test_strangers_are_not_read(world: World) -> None:
 
 
 def test_what_is_excluded_stays_excluded() -> None:
-    """An excluded path is not read, even if it has the name of a generation."""
+    """An excluded path is not read, even if it looks like the path of a generation (rotated
+    file)."""
     world = make(exclude=("*.1",))
     world.files.append(APP, b"seen\n")
     world.start()
@@ -656,8 +657,8 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
 def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
     world: World, is_compressed: bool
 ) -> None:
-    """A generation is read even if it has the inode and the name of a generation that is gone. The
-    kernel reuses inodes, and rotation reuses names."""
+    """A new generation (rotated file) is read even if it has the inode and the name of a generation
+    that was deleted. The kernel reuses inodes, and rotation reuses names."""
     rotate(world)
     world.files.append(APP, b"second\n")
     world.settle()
@@ -718,8 +719,8 @@ def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World
 
 
 def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: World) -> None:
-    """If the clock was set back while the agent was down, new generations look older than the last
-    look, so a loss is declared."""
+    """If the clock was set back while the agent was down, new generations (rotated files) seem to
+    be older than the agent's last look. The agent therefore declares a loss."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     lines = generations(world, 3)
@@ -752,8 +753,8 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
-    """A running agent knows how much time has passed since its last look, so a clock that was set
-    back hides no generation."""
+    """If the clock is set back while the agent runs, the agent still finds every new generation
+    (rotated file), because it measures the time since its last look with another clock."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))

@@ -60,8 +60,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """Lets the agent read on in its only file without first looking for files that match the
-    patterns."""
+    """Makes the agent read on in its only file, without a look at the directories before."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
@@ -192,8 +191,8 @@ def at_rest(still_s: float, **others: int) -> World:
 
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
-    """No loss is declared for a deleted file that was acknowledged to its end and had stayed
-    unchanged for longer than the time between two looks."""
+    """If a file is deleted, no loss is declared if two things are true: all its bytes were
+    acknowledged, and it had not changed for longer than the time between two looks."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -460,8 +459,8 @@ def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
 
 
 def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
-    """A file that grows while an over-long line is read piece by piece is not taken for a file that
-    was written anew."""
+    """If a file grows while the agent reads an over-long line piece by piece, the agent does not
+    conclude that the file was written anew."""
     world = World(settings(raw()))
     world.files.append(RUN, b"x" * READ_BYTES)
     world.start()

@@ -335,8 +335,8 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look asks the file system for each name only a few times, however many logs and unrelated
-    files come and go."""
+    """A look of the agent asks the file system for each name only a few times, however many logs
+    and unrelated files are created and deleted."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):
         made.files.append(f"/log/stranger-{number}", b"x\n")

@@ -56,8 +56,8 @@ def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
 
 
 def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
-    """A directory that a link leads to is watched until no link leads to it, because writes to the
-    link's target cause events only in this directory."""
+    """If a link leads into a directory, the agent watches this directory until no link leads into
+    it any more. Writes to the link's target cause events only in this directory."""
     (tmp_path / "links").mkdir()
     (tmp_path / "pods").mkdir()
     watch = Watch([Pattern(f"{tmp_path}/links/*.log")])

@@ -115,8 +115,8 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
 
 @promise("2 re-send")
 def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: World) -> None:
-    """After a kill the agent sends the same origins, partition, times and bytes again, so any
-    reader recognizes the repeats."""
+    """If the agent is killed before a batch is acknowledged, it sends the records again with the
+    same origins, partition, times and bytes, so that every reader recognizes the repeats."""
     world.brokers.partitions["logs"] = 3
     world.files.append(A, b"one\ntwo\nth")
     world.start()
@@ -150,8 +150,8 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
 
 @promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
-    """Lines that were promised before the settings changed are sent again by the old pattern, and
-    later lines are sent by the new pattern."""
+    """If the settings change, lines that were promised before are sent again with the old pattern,
+    and later lines are sent with the new pattern."""
 
     def source(pattern: str) -> SourceSettings:
         return SourceSettings(
@@ -256,8 +256,8 @@ def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:
-    """After a kill, the agent sends an over-long line again just as it sent the line before, even
-    if the end of the line is written after the kill."""
+    """After a kill, the agent sends an over-long line again exactly as before, even if the end of
+    the line was written after the kill."""
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
     world.hold(12, 0.3)
@@ -277,7 +277,7 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
 
 @promise("1 file id")
 def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
-    """A renamed file keeps its id, is read to its end, and is closed with its final length."""
+    """A renamed file keeps its file id, is read to its end, and is closed with its final length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -321,7 +321,8 @@ def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
 
 
 def test_another_file_on_another_device_is_another_file(world: World) -> None:
-    """A file on a replaced disk, with the same name and inode but other bytes, is another file."""
+    """If a disk is replaced, a file with the same name and inode but with other bytes counts as
+    another file."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -462,8 +463,8 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
-    """After copytruncate (same inode, other bytes) the file gets a new id, and its unread bytes are
-    declared lost."""
+    """After a rotation by copytruncate (same inode, other bytes), the log gets a new file id, and
+    the unread bytes that were cut off are declared lost."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)
@@ -518,7 +519,8 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
 
 @promise("2 set apart")
 def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
-    """Promised bytes that neither the file nor the brokers have any more are declared lost."""
+    """If neither the file nor the brokers have bytes that the agent promised to send, the agent
+    declares them lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -552,8 +554,8 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """For a week, and across restarts, the ledger shows the losses of a file that is gone. After
-    the week the losses are forgotten, so that the state does not grow."""
+    """The ledger shows the losses of a deleted file for a week, also after a restart. After the
+    week the agent forgets them, so that its state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)
@@ -646,7 +648,7 @@ def test_reading_stops_at_a_limit(world: World) -> None:
 
 
 def test_descriptors_stay_bounded() -> None:
-    """The agent reads many files with few open descriptors."""
+    """The agent can read many files with a few open file descriptors."""
     world = World(settings(raw(), max_open_files=8))
     for index in range(40):
         world.files.append(f"/log/{index:02}.log", b"%d\n" % index)
@@ -863,8 +865,8 @@ def test_a_quiet_agent_proves_its_life() -> None:
 
 @promise("1 announcement", "clocks announcement")
 def test_files_are_announced_again_every_day(world: World) -> None:
-    """Files are announced daily, so a reader of the audit topic, whose old messages expire, still
-    learns what a file id stands for."""
+    """The agent announces its files every day. Old messages of the audit topic expire, and a reader
+    still learns from the newer ones which file a file id stands for."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -929,8 +931,8 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """On a full disk nothing is promised or sent. When there is room again, the agent goes on by
-    itself."""
+    """While the disk is full, the agent makes no intents and sends nothing. When the disk has room
+    again, the agent goes on by itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -977,8 +979,9 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If lines were promised to a topic that was made again, `state give-up` lets the agent start.
-    Then the promised lines are declared uncertain, and later lines go to the new topic."""
+    """If a topic was deleted and made again while promised lines for it were on their way, `state
+    give-up` lets the agent start again. The promised lines are then declared uncertain, and later
+    lines go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -1036,7 +1039,8 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """At an orderly stop the agent waits only for records that are on their way."""
+    """When the agent is stopped in an orderly way, it waits only for records that are on their
+    way."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)

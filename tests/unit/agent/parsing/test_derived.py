@@ -9,7 +9,8 @@ from skidway.errors import ConfigurationRefused
 
 
 def test_names_of_topics_become_names_of_records() -> None:
-    """Every topic name becomes a legal record name."""
+    """The name of the derived record is made from the topic's name, and is always a legal Avro
+    name."""
     assert record_name("hdfs-logs.v2") == "hdfs_logs_v2"
     assert record_name("2fast") == "_2fast"
 

@@ -37,8 +37,8 @@ def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: lis
 
 @promise("2 framing")
 def test_no_record_crosses_the_end_of_a_range() -> None:
-    """The last line of a range, if it has no line end, and the first line of the next range are two
-    records."""
+    """If the last line of a range has no line end, it is one record, and the first bytes of the
+    next range are another record."""
     assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]
 
 

@@ -132,7 +132,7 @@ def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
 
 
 def test_text_is_left_as_it_is() -> None:
-    """Valid UTF-8 lines are passed on without a copy."""
+    """Lines that are valid UTF-8 are passed on unchanged, without a copy in memory."""
     lines = pa.array([b"a", "ü".encode()], pa.binary())
     found, bad = repaired(lines)
     assert found is lines

@@ -44,7 +44,7 @@ def durable(tracked: TrackedFile) -> tuple:
 
 
 def test_what_is_committed_is_there_after_a_start(tmp_path: Path) -> None:
-    """Every committed value is read back unchanged after a start."""
+    """After a restart, the agent reads back every committed value unchanged."""
     state = open_state(tmp_path)
     made = recipe()
     intent = Intent(4, 7, 100, 200, 2**32 - 1, 5, made.fingerprint)
@@ -204,8 +204,8 @@ def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crash during the first start leaves no file under the database's name, so the next start
-    creates the database anew."""
+    """If the agent crashes while it creates its database, there is no file with the database's
+    name. So the next start creates the database from the beginning."""
 
     class Crash(BaseException):
         pass

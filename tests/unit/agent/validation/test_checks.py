@@ -17,7 +17,7 @@ LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
-    """A registry that knows one subject, and that cannot be reached while `is_away` is set."""
+    """A registry that has one subject, and that cannot be reached while `is_away` is true."""
 
     is_away = False
 
