@@ -166,8 +166,8 @@ class Truth:
         )
 
     def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
-        """Whether the newest seal of the agent that the collector has heard is for a time after
-        this line was written."""
+        """Whether the agent counted the line for this topic, and the newest seal of the agent that
+        the collector has heard includes the line."""
         if self.counted_as(agent, line) != source:
             return False
         [its] = [x for x in self.world.agents if x.number == agent]

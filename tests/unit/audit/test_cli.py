@@ -131,7 +131,7 @@ def test_bad_arguments_get_a_sentence(
 def test_a_recount_of_nothing_is_not_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A recount of an empty output ends with status 1 and a sentence."""
+    """If the output is empty, `audit recount` prints one sentence and ends with status 1."""
     _store(tmp_path)
     (tmp_path / "out").mkdir()
     arguments = ["--output", str(tmp_path / "out"), "--store", str(tmp_path)]

@@ -80,7 +80,8 @@ def test_without_a_roster_every_agent_is_expected() -> None:
     ],
 )
 def test_what_cannot_work_is_refused(override: str, words: str) -> None:
-    """Settings that cannot work are refused in one sentence before anything starts."""
+    """Settings that cannot work are refused with one sentence before the program starts its
+    work."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(AuditSettings, None, [*AUDIT, override])
 
@@ -99,7 +100,8 @@ def test_exemptions_leave_two_tiers_to_compare() -> None:
     [("topics=a(", "regular expression"), ("tier=agent", "tier"), ("cluster.name=a.b", "dot")],
 )
 def test_a_counter_that_cannot_work_is_refused(override: str, words: str) -> None:
-    """Counter settings that cannot work are refused in one sentence before anything starts."""
+    """Settings of the counter that cannot work are refused with one sentence before the counter
+    starts its work."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(CounterSettings, None, [*COUNT, override])
 

@@ -42,7 +42,7 @@ class Site:
         self.touched: dict[tuple[Sender, Source, int], int] = {}
 
     def count(self, source: Source, index: int, agent: int = 5, broker: int = 5) -> None:
-        """Sends the counts of both tiers in one bucket."""
+        """Sends the counts of both tiers (agent and broker) for one bucket."""
         for sender, count in ((AGENT, agent), (BROKER, broker)):
             self.numbers[sender] += 1
             number, key = self.numbers[sender], (sender, source, index)
@@ -97,8 +97,8 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge notices a change in an old block after some steps, even if each step has time for
-    only one block."""
+    """The judge judges old blocks again in turn. So it notices a change in an old block after some
+    steps, even if each step has time for only one block."""
     site = Site()
     for hour in range(6):
         site.count(LOGS, hour * BLOCK_MS // SIZE)

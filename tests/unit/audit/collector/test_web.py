@@ -78,8 +78,8 @@ def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_text_from_outside_is_escaped(path: str) -> None:
-    """Pages escape host names and topics, because anybody who can write to the audit topic can
-    choose them."""
+    """The pages escape host names and topics, because any program that can write to the audit topic
+    can choose these names."""
     _, _, body = _get(_ledger(source=NASTY), path)
     assert HOSTILE not in body
 
@@ -135,14 +135,14 @@ def test_a_short_tier_is_shown_with_its_reason() -> None:
 
 
 def test_a_bucket_is_shown_agent_by_agent() -> None:
-    """The page of a bucket shows each agent's part, with counts and checksums."""
+    """The page of a bucket shows each agent's part of the bucket, with counts and checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
     assert "by agent" in body
     assert "<small>7</small>" in body
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
-    """Before the first message every page answers and says that nothing was counted."""
+    """Before the first message, every page can be loaded, and says that nothing was counted yet."""
     for path in PAGES:
         assert _get(Ledger(), path)[0] == 200
     assert "Nothing was counted" in _get(Ledger(), "/")[2]
@@ -197,7 +197,7 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
     """The page of a large fleet shows a limited number of hosts. Missed hosts (expected hosts that
-    do not report) come first, and hosts beyond the limit are only counted."""
+    do not report) come first. Hosts beyond the limit are not shown, but their number is."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
@@ -209,8 +209,8 @@ def test_a_fleet_has_a_page_that_is_bounded() -> None:
 
 
 def test_a_retired_host_with_data_is_named_as_retired() -> None:
-    """A retired host that has data is marked as retired, in the reasons and in a bucket's
-    agents."""
+    """The pages mark a retired host that has data as retired, both in the reasons and in the list
+    of a bucket's agents."""
     gone = replace(POLICY, roster=Roster(retired=["7"]))
     _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
     assert "(retired): broker dc1 is short by 2 of 5" in body
@@ -278,13 +278,14 @@ def test_numbers_that_are_none_are_refused(query: str) -> None:
 
 
 def test_unknown_pages_and_methods_are_refused() -> None:
-    """An unknown page gets status 404, an unknown method 405."""
+    """A request for an unknown page gets status 404, and a request with an unknown method gets
+    status 405."""
     assert _get(_ledger(), "/nothing")[0] == 404
     assert _get(_ledger(), "/", method="POST")[0] == 405
 
 
 def test_the_style_is_served() -> None:
-    """The server delivers the style sheet, the only file that pages load."""
+    """The server delivers the style sheet, which is the only file that the pages load."""
     status, headers, body = _get(_ledger(), "/style.css")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert ".incomplete" in body

@@ -226,7 +226,7 @@ def reject(store: Ledger, number: int, count: int) -> None:
 
 
 def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
-    """A bucket before 1970 can be accepted by its time, because event times may be that old."""
+    """A person can accept a bucket before 1970 by its time, because event times may be that old."""
     said = [
         Delta(AGENT, 5, 10**9, counts=(Count(LOGS, 7, -60_000, 60_000, 5, 50, 9),)),
         Seal(AGENT, 6, 10**9, (SealedTopic(LOGS, 10**9, 5),)),

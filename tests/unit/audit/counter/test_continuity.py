@@ -28,9 +28,9 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
-    """After an interruption the fetch begins one offset lower than the position. So the broker
-    sends the whole batch that ends just before the position. The counter compares that batch, but
-    does not count it again."""
+    """After an interruption, the counter fetches from the offset just below its position. So the
+    broker sends the whole batch that ends just before the position. The counter compares this batch
+    with what it has counted, but does not count it again."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
     assert (step.counts, step.stop, step.gap) == (False, "", None)
@@ -41,15 +41,15 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """If the batch just before the position has another CRC or leader epoch, the log has diverged:
-    it lacks records that the counter counted."""
+    """If the batch just before the position has another CRC or leader epoch than the counted batch,
+    the log has diverged: it lacks records that the counter has counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
 
 def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
-    """If a batch begins at an offset lower than the position and ends at a higher one, the log has
-    diverged, because the position is where a batch ended."""
+    """If a batch begins below the position and ends above it, the log has diverged, because the
+    position was the end of a batch when the counter counted it."""
     step = continuity.at_batch(Following(Position(100)), _batch(98, 105))
     assert "diverged" in step.stop
 
@@ -90,5 +90,5 @@ def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
 
 
 def test_a_log_shorter_than_what_was_counted_has_diverged() -> None:
-    """A log whose end is lower than the position has diverged."""
+    """If the end of a log is lower than the counter's position in it, the log has diverged."""
     assert "diverged" in continuity.out_of_range(RESUMED, 0, 80).stop

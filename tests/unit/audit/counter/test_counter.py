@@ -127,7 +127,8 @@ def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
 
 
 def test_repeats_are_counted_apart(site: Site) -> None:
-    """Records of a re-sent batch are counted as repeats, not as records."""
+    """If a batch was sent again, the counter counts its records as repeats and not as new
+    records."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 5, 10)
     site.run()
@@ -154,17 +155,17 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
     """If records were counted but not committed before a crash, the counter counts them again after
     the crash, and so exactly once in all."""
     _append(site, LOGS, 0, 10)
-    site.counter.turn(0)  # counts the first ten records and commits the counts
+    site.counter.turn(0)  # counts and commits the first ten records
     _append(site, LOGS, 10, 10)
-    site.counter.turn(0)  # counts the other ten records, but does not commit yet
+    site.counter.turn(0)  # counts the other ten records without a commit
     site.start()
     site.run()
     assert _counted(site.deltas()) == 20
 
 
 def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
-    """If a topic is missing from the metadata for a moment, its records are counted once, even
-    those that had been counted but not committed."""
+    """If a topic is missing from the cluster's metadata for a moment, its records are still counted
+    once. This includes records that were counted but not yet committed before."""
     site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
     logs = site.cluster.create("logs")
     site.run(1)
@@ -187,7 +188,8 @@ def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
 
 
 def test_new_topics_and_partitions_are_found(site: Site) -> None:
-    """Topics and partitions that appear while the counter runs are counted from their beginning."""
+    """Topics and partitions that are created while the counter runs are counted from their
+    beginning."""
     site.run()
     site.cluster.create("mail", 2)
     _append(site, TopicPartition("mail", 1), 0, 7)
@@ -257,8 +259,8 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
 
 
 def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
-    """If a mirrored topic begins at a higher offset than 0 because the source's records had
-    expired, the gap has the mirror's reason."""
+    """If a mirrored topic begins at a higher offset than 0 because records of the source had
+    expired, the counter reports a gap with the mirror's reason."""
     site = _mirrored(tmp_path, "0:0-30:expired")
     site.cluster.log(DC1_LOGS).expire(30)
     site.run()
@@ -269,7 +271,8 @@ def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> 
 def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The counter counts no record after a hole until it knows the mirror's reason for the hole."""
+    """If offsets are missing in a mirrored topic, the counter counts no record after them until it
+    knows the mirror's reason."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")
@@ -308,7 +311,7 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
         raise failure
 
     monkeypatch.setattr(MemoryClient, "list_offsets", failing)
-    with contextlib.suppress(Unreachable):  # the real program would wait, and go on
+    with contextlib.suppress(Unreachable):  # the real program would wait and then go on
         site.run(1)
     site.run()
     assert _counted(site.deltas()) == 10
@@ -491,7 +494,7 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_database_of_another_format_is_refused(tmp_path: Path) -> None:
-    """A state of a newer format is refused."""
+    """The counter refuses a state with the format of a newer version."""
     state = CounterState(tmp_path / "counter.db")
     state._connection.execute("PRAGMA user_version = 99")
     state.close()

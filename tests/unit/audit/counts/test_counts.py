@@ -1,4 +1,4 @@
-"""Counts per source topic, agent and bucket."""
+"""The counts of records for each source topic, agent and bucket."""
 
 from __future__ import annotations
 

@@ -100,6 +100,6 @@ def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
 
 
 def test_records_without_length_stand_for_one_offset_each() -> None:
-    """Records without origin (agent 0, offset as first byte) are never taken for repeats of each
-    other."""
+    """Two records without origin, which have agent 0 and their offset as first byte, are never
+    taken for repeats of each other."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

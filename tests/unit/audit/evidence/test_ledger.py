@@ -297,8 +297,8 @@ def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_fi
 
 
 def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
-    """A last word and an ordinary seal under the same number are two different contents, although
-    the older encoding cannot tell them apart."""
+    """A last word (final seal) and an ordinary seal with the same number count as two different
+    messages, although they look the same in the older encoding."""
     final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
     for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
         found = ledger_of(values).evidence()
@@ -351,7 +351,7 @@ def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
 
 
 def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    """A store that is no database is refused with a sentence."""
+    """A store file that is not a database is refused with one sentence."""
     (tmp_path / "audit.db").write_bytes(b"no database " * 1000)
     with pytest.raises(StateRefused, match=r"audit\.db"):
         Ledger(tmp_path / "audit.db")

@@ -1,5 +1,6 @@
-"""A topic is never called complete before all of its records are loaded, whatever the order in
-which agents, counters and loads do their work, and however far the collector has read."""
+"""The audit never calls a topic complete before all of its records are loaded. The order in which
+agents, counters and loads do their work does not matter, and neither does how far the collector has
+read."""
 
 from __future__ import annotations
 
@@ -150,7 +151,7 @@ def test_no_topic_is_complete_before_all_of_it_is_loaded(
 
 
 def test_such_a_site_is_complete_in_the_end() -> None:
-    """When all programs of the site have done their work, the topic is complete."""
+    """When all programs of the site have done their work, the audit calls the topic complete."""
     site = Site()
     for action in ("line 0", "line 1", "line stock", *CLOSING, *["step"] * 12, *CLOSING):
         site.do(action)

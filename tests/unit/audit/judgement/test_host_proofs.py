@@ -285,7 +285,7 @@ def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     assert reasons([*good(), moved]) == ""
 
 
-# Random messages prove no host wrongly.
+# With random messages, no host is proven wrongly.
 
 
 AGENTS = [APP1, replace(APP1, producer="9"), replace(APP1, epoch=2), APP2]

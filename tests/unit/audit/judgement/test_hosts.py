@@ -109,7 +109,7 @@ def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
 
 
 def test_a_host_that_comes_back_is_expected_again() -> None:
-    """A host is expected again as soon as the roster no longer retires it."""
+    """If the roster no longer retires a host, the audit expects the host again."""
     old = [seal(APP1, 1, NGINX, time=1)]
     assert states([*old], expected("app1"))[0].is_missed
 

@@ -61,7 +61,8 @@ def _judged(
 
 
 def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
-    """An old bucket that is incomplete counts as overdue, however many newer ones are complete."""
+    """An old bucket that is incomplete counts as overdue, however many newer buckets are
+    complete."""
     counts = [_count(LOGS, index, 5) for index in range(100)]
     found = _judged(counts, [_count(LOGS, 0, 4), *counts[1:]])
     assert (found.by_status[Status.COMPLETE], found.overdue) == (99, {Status.INCOMPLETE: 1})
@@ -134,8 +135,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount found differences, the report is not good until a later recount of the same
-    output agrees."""
+    """If a recount of an output found differences, the report is not good until a later recount of
+    this output finds none."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:

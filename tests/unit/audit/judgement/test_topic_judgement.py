@@ -63,7 +63,8 @@ def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
 
 @given(st.permutations(range(5)), st.lists(st.integers(0, 4), max_size=5))
 def test_order_and_repetition_do_not_matter(order: list[int], again: list[int]) -> None:
-    """The verdict is the same in whatever order messages come, and if some come twice."""
+    """The verdict does not depend on the order of the messages, or on whether some of them arrive
+    twice."""
     messages = good()
     shuffled = [messages[i] for i in [*order, *again]]
     assert judge(shuffled, POLICY, NOW) == judge(messages, POLICY, NOW)
@@ -211,7 +212,7 @@ CASES = [
 @promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
-    """Each broken rule keeps a bucket from being complete, and the verdict says why."""
+    """If one of the rules is broken, the bucket is not complete, and the verdict says why."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     found = verdict(messages, case.policy, case.now)
     assert found.status is case.status, found.reasons

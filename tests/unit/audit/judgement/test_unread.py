@@ -42,7 +42,7 @@ GOOD: list[Message] = [
     Seal(AGENT, 2, 201, (SealedTopic(LOGS, 200, 1),)),
     Delta(BROKER, 1, 201, (Range(LOGS, 0, 0, 3),), (COUNT,)),
 ]
-"""The messages about a bucket that is complete."""
+"""The messages about one complete bucket."""
 
 LOSS = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "the file vanished", 100, 100)
 SAID_LATER = [
@@ -54,7 +54,7 @@ TP, OTHER = TopicPartition("_skidway_audit", 0), TopicPartition("dc2._skidway_au
 
 
 def _newer() -> single_object.Messages:
-    """The schemas of a version in which every message has one more field."""
+    """The schemas of a newer version in which every message has one more field."""
     texts = []
     for name in ("Audit", "Announcement"):
         schema = json.loads(single_object.schema_text(name))

@@ -204,7 +204,7 @@ def test_a_row_too_few_or_too_many_is_found(
     output: Output, rows: int, said: int, words: str
 ) -> None:
     """If a file has fewer or more rows than the tiers counted, the recount finds the difference,
-    although the manifest agrees with the file."""
+    even if the manifest agrees with the file."""
     output.load(0, rows, said=said)
     compared = output.compared()
     assert not recount_report.is_good(compared)
@@ -564,8 +564,9 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """If a file is moved into place after the recount looked there and before it looks in staging,
-    the recount looks in the file's place again and finds the file."""
+    """A loader may move a file from staging to its place after the recount looked for it at the
+    place, and before the recount looks in staging. The recount then looks at the place again and
+    finds the file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -927,7 +928,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """The recount of an empty directory is not reported as good."""
+    """The report on a recount of an empty directory is not good."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])

@@ -61,8 +61,9 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
-    """The messages about a bucket of five records. Two outputs have `old` and `new` of these
-    records (None if an output counted nothing), and the agent declares the losses."""
+    """The messages about a bucket of five records. An old output has counted `old` of these
+    records, and a new output has counted `new` of them. None means that the output counted nothing.
+    The agent declares the losses."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
     lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
@@ -222,8 +223,8 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """Unknown and incomplete buckets can be accepted, because they may stay unknown or incomplete
-    for ever, for example if a host is gone, or if records expired before they were loaded."""
+    """A person can accept unknown and incomplete buckets, because they may stay so for ever.
+    Examples are a host that is gone, and records that expired before they were loaded."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"

@@ -94,8 +94,8 @@ def test_a_damaged_announcement_is_refused() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
 def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
-    """Bytes that are no audit message are refused, and the error is a sentence. Anybody may write
-    such bytes to the topic."""
+    """Bytes that are not an audit message are refused, and the error is one sentence. Any program
+    may write such bytes to the topic."""
     with pytest.raises(MessageRefused, match="_skidway_audit"):
         messages.decode(value)
 

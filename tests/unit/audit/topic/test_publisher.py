@@ -56,8 +56,8 @@ def _cluster() -> MemoryCluster:
 
 
 def test_the_outbox_is_published_in_order_and_emptied() -> None:
-    """Messages are published in order. A message leaves the outbox only when every in-sync replica
-    has the message."""
+    """Messages are published in order. A message is removed from the outbox only when every in-sync
+    replica has it."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
     publisher = _publisher(cluster, outbox)
     assert not publisher.is_idle
@@ -149,7 +149,8 @@ def test_the_newest_own_message_is_found_behind_many_others() -> None:
 
 
 def test_without_a_topic_there_is_no_newest_message() -> None:
-    """Without an audit topic, as at a site's first start, there is no newest message."""
+    """If there is no audit topic yet, as at a site's first start, a program finds no newest message
+    of its own."""
     assert _newest(MemoryCluster(), "me") is None
 
 
@@ -157,8 +158,8 @@ def test_without_a_topic_there_is_no_newest_message() -> None:
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
     """A program's stored state is refused if it is older than the messages that the program has
-    sent. Such a state is a restored copy, from which the program would use the same numbers
-    again."""
+    sent. Such a state is a restored copy, and with it the program would use the same message
+    numbers again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
 

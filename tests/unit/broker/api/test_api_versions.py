@@ -47,7 +47,7 @@ class World:
             self.broker, Exchange(loop, connection, ApiKey.API_VERSIONS, version, 7, view)
         )
         frame = memoryview(b"".join(self.sent.pop()))[4:]
-        # KIP-511: the header of this answer has no tags in any version.
+        # KIP-511: the response header of ApiVersions has no tagged fields in any version.
         return bytes(response_body(frame, ApiKey.API_VERSIONS, 0))
 
 

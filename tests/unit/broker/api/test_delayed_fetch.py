@@ -106,8 +106,8 @@ def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
 
 
 def test_what_was_there_before_counts(broker: Broker) -> None:
-    """Records that a partition had before a fetch was parked count towards the fetch's
-    min_bytes."""
+    """Records that were in a partition before a fetch was parked count towards the min_bytes of the
+    fetch."""
     broker.grow(broker.world.replica)
     broker.parked(2 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.other)
@@ -115,7 +115,8 @@ def test_what_was_there_before_counts(broker: Broker) -> None:
 
 
 def test_what_was_found_counts_once(broker: Broker) -> None:
-    """Records that a partition had when the fetch was parked are not counted again later."""
+    """Records that were in a partition when the fetch was parked are not counted a second time when
+    the partition grows."""
     broker.grow(broker.world.replica)
     broker.parked(4 * BATCH_BYTES, PARTITION)
     broker.grow(broker.world.replica)
@@ -128,7 +129,8 @@ def test_what_was_found_counts_once(broker: Broker) -> None:
 def test_only_the_partition_that_changed_is_looked_at(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When one partition grows, a parked fetch does not look at its other partitions."""
+    """When one partition of a parked fetch grows, the broker does not look at the fetch's other
+    partitions."""
     broker.grow(broker.other)
     broker.parked(10 * BATCH_BYTES, PARTITION, OTHER)
     with monkeypatch.context() as patched:
@@ -146,8 +148,8 @@ def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """A parked fetch is answered at once when one of its partitions is dropped, because the client
-    needs the error more than further bytes."""
+    """When one of a parked fetch's partitions is dropped, the broker answers the fetch at once,
+    because the client must learn of the error without a delay."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1

@@ -200,14 +200,14 @@ class Asking:
         return decode(MetadataResponse, response_body(memoryview(frame), ApiKey.METADATA, 7), 7)
 
     def both(self) -> tuple[MetadataResponseTopic, MetadataResponseTopic | None]:
-        """The topic `logs` in two answers: to a request for this topic, and to a request for all
-        topics."""
+        """The topic `logs` as it is in two answers: in the answer to a request for this topic, and
+        in the answer to a request for all topics."""
         (named,) = self.ask("logs").topics
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
-        """Starts an action and runs turns of the broker's loop until the action reports that it is
-        done. From then on clients may see the action's effect."""
+        """Starts an action, and runs turns of the broker's loop until the action reports that it is
+        done. Then clients can see the effect of the action."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         for _ in range(TURNS_MAX):
@@ -244,7 +244,7 @@ def test_a_topic_is_seen_as_soon_as_it_is_there(asking: Asking) -> None:
 
 
 def test_more_partitions_are_seen_as_soon_as_they_are_there(asking: Asking) -> None:
-    """New partitions are in the answers with their leader as soon as they exist."""
+    """As soon as new partitions exist, they are in the answers, with their leaders."""
     asking.make()
     assert [leaders(each) for each in asking.both()] == [[1], [1]]
     topic = asking.topics.catalog.topics["logs"]

@@ -70,8 +70,8 @@ def test_a_request_of_the_same_shape_is_parsed_alike(
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """A request with another topic, partition, acks, timeout, client or version goes to the general
-    parser."""
+    """A request that differs from a shape in topic, partition, acks, timeout, client id or version
+    goes to the general parser."""
     shapes = known(frame(b"records", version), version, replica)
     for view in (
         frame(b"records", version, topic="logz"),

@@ -117,7 +117,8 @@ def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
     ("name", "data"), [("x", b"{}"), ("7", b"{}"), ("7", b"\xff"), ("-1", b'{"host":"a","port":1}')]
 )
 def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None:
-    """A broken broker registration is skipped, and the other brokers stay in the catalog."""
+    """If the registration of one broker is broken, this broker is left out of the catalog, and the
+    other brokers stay in it."""
     world = World()
     address = documents.BrokerAddress(1, "127.0.0.1", 9092)
     good = documents.registration(documents.Registration(address, "id"), 0)

@@ -248,8 +248,8 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
-    """An empty group is forgotten only after it is stored as empty, because until then ZooKeeper
-    may have a generation with members."""
+    """The coordinator removes an empty group from memory only after it has stored the group as
+    empty. Until then, ZooKeeper may have a generation with members."""
     world = World()
     member = world.stable()
     world.groups.leave("g", [(member, None)], world.said.append)
@@ -322,8 +322,8 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """If Skidway's own consumers register in ZooKeeper just after the broker looked for such
-    consumers, no member of the new generation gets an assignment, and all members have to join
+    """Skidway's own consumers may register in ZooKeeper just after the broker looked for such
+    consumers. Then no member of the new generation gets an assignment, and all members must join
     again."""
     world = World()
     world.loaded()

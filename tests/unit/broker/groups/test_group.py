@@ -107,7 +107,7 @@ def test_a_new_group_waits_for_more_members() -> None:
     said = world.wait(2)
     assert set(said) == {"a", "b"}
     members = [len(each.members) for each in said.values() if isinstance(each, Joined)]
-    assert sorted(members) == [0, 2]  # only the leader gets the members
+    assert sorted(members) == [0, 2]  # only the group's leader gets the list of members
 
 
 def test_an_assignment_is_told_when_it_is_stored() -> None:
@@ -140,7 +140,7 @@ def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
 
 
 def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
-    """If an assignment cannot be stored, the members get a retriable error and join a new
+    """If an assignment cannot be stored, the members get a retriable error and then join a new
     generation."""
     world = World()
     joined = world.joined("a")
@@ -169,8 +169,8 @@ def test_who_does_not_join_again_in_time_is_out() -> None:
 
 
 def test_who_waits_to_join_is_not_silent() -> None:
-    """A member that waits for the next generation is not removed for missing heartbeats, however
-    long it waits."""
+    """A member that waits in a JoinGroup request for the next generation is not removed because of
+    missing heartbeats, however long it waits."""
     world = World()
     first = world.stable()
     world.join("second")
@@ -220,7 +220,8 @@ def test_who_joins_and_never_syncs_is_out() -> None:
 
 
 def test_a_silent_member_is_out_after_its_session_timeout() -> None:
-    """A member without heartbeats is removed after its session timeout, and not before."""
+    """A member that sends no heartbeats is removed when its session timeout is over, and not
+    before."""
     world = World()
     member = world.stable()
     world.wait(9)

@@ -34,7 +34,7 @@ def record(*members: Member) -> GroupRecord:
 
 
 def test_there_and_back() -> None:
-    """A group is read as it was stored."""
+    """A group is read from its ZooKeeper node exactly as it was stored."""
     assert decode("path", encode(record(member()))) == record(member())
 
 

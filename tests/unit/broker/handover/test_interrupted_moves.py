@@ -33,7 +33,8 @@ class Killed(BaseException):
 
 
 class Move:
-    """Two brokers' log directories, and the nodes of a partition that the first broker leads."""
+    """The log directories of two brokers, and the ZooKeeper nodes of a partition that the first
+    broker leads."""
 
     def __init__(self, folder: Path) -> None:
         nodes = MemoryCoordinator(MemoryZooKeeper(ManualClock(), 10.0))

@@ -71,7 +71,8 @@ def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
 
 
 def with_epochs(directory: Path) -> None:
-    """Writes epochs 0, 2 and 3 at offsets 0, 2 and 5, in several segments, flushed and closed."""
+    """Writes a log of several segments in which the epochs 0, 2 and 3 begin at the offsets 0, 2 and
+    5. Flushes and closes the log."""
     log = open_in(directory, LogConfig(segment_bytes=200))
     for epoch, count in ((0, 2), (2, 3), (3, 1)):
         for _ in range(count):
@@ -86,7 +87,8 @@ EXPECTED = (EpochStart(0, 0), EpochStart(2, 2), EpochStart(3, 5))
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"nonsense", b"0\n1\n0 0\n"])
 def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | None) -> None:
-    """Epochs are recovered after any stop, even if their file is missing, damaged or old."""
+    """After a clean or an unclean stop, the broker finds the leader epochs again, even if the epoch
+    file is missing, damaged or old."""
     with_epochs(tmp_path)
     path = tmp_path / names.LEADER_EPOCHS
     assert read(tmp_path) == list(EXPECTED)

@@ -31,7 +31,7 @@ class Later:
         self.jobs.append((work, done))
 
     def run(self) -> None:
-        """Runs all jobs, including those that these jobs add."""
+        """Runs all jobs, including jobs that other jobs add."""
         while self.jobs:
             work, done = self.jobs.pop(0)
             done(timed(work))
@@ -57,7 +57,8 @@ class World:
 
 
 def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
-    """New partitions go to the directory with the fewest partitions, counted over all topics."""
+    """A new partition goes to the log directory that has the fewest partitions of all topics
+    together."""
     (tmp_path / "a").mkdir()
     world = World(tmp_path / "a", tmp_path / "b", tmp_path / "c")
     world.create("first", 2)

@@ -36,7 +36,7 @@ def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
     """Batches that are appended in one turn of the broker's loop are written to the file together,
     at the end of the turn."""
     log = open_in(tmp_path)
-    for _ in range(2000):  # more batches than one pwritev can take
+    for _ in range(2000):  # more batches than one call of pwritev accepts
         put(log, batch(b"x"))
     assert stored(tmp_path) == []
     log.write()

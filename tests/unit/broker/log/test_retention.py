@@ -45,8 +45,8 @@ def test_an_old_active_segment_is_rolled_and_kept() -> None:
 
 
 def test_size_goes_by_what_remains() -> None:
-    """Retention by size deletes only whole segments. It deletes as many as it can without making
-    the log smaller than retention.bytes."""
+    """Retention by size deletes only whole segments. It deletes as many segments as possible
+    without making the log smaller than retention.bytes."""
     assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=301).count == 0
@@ -59,8 +59,8 @@ def test_no_limit_is_no_limit() -> None:
 
 
 def test_what_is_not_flushed_stays() -> None:
-    """A segment with unflushed records is kept, because a crash could still take these records
-    back."""
+    """A segment with records that are not flushed is kept, because these records could still be
+    lost in a crash."""
     assert decide(5, 5, 0, retention_ms=HOUR, flushed=19).count == 1
 
 

@@ -1,4 +1,4 @@
-"""What `skidway mirror status` prints for a mirror's status, and the exit status of the command."""
+"""The output and the exit status of the command `skidway mirror status`."""
 
 from __future__ import annotations
 

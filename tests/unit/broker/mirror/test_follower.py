@@ -37,8 +37,8 @@ def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
 
 @promise("4 batch below")
 def test_the_batch_below_is_compared_and_not_copied_again() -> None:
-    """After an interruption the last batch of the mirror is fetched again, compared, and not
-    appended again."""
+    """After an interruption, the mirror fetches its last batch from the source again, compares the
+    two, and does not append the batch a second time."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.position() == 9
@@ -46,8 +46,8 @@ def test_the_batch_below_is_compared_and_not_copied_again() -> None:
 
 
 def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
-    """If the source has no new batch, only the mirror's last batch is compared, and the mirror
-    waits for more."""
+    """If the source has no new batch, the mirror only compares its last batch and then waits for
+    more."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.fetched([below]) is None
@@ -56,8 +56,8 @@ def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
 
 @promise("4 batch below")
 def test_another_crc_below_stops_the_partition() -> None:
-    """If the mirror's last batch has another CRC in the source, the partition stops with the reason
-    "diverged", and nothing more is appended."""
+    """If the mirror's last batch has another CRC in the source, the mirror stops copying the
+    partition with the reason "diverged"."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     action = follower.fetched([header(5, 5, crc=8), header(10, 1)])
     assert isinstance(action, Stop)
@@ -66,8 +66,8 @@ def test_another_crc_below_stops_the_partition() -> None:
 
 
 def test_another_epoch_below_stops_the_partition() -> None:
-    """If the mirror's last batch has another leader epoch in the source, the partition stops,
-    although the bytes are the same."""
+    """If the mirror's last batch has another leader epoch in the source, the mirror stops copying
+    the partition, although the records are the same."""
     follower = Follower(10, Below.of(header(5, 5, epoch=1)))
     assert isinstance(follower.fetched([header(5, 5, epoch=2)]), Stop)
 
@@ -88,7 +88,8 @@ def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> 
 
 def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
     """If the mirror's last batch has expired in the source, but the source still has every later
-    batch, the mirror goes on. Its status shows the offset at which nothing could be compared."""
+    batch, the mirror goes on. The mirror's status shows the offset at which it could not
+    compare."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(10, 30) == Unverifiable(10)
     assert follower.position() == 10
@@ -97,7 +98,7 @@ def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
 
 def test_a_source_that_ends_below_us_has_lost_something() -> None:
     """If the source ends at a lower offset than the mirror, the source has lost records, and the
-    partition stops."""
+    mirror stops copying the partition."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert isinstance(follower.out_of_range(0, 7), Stop)
 

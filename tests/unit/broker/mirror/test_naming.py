@@ -106,8 +106,8 @@ def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
 
 
 def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> None:
-    """Settings that cannot be read are never overwritten, because somebody may have written gaps by
-    hand."""
+    """The broker never overwrites settings of a topic that it cannot read, because a person may
+    have written gaps into them by hand."""
     zookeeper.put({gaps.CONFIG: "from three to nine"})
     with pytest.raises(StateRefused, match="partition:first-end:reason"):
         zookeeper.name(ONE)

@@ -129,8 +129,8 @@ def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
 
 
 def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
-    """A bucket in which both agents counted is in doubt, even if a clock that was set back hides
-    which agent counted first."""
+    """A bucket in which both agents counted lines is in doubt. This is also true if the clock was
+    set back, so that the audit cannot know which agent counted first."""
     late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
@@ -192,8 +192,8 @@ def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """If a host's state is lost at each start of the agent, each new agent's counts are in doubt
-    from that agent's beginning up to its first seal, and no longer."""
+    """If a host loses the agent's state at each start, each start makes a new agent. The counts of
+    each new agent are in doubt only from its beginning up to its first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]

@@ -114,8 +114,8 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
 
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
-    """An epoch's newest seal does not prove the buckets in which the epoch counted lines after this
-    seal, because the next epoch may have read those lines again."""
+    """If an agent counted lines of a bucket after the newest seal of an epoch, the seal does not
+    prove this bucket, because the agent may have read these lines again in the next epoch."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]

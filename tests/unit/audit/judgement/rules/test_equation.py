@@ -1,4 +1,4 @@
-"""Every tier that is expected must have counted the same records."""
+"""The rule that every expected tier must have counted the same records."""
 
 from __future__ import annotations
 

@@ -106,8 +106,8 @@ def test_without_origin_no_counter_stands_for_another_one() -> None:
 
 
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
-    """If a retired counter has too few records, the bucket can still be complete, because only the
-    active counters are compared."""
+    """If a retired counter has counted too few records, the bucket can still be complete, because
+    only the active counters are compared."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
