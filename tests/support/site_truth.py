@@ -156,9 +156,9 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch of this topic's output that the collector knows. If an output is
-        removed, the collector notices this only when it receives the counts of the first load in
-        the next epoch."""
+        """The newest epoch of this topic's output that the collector knows. The collector notices
+        the removal of an output only when it receives the counts of the first load in the next
+        epoch."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),

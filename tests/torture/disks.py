@@ -40,8 +40,8 @@ class Disk:
             _LIBC.umount2(os.fsencode(self._folder), _DETACH)
 
     def fill(self) -> Callable[[], None]:
-        """Fills the disk, and keeps it full until the returned function is called. This also works
-        while the disk is read-only."""
+        """Fills the disk, even while it is read-only, and keeps it full until the returned function
+        is called."""
 
         def opened(path: str, flags: int) -> int:
             return os.open(path, flags, dir_fd=self._inside)

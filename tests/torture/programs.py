@@ -98,8 +98,8 @@ class Programs:
         self.down(name)()
 
     def shift(self, name: str, ahead_s: int) -> None:
-        """Sets a program's clock ahead by `ahead_s` seconds. This takes effect at the program's
-        next start."""
+        """Sets a program's clock ahead by `ahead_s` seconds, beginning with the program's next
+        start."""
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:

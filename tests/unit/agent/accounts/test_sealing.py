@@ -23,8 +23,8 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
 
 @promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
-    """A seal is sent when every byte that was noted for it is acknowledged. This includes bytes of
-    files to which no program writes any more, but not bytes that are written later."""
+    """A seal is sent when every byte that was noted for it is acknowledged, even in files to which
+    no program writes any more. The seal does not wait for bytes that are written later."""
     growing = tracked(1, 10, 20)
     ended = tracked(2, 5, 9, state=FileState.ENDED, length=9)
     note = noted(growing, ended, tracked(3, 0, 7, state=FileState.CLOSED))

@@ -624,9 +624,9 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """If the kernel reports a new path to the agent before any look, the agent checks whether a
-    generation is older than the file at this path. If not, nothing is declared lost. If so, other
-    generations may be gone, and the agent declares one loss."""
+    """If the kernel reports a new path to the agent before any look, and a generation (rotated
+    file) is older than the file at this path, other generations may be gone, and the agent declares
+    one loss. If no generation is older, it declares nothing lost."""
     made = make()
     made.start()
     made.settle()
@@ -754,7 +754,7 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
     """If the clock is set back while the agent runs, the agent still finds every new generation
-    (rotated file), because it measures the time since its last look with another clock."""
+    (rotated file), because it measures the time since its last look with the monotonic clock."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))

@@ -125,8 +125,7 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
 @promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
     """If the agent has a file open and notices that the file was deleted, it reads the next file
-    with the same inode from the first byte. It does so even if the next file begins with the same
-    bytes."""
+    with the same inode from the first byte, even if the next file begins with the same bytes."""
     world = made(knows_births=False)
     world.files.delete(RUN)
     world.settle(rounds=300)
@@ -281,8 +280,7 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
     """If unread bytes are cut off and other bytes are written between two looks, the unread bytes
-    are declared lost. The agent notices this because it reads the file between the two looks and
-    finds that the file is shorter."""
+    are declared lost. In between, the agent has read the file and found that it was shorter."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
     world.start()

@@ -137,8 +137,8 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
 
 @promise("2 re-send")
 def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
-    """A line without a time gets the time at which it was first read. This does not change when the
-    line is sent again together with lines that were read at another time."""
+    """A line without a time gets the time at which it was first read. It keeps this time when it is
+    sent again together with lines that were read at another time."""
     world.kill_in_flight(b"one\n", b"two\n")
     moments = [intent.read_ms for intent in StateDatabase(world.connection).intents()]
     assert len(set(moments)) == 2
@@ -484,8 +484,8 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
     """If a file is truncated between two looks and grows beyond the agent's position again, the
-    agent notices this by the bytes before its position. It does so even if the file's first bytes
-    are the same."""
+    agent notices the change by the bytes before its position, even if the file's first bytes are
+    the same."""
     world.files.append(A, header + b"old content, some of it\n")
     world.start()
     world.settle(5)

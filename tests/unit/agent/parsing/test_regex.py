@@ -79,8 +79,8 @@ def test_the_whole_line_must_match() -> None:
 
 
 def test_groups_become_numbers_where_the_schema_says_so() -> None:
-    """A group's text is converted to the type of its field. If this is not possible, only that line
-    is rejected. An empty text becomes null if the field allows null."""
+    """A group's text is converted to the type of its field. If one text cannot be converted, only
+    the line with this text is rejected. An empty text becomes null if the field allows null."""
     schema = pa.schema(
         [pa.field("n", pa.int32(), False), pa.field("x", pa.float64()), pa.field("s", pa.string())]
     )

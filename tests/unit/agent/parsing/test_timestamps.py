@@ -86,8 +86,8 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """Times without %z are times of the configured zone. This includes times around the zone's
-    changes to and from summer time."""
+    """Times without %z are times of the configured zone, also around the zone's changes to and from
+    summer time."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),

@@ -95,8 +95,8 @@ def test_a_state_that_is_the_newest_goes_on_as_it_is(
     state: StateDatabase, newest: Newest | None
 ) -> None:
     """If the audit topic has no message from the agent that is newer than the adopted state, the
-    state stays unchanged. This is so if the state was only moved to another machine, or if the
-    audit topic was lost."""
+    state stays unchanged. Examples are a state that was only moved to another machine, and an audit
+    topic that was lost."""
     renew(state, newest)
     assert [each.file for each in state.files()] == [11, 12, 13]
     assert (len(state.intents()), len(state.sums())) == (2, 1)

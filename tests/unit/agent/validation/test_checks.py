@@ -80,7 +80,7 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
 
 def test_a_schema_of_the_registry_is_asked_for() -> None:
     """Like `run`, `validate` refuses a subject that the registry does not know. If the registry
-    cannot be reached, `validate` says so but does not fail."""
+    cannot be reached, `validate` reports the unreachable registry but does not fail."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"one\n")
     registry = Registry()

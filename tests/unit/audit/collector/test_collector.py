@@ -66,8 +66,8 @@ def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_
 
 
 def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
-    """By default, the clocks of a host and the audit may differ by a minute. A setting changes
-    this."""
+    """A setting says by how much the clocks of a host and the audit may differ. The default is a
+    minute."""
     for others, named in (({}, 0), ({"clock_difference_max_ms": 10_000}, 1)):
         collector = Collector(tmp_path, **others)
         collector.hear(0, 20_000, 0)
@@ -86,8 +86,8 @@ def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> Non
 
 
 def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
-    """A collector that has read no message yet says so in its health, and gives no time for its
-    last read."""
+    """The health of a collector that has read no message yet says that nothing was read, and gives
+    no time for the last read."""
     collector = Collector(tmp_path)
     collector.clock.advance(7)
     _, detail = collector.health()

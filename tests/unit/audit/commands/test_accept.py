@@ -144,8 +144,8 @@ def test_a_range_takes_what_is_there(ask: Ask) -> None:
 
 
 def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without --name, an acceptance contains the person's login name. This also works under sudo,
-    where every person's user is root."""
+    """Without --name, an acceptance contains the person's login name, even if the command runs
+    under sudo, where every person's user is root."""
     monkeypatch.setenv("SUDO_USER", "grace")
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
     assert "accepted by grace (x)" in ask("report")[1]
@@ -258,8 +258,8 @@ def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Led
 
 
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
-    """The report of one topic includes the lines that agents rejected for this topic. It does so
-    whether or not the command gives the topic with its cluster's name."""
+    """The report of one topic includes the lines that agents rejected for this topic, whether or
+    not the name of the topic in the command includes the cluster's name."""
     reject(store, 1, 2)
     for name in ("logs", "dc1.logs"):
         printed = ask(f"report --topic {name}")[1]

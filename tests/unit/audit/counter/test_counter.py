@@ -165,7 +165,7 @@ def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> No
 
 def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
     """If a topic is missing from the cluster's metadata for a moment, its records are still counted
-    once. This includes records that were counted but not yet committed before."""
+    once, even those that were counted but not yet committed before."""
     site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
     logs = site.cluster.create("logs")
     site.run(1)
@@ -373,7 +373,7 @@ def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> 
 
 def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
     """The counter never skips a damaged batch. It stops counting the batch's partition, and /health
-    says so."""
+    reports the partition."""
     _append(site, LOGS, 0, 10)
     site.cluster.log(LOGS).batches[0][-1] ^= 0xFF
     site.run()

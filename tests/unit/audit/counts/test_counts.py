@@ -53,9 +53,9 @@ def _one_by_one(chosen: list[tuple]) -> dict[BucketKey, Sums]:
 @pytest.mark.parametrize("times", [1, 300])
 @given(rows)
 def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) -> None:
-    """Counting columns of records gives the same counts as counting the records one by one. This
-    applies to new records, repeats, rejects and straddles. A straddle is a record of which only the
-    first bytes are a repeat."""
+    """Counting columns of records gives the same numbers of new records, repeats, rejects and
+    straddles as counting the records one by one. A straddle is a record of which only the first
+    bytes are a repeat."""
     chosen = chosen * times if len(chosen) < 4 else chosen
     counts = Counts(60_000)
     counts.add(

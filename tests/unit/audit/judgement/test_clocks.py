@@ -330,9 +330,9 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     """If a host reports but its clock is far behind, the audit calls the host "behind" and not
-    "silent". It does so in its list of hosts, in the output of `skidway audit wait`, in the report
-    and on the page. The host still counts as missed, because its seals are old. When the host no
-    longer reports, the audit calls it silent."""
+    "silent". The word is the same in its list of hosts, in the output of `skidway audit wait`, in
+    the report and on the page. The host still counts as missed, because its seals are old. When the
+    host no longer reports, the audit calls it silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -573,8 +573,8 @@ def test_hosts_by_a_clock_that_is_wrong_say_so(
 def test_a_collector_that_never_read_anything_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the collector has never read anything into the store, `report` says so. It does not print
-    a duration since 1970."""
+    """If the collector has never read anything into the store, `report` says that nothing was read,
+    and does not print a duration since 1970."""
     Ledger(tmp_path / DATABASE).close()
     assert main(["audit", "report", "--store", str(tmp_path)]) == 1
     assert "note: the collector has not read anything yet\n" in capsys.readouterr().err

@@ -93,7 +93,7 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
     """If an old state is restored, the audit waits both for the agent of this state and for the
-    agent that began later. It does so until the later agent is silent both by the audit's clock and
+    agent that began later. It waits until the later agent is silent both by the audit's clock and
     by its own clock."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
@@ -187,8 +187,9 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """Lines that a replaced agent left unread were written before the next agent began. This is
-    also true by the next agent's clock, unless the clock was set back."""
+    """Lines that a replaced agent left unread have times before the time at which the next agent
+    began. If the clock was set back in between, they may be as late as the old agent's last message
+    plus the silence time."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10

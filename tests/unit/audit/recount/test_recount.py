@@ -403,8 +403,8 @@ def test_a_topic_of_which_nothing_is_left_is_named(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The recount reports a topic whose rows and manifests are gone, even if all other topics
-    agree. It also does so if the topic's directory contains rows in files with names that no loader
-    gives."""
+    agree. It also reports the topic if the topic's directory contains rows in files with names that
+    no loader gives."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -438,8 +438,8 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
     """If a topic has no manifests, the recount finds the topic's counts in the audit and reports
-    the topic under the output (the loader's directory) that sent them. It does so even if all these
-    counts are for hours before the recounted hours."""
+    the topic under the output (the loader's directory) that sent them. All these counts may be for
+    hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -595,8 +595,8 @@ def test_a_file_that_a_later_load_removed_is_not_counted(output: Output) -> None
 
 
 def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: Output) -> None:
-    """The rows of a file that a load has removed do not count. This is true even if this file is
-    still there and the file that replaces it is gone."""
+    """The rows of a file that a load has removed do not count, even if this file is still there and
+    the file that replaces it is gone."""
     path = output.load(0, 10)
     (output.root / output.rewrite(path, deleted=False)).unlink()
     found = output.recount()
@@ -764,8 +764,8 @@ def test_a_file_that_is_removed_while_it_is_read_is_no_fault(output: Output) -> 
 
 
 def test_a_file_that_no_later_load_removes_is_gone(output: Output) -> None:
-    """A file that somebody deleted by hand is a fault, and the recount judges the file's hour.
-    Other files that loads remove at the same time do not change this."""
+    """A file that somebody deleted by hand is a fault, and the recount judges the file's hour, even
+    if loads remove other files at the same time."""
     gone, path = output.load(0, 10), output.load(10, 10, hour=2)
     (output.root / gone).unlink()
     moving = Moving(output.root)

@@ -154,7 +154,7 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
     """If the mirror's last batch before a gap has expired in the source, the mirror cannot compare
-    anything. It reports this and goes on after the gap."""
+    anything. It reports the offset at which it could not compare, and goes on after the gap."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))
@@ -178,7 +178,8 @@ def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
 
 def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
     """If the source's log starts inside the next batch that the mirror needs, no offset is missing.
-    The mirror cannot compare its last batch, and reports this."""
+    But the mirror cannot compare its last batch, and it reports the end of its log as the offset at
+    which it could not compare."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(10, 6)]) == Unverifiable(10)
@@ -217,7 +218,7 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
     """If the mirror's log refuses a write before a gap, the mirror goes back to the end of its log
-    and fetches the refused batches again. It does so even if the gap is already recorded."""
+    and fetches the refused batches again, even if the gap is already recorded."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)

@@ -129,8 +129,8 @@ def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
 
 
 def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
-    """A bucket in which both agents counted lines is in doubt. This is also true if the clock was
-    set back, so that the audit cannot know which agent counted first."""
+    """A bucket in which both agents counted lines is in doubt, even if the clock was set back and
+    the audit therefore cannot know which agent counted first."""
     late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
@@ -265,8 +265,8 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
     """If a file that looks like a file of both agents gets a new file id, only the lines that are
-    counted up to the next seal are in doubt. This happens, for example, if each rotation writes the
-    same header into a file with the same inode."""
+    counted up to the next seal are in doubt. For example, each rotation may write the same header
+    into a file with the same inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE

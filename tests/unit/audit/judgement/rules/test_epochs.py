@@ -47,9 +47,9 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """The doubt between two epochs ends at the time in the new epoch's first seal. This is a time
-    of the agent's clock, even if the audit's clock was behind it, because event times come from the
-    agent's clock too."""
+    """The doubt between two epochs ends at the time in the new epoch's first seal, even if the
+    audit's clock was behind this time. The time comes from the agent's clock, and so do the event
+    times."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected

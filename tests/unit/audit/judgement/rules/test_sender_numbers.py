@@ -96,8 +96,7 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
     """If two copies of an agent send different messages with the same number, a bucket that was
-    sealed before this number stays complete. This is not so if one of the two messages counts lines
-    in the bucket."""
+    sealed before this number stays complete if neither of the two messages counts lines in it."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -110,8 +109,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
     """If two copies of an agent run and their clock is ahead of the audit's clock, a seal proves
-    buckets only up to the time at which the audit received the seal. This applies even if the last
-    word of a retired host makes a later seal unnecessary."""
+    buckets only up to the time at which the audit received the seal. The limit applies even if the
+    last word of a retired host makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))

@@ -44,7 +44,7 @@ def test_without_a_counter_nothing_without_origin_is_complete() -> None:
 @promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
     """For records without origin, the tiers from the broker on are compared, because no agent
-    counts these records. The verdict says so."""
+    counts these records. The verdict says that the comparison begins with the broker."""
     found = verdict(from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN
