@@ -2,8 +2,8 @@
 The command of `Run.inside` (support.hosts) enters such a network.
 
 A test may ask whether a program listens on a port, or what a URL answers. If the program runs in a
-separate network, this module runs itself inside that network to find out: `python places.py URL` or
-`python places.py HOST PORT`.
+separate network, this module runs itself inside that network and asks there: `python places.py URL`
+or `python places.py HOST PORT`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,8 @@ class Place:
         return self._ask(self.host, str(port)) is not None
 
     def read(self, url: str) -> str | None:
-        """The body of the URL's answer; None if nothing answers, or if the answer is an error."""
+        """Returns the body of the URL's answer, or None if nothing answers or the answer is an
+        error."""
         return self._ask(url)
 
     def _ask(self, *words: str) -> str | None:

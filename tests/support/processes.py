@@ -1,8 +1,8 @@
 """Real programs as subprocesses: tests start them, wait for a condition, and stop or kill them.
 
 A test never just sleeps for a fixed time: it waits until a port accepts connections or a URL
-answers with status 200. The program's output goes to a file; if the program does not become ready,
-the error shows the end of that file. No process outlives the test run: its fixture stops the
+answers with status 200. The program's output goes to a file. If the program does not become ready,
+the error shows the end of this file. No process outlives the test run: its fixture stops the
 process, and if the test runner is killed, the kernel kills the process.
 """
 

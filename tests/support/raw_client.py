@@ -41,7 +41,8 @@ class RawClient:
         self.socket.sendall(data)
 
     def receive(self) -> bytes:
-        """The next answer, without its length field; b"" if the broker closed the connection."""
+        """Returns the next answer without its length field, or b"" if the broker has closed the
+        connection."""
         head = self._exactly(4)
         return self._exactly(LENGTH.unpack(head)[0]) if head else b""
 

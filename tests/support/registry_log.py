@@ -36,8 +36,8 @@ class MemoryLog:
         self.lose: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
-        """How many entries the ZooKeeper server of this connection can read before the next sync;
-        None means all."""
+        """How many entries the ZooKeeper server of this connection can read before the next sync.
+        None means all entries."""
         self.reached = threading.Event()
         """Is set when a store begins to create an entry."""
         self.missing = 0

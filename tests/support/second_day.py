@@ -42,8 +42,8 @@ class SecondDay:
         assert done.returncode == 0, done.stderr
 
     def health(self, host: Host, program: str) -> dict[str, object]:
-        """The JSON document that /health returns, whatever the status of the answer; an empty
-        dictionary if the program does not answer."""
+        """Returns the JSON document of /health, whatever the status of the answer is. If the
+        program does not answer, returns an empty dictionary."""
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:

@@ -34,8 +34,8 @@ from support.site_logs import (
 @dataclass(frozen=True, slots=True)
 class Noted:
     """A seal that the agent has noted and not yet sent. A seal guarantees that deltas have counted
-    all lines up to a certain line. The agent sends the seal as soon as this is true. written: the
-    newest of these lines."""
+    all lines up to a certain line. The agent sends the seal as soon as its deltas have counted
+    these lines. written: the newest of these lines."""
 
     sealed_until: int
     sizes: dict[str, int]

@@ -97,7 +97,7 @@ class SiteCounter:
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If this is another topic than before, first
+        """Looks up which topic has the name now. If the name has passed to another topic, first
         commits what was counted of the old topic."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)

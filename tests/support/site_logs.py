@@ -100,8 +100,8 @@ class Log:
         return len(self.records)
 
     def header(self, offset: int) -> BatchHeader | None:
-        """The header of the batch at an offset (each batch has one record); None if the offset is
-        missing."""
+        """The header of the batch at an offset, or None if the offset is missing. Each batch has
+        one record."""
         record = self.records[offset]
         if record is None:
             return None

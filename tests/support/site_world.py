@@ -159,7 +159,7 @@ class World:
 
     @property
     def now_ms(self) -> int:
-        """The time on all clocks; in this model all clocks are right."""
+        """The present time. In this model, all clocks are right."""
         return self.now * SECOND
 
     @property

@@ -217,7 +217,8 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: the directory to which the loads write, if this is not the pipeline's own directory.
+    output: the directory to which the loads write. Without it, they write to the pipeline's own
+    directory.
     """
 
     def __init__(

@@ -108,8 +108,8 @@ def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
 
 
 def _lacks() -> str:
-    """A sentence that lists the things that the torture needs and this machine lacks; empty if the
-    machine lacks nothing."""
+    """Returns a sentence that lists what the torture needs and this machine lacks. The sentence is
+    empty if the machine lacks nothing."""
     if os.geteuid() != 0:
         return "The torture needs root: it mounts small disks."
     if not FAKETIME.exists():

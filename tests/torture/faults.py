@@ -26,7 +26,7 @@ EVERY_S = 6.0
 
 
 class Kind(StrEnum):
-    """What a fault does. When the duration of a fault is over, the torture undoes the fault; faults
+    """What a fault does. When the duration of a fault is over, the torture undoes the fault. Faults
     of some kinds are never undone."""
 
     KILL = "kill"
@@ -51,8 +51,9 @@ class Kind(StrEnum):
 
 
 class Fault(NamedTuple):
-    """One fault: its beginning (seconds after the start), kind, target, duration (seconds) and
-    amount (the step of a CLOCK fault in seconds; FOREVER if a deleted file does not come back)."""
+    """One fault. It has a beginning (in seconds after the start), a kind, a target and a duration
+    (in seconds). The amount is the step of a CLOCK fault in seconds, or FOREVER if a DELETE fault
+    deletes a file for good."""
 
     at_s: float
     kind: Kind

@@ -34,7 +34,7 @@ while. In the other ways the old file is compressed or truncated at once, so the
 write to it again."""
 CUT_SELDOM = 8
 """A log that is rotated in the way "copied" is rotated this many times less often than other logs.
-Each truncation may lose lines; only lines that no truncation affects must all arrive."""
+Each truncation may lose lines, and only lines that no truncation affects must all arrive."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy of a log. The patterns of the agent's sources match copies too,

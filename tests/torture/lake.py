@@ -131,8 +131,8 @@ class Lake:
         return found
 
     def _is_removed(self, topic: str, file: Path) -> bool:
-        """Whether a load has put the file's rows into another file. A load that had read the file
-        before it was hidden can have done so."""
+        """Whether a load has put the file's rows into another file. The load must have read the
+        file before it was hidden."""
         path = str(file.relative_to(self.output))
         return any(path in removed for removed in _removed(self.output / layout.state(topic)))
 
@@ -157,7 +157,7 @@ def _cells(folder: Path, column: str) -> Iterator[Any]:
 
 
 def _number(value: str | bytes) -> int:
-    """The line number in a value; -1 if the value has no line number."""
+    """Returns the line number in a value, or -1 if the value has no line number."""
     found = _NUMBER.search(value if isinstance(value, bytes) else value.encode())
     return int(found[1]) if found else -1
 

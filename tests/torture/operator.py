@@ -60,7 +60,7 @@ class Operator:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops working; unfinished tasks stay undone."""
+        """Stops the operator. Unfinished tasks are not completed."""
         self._over.set()
 
     @property
@@ -186,8 +186,8 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Retires an output. Returns True if this worked, or if there is nothing to retire because
-        no load into this output was ever completed."""
+        """Retires an output. Returns True if the command succeeded, or if there is nothing to
+        retire because no load into this output was ever completed."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr

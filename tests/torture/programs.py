@@ -103,14 +103,14 @@ class Programs:
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """From the next start on, starts the program from the source tree `tree`; None means the
+        """From its next start on, runs the program from the source tree `tree`. None means the
         current source tree."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree
 
     def tree(self, name: str) -> Path | None:
-        """The source tree from which the program is started; None means the current source tree."""
+        """The source tree from which the program is started. None means the current source tree."""
         return self._trees.get(name)
 
     def once(self, name: str, *options: str) -> None:

@@ -127,7 +127,7 @@ class TortureSite:
             disk.unmount()
 
     def begin(self, fault: Fault) -> End:
-        """Begins a fault; the returned function ends it."""
+        """Begins a fault, and returns the function that ends it."""
         return self._ways[fault.kind](fault) or _nothing
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:

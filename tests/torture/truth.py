@@ -200,8 +200,8 @@ class _Words:
                 self.gravest[bucket] = word, each["reasons"]
 
     def of(self, bucket: Bucket, *, fits: bool) -> str:
-        """The gravest verdict that concerns a line of the bucket; "complete" if there is no such
-        verdict. fits: whether the line matches its source's pattern."""
+        """Returns the gravest verdict that concerns a line of the bucket, or "complete" if there is
+        none. fits: whether the line matches its source's pattern."""
         topic, start = bucket
         found = [self._one(words, topic, start) for words in self._words[topic].values()]
         if not fits:
@@ -211,8 +211,8 @@ class _Words:
         return max((x for x in found if x), key=ORDER.index, default="complete")
 
     def _one(self, words: Mapping[int, str], topic: str, start: int) -> str:
-        """The verdict on the bucket for one topic id; empty if this topic id has no verdict on the
-        bucket."""
+        """Returns the verdict on the bucket for one topic id, or an empty string if there is none
+        for this topic id."""
         own = words.get(start)
         if own is not None:
             return own

@@ -367,7 +367,8 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
     """An older version of the agent stored no floors (the offsets at which the search for records
-    begins). If it made an intent, the agent searches for the intent's records from offset 0."""
+    begins). If an intent comes from this version, the agent searches for the intent's records from
+    offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)

@@ -86,7 +86,7 @@ def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
 def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
     """The rate of a run is the number of its messages divided by its time. During the run, the rate
     is also measured at several points in time. Each of these rates is for the time since the
-    previous point, however long this was."""
+    previous point, however long this time is."""
     series = Series([Point(1.0, 100), Point(3.0, 200)])
     assert (series.messages, series.rate) == (200, pytest.approx(200 / 3))
     assert list(series.rates()) == [(100, 100.0), (200, 50.0)]

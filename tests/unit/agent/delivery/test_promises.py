@@ -1,5 +1,5 @@
-"""Over-long lines that the agent promised to send before it was killed. It compares the bytes of
-such a line, piece by piece, with what it promised before it sends the line again."""
+"""Over-long lines that the agent promised to send before it was killed. Before it sends such a line
+again, the restarted agent compares the line's bytes, piece by piece, with the promised bytes."""
 
 import pytest
 

@@ -171,8 +171,8 @@ def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> N
 
 
 def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -> None:
-    """An agent that is killed before its checkpoint is past the refused record's intent has
-    declared nothing. After the next start it sends the line again, and the broker accepts the
+    """If the agent is killed before its checkpoint is past the refused record's intent, it has not
+    declared a loss yet. After the next start it sends the line again, and the broker accepts the
     line."""
     world.brokers.refuses = is_two
     world.turn(world.producer.arrive(FIRST))

@@ -1,5 +1,5 @@
-"""The names of rotated files, such as `app.log.1`, and the name of the log to which such a name
-belongs."""
+"""How the agent finds, by the name of a rotated file such as `app.log.1`, the name of the log from
+which rotation made the file."""
 
 import pytest
 

@@ -122,7 +122,7 @@ def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Pat
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
     """When the limit of open file descriptors is reached, the agent closes the file that it has not
-    used for the longest time. It opens the file again when it needs it."""
+    used for the longest time. The file is opened again when it is needed."""
     handles = Handles(HOST, 2)
     files = []
     for index in range(4):

@@ -388,8 +388,8 @@ def test_an_older_time_of_change_says_nothing() -> None:
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
     """A write changes a file's modification time before the file's size, and may wait for the disk
-    in between. If the agent looks at such a moment, it declares no loss. It waits for the new size,
-    and sends no seal while it waits."""
+    in between. If the agent looks at the file in this state, it declares no loss. It waits for the
+    new size, and sends no seal while it waits."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)

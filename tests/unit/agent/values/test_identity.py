@@ -75,8 +75,8 @@ def test_the_highest_proven_position_is_found(data: bytes, position: int, same: 
 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
 def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
-    """Of its marks (positions with the checksum of the bytes before them), the agent never keeps
-    more than the limit. It always keeps the newest."""
+    """A mark is a position with the checksum of the bytes before it. The agent never keeps more
+    marks than the limit, and always keeps the newest mark."""
     marks: tuple[Mark, ...] = ()
     position = 0
     for step in steps:

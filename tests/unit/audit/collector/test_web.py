@@ -127,8 +127,8 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
 
 
 def test_a_short_tier_is_shown_with_its_reason() -> None:
-    """If a tier has counted too few records, the page says which tier this is, and how many records
-    it lacks."""
+    """If a tier has counted too few records, the page names this tier, and says how many records it
+    lacks."""
     _, _, body = _get(_ledger(records=3), "/buckets")
     assert "broker dc1 is short by 2 of 5" in body
     assert "incomplete" in body
@@ -244,7 +244,7 @@ def _sealed(at: int) -> tuple[SealedTopic, ...]:
 
 def test_what_a_recount_found_stands_in_the_topics_row() -> None:
     """The row of a topic says when a recount of its output was made, and whether the output's rows
-    agreed with the counts. If they did not agree, the page also says why."""
+    agreed with the counts. If they did not agree, the page also gives the reason."""
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])

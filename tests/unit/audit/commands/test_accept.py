@@ -129,7 +129,7 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
 
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
     """If the command is given a range, it accepts only the buckets of the range that are not
-    complete. If there is nothing to accept, it says why and ends with status 2."""
+    complete. If there is nothing to accept, it gives the reason and ends with status 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
     assert (status, printed.count("(lost)")) == (0, 1)
     for line, words in (

@@ -116,9 +116,9 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
-    """A count contains the number of the last delta that counted the same bucket. Deltas in between
-    that counted only other buckets do not matter. Otherwise a bucket without new records for a
-    while would seem to lack a delta."""
+    """A count contains the number of the last delta that counted the same bucket, even if later
+    deltas counted other buckets. With the number of a delta for another bucket, the bucket would
+    seem to lack a delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)

@@ -97,8 +97,8 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
-    """A host that the roster has retired counts as retired and not as missed. The same is true of a
-    host that the settings have retired, by its name or by its agent's id."""
+    """A host counts as retired and not as missed if the roster has retired it, or if the settings
+    have retired it by its name or by its agent's id."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], RosterEntry("app1", "dc1", retired=True)),
@@ -138,9 +138,9 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """The agent with the latest message may only have had a clock that was ahead. Therefore the
-    audit also requires seals of an agent that began later, until this agent is silent. Until then,
-    a topic counts as sealed only if both agents have sealed it."""
+    """The newest message of a host may come from an old agent whose clock was ahead. Therefore the
+    audit also requires seals of an agent that began later, until this later agent is silent. Until
+    then, a topic counts as sealed only if both agents have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -160,9 +160,9 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
-    """The audit requires an agent until it is silent both by the audit's clock and by the agents'
-    clocks. Otherwise another agent whose clock was far ahead would make the required agent look
-    silent."""
+    """The audit requires seals of an agent until this agent is silent both by the audit's clock and
+    by the agents' clocks. Otherwise another agent whose clock was far ahead would make the required
+    agent look silent."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):

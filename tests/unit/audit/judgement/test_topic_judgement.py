@@ -212,7 +212,8 @@ CASES = [
 @promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
-    """If one of the rules is broken, the bucket is not complete, and the verdict says why."""
+    """If one of the rules is broken, the bucket is not complete, and the verdict gives the
+    reason."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     found = verdict(messages, case.policy, case.now)
     assert found.status is case.status, found.reasons
@@ -298,8 +299,8 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
-    """A bucket that begins after the new agent's beginning does not stay open because of the
-    replaced agent, because the new agent reads all lines of the bucket."""
+    """The audit does not wait for a replaced agent in a bucket that begins after the new agent's
+    beginning, because the new agent reads all lines of this bucket."""
     old = replace(SECOND, host="web1")
     first = Announcement(START - 1, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
     messages = [seal(old, 1, START - SIZE, 0), first, *good()]

@@ -379,8 +379,8 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
-    """The recount does not call a file a copy if only its length is that of another file. If an
-    operator moved such a file away, its rows would be lost."""
+    """The recount does not call a file a copy only because it has the same length as another file.
+    An operator would move the supposed copy away, and its rows would be lost."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -625,8 +625,8 @@ def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> No
 
 
 def test_a_removed_file_that_a_load_adds_again_is_named(output: Output) -> None:
-    """If a manifest adds a file that was removed before, this is a fault, because any loader may
-    delete the removed file at any time."""
+    """If a manifest adds a file that was removed before, the recount reports a fault, because any
+    loader may delete the removed file at any time."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.rewrite(path)
@@ -637,9 +637,9 @@ def test_a_removed_file_that_a_load_adds_again_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
-    """If a removed file is still in the directory, this is a fault, because programs that read the
-    directory get its rows twice. The report names the file, the load that removed it, and the
-    partition and offsets of its rows."""
+    """If a removed file is still in the directory, the recount reports a fault, because programs
+    that read the directory get the file's rows twice. The report names the file, the load that
+    removed it, and the partition and offsets of its rows."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
     found = output.recount()
@@ -667,8 +667,8 @@ def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
 
 
 def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> None:
-    """If a removed file is in the listing but is gone when the recount looks at it again, this is
-    not a fault."""
+    """If a removed file is in the listing but is gone when the recount looks at it again, the
+    recount reports no fault."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
     moving = Moving(output.root)
@@ -731,7 +731,7 @@ def _everything(found: Recounted, output: Output) -> set[int]:
 def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
-    """If a load removes files before the recount has read them, this is not a fault. The recount
+    """If a load removes files before the recount has read them, the recount reports no fault. It
     then judges no agent's rows of the files' hour. It judges the other hours."""
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
@@ -749,8 +749,8 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
 
 
 def test_a_file_that_is_removed_while_it_is_read_is_no_fault(output: Output) -> None:
-    """If the recount cannot read a file because a load removes it at the same time, this is not a
-    fault. The file's hour is left to the next recount."""
+    """If the recount cannot read a file because a load removes it at the same time, the recount
+    reports no fault. It leaves the file's hour to the next recount."""
     path = output.load(0, 10)
 
     def remove() -> None:
@@ -777,8 +777,8 @@ def test_a_file_that_no_later_load_removes_is_gone(output: Output) -> None:
 
 
 def test_damage_is_named_although_a_later_load_removes_the_file(output: Output) -> None:
-    """If a file's bytes differ from the committed bytes, this is a fault, even if a load removes
-    the file at the same time. That load may have copied the wrong bytes."""
+    """If a file's bytes differ from the committed bytes, the recount reports a fault, even if a
+    load removes the file at the same time. The load may have copied the wrong bytes."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data.replace(b"line 50", b"line 5O"))

@@ -208,8 +208,8 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A person cannot accept a bucket that does not exist, that is complete, not yet due, only
-    open, or already accepted. A sentence says why."""
+    """A person cannot accept a bucket that does not exist, or one that is complete, not yet due,
+    only open, or already accepted. The error gives the reason in one sentence."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),
@@ -223,8 +223,9 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """A person can accept unknown and incomplete buckets, because they may stay so for ever.
-    Examples are a host that is gone, and records that expired before they were loaded."""
+    """A person can accept unknown and incomplete buckets, because such a bucket may never become
+    complete. For example, its host may be gone, or its records may have expired before they were
+    loaded."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"
@@ -455,8 +456,8 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
     """`skidway audit retire` retires only a place that has sent counts. (A place is a tier of one
     cluster, or an output.) If no place with the given name has sent counts, the error lists the
-    places that have. If the text cannot be a name of a place, the error says how the name of a
-    place looks."""
+    places that have. If the text cannot be the name of a place, the error explains the form of such
+    names."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)

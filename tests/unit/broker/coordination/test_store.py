@@ -56,7 +56,7 @@ def test_the_end_of_a_deletion_removes_all_nodes(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
     """The last step of a topic's deletion removes the topic, its partitions, its settings and the
-    deletion mark, however many transactions this needs."""
+    deletion mark, in as many transactions as necessary."""
     monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}
