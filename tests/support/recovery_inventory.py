@@ -32,9 +32,11 @@ def inventory(
 ) -> dict[str, Any]:
     """The inventory as an operator would write it.
 
-    registry_files: maps each of the file names registry.pem, registry.key and users to the file's
-    content. authorities: the certificates, as PEM, of the certificate authorities that the
-    registry's clients trust. user: the clients' user name and password, with a colon between them.
+    - registry_files: maps each of the file names registry.pem, registry.key and users to the file's
+      content.
+    - authorities: the certificates, as PEM, of the certificate authorities that the registry's
+      clients trust.
+    - user: the clients' user name and password, with a colon between them.
     """
     trust = {"ca.pem": authorities}
     return {

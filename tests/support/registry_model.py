@@ -1,5 +1,5 @@
-"""A model of the schema registry: a second and as simple as possible implementation of the right
-behaviour.
+"""A model of the schema registry for tests. It implements the right behaviour a second time, as
+simply as possible.
 
 The model has no log, no JSON and no Avro. A schema is only a key, and a refusal is only an error
 code. Tests compare the decisions and the stores of the real registry with those of the model.

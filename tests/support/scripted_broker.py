@@ -102,9 +102,9 @@ Fault = ErrorCode | type[HangUp] | type[Silence] | Callable[[bytes], bytes]
 class ScriptedBroker:
     """A broker that misbehaves in the way that a test chooses.
 
-    `faults[api]`: what happens to the next requests of an API. `after[api]`: what happens to
-    the next requests of an API after they have taken effect. `requests`: all requests so far, in
-    order.
+    `faults[api]`: the faults of the next requests of an API, before these take effect.
+    `after[api]`: the faults of the next requests of an API, after these have taken effect.
+    `requests`: all requests so far, in order.
     """
 
     def __init__(self, topics: dict[str, int], port: int = 0) -> None:

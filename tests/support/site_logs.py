@@ -37,9 +37,9 @@ class Line:
     """One line of an agent's file. If the agent is NO_AGENT, the line is from a producer that sends
     records without origin (agent, file and first byte).
 
-    bucket: the start of the bucket (span of time) in which the audit counts the line. written: the
-    line's place in the order in which all lines of the site were written. written_ms: the time at
-    which the line was written.
+    - bucket: the start of the bucket (span of time) in which the audit counts the line.
+    - written: the line's place in the order in which all lines of the site were written.
+    - written_ms: the time at which the line was written.
     """
 
     number: int
@@ -110,9 +110,11 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic from its creation until it is deleted and made again. broker, mirror: the logs of the
-    topic and of its mirror, by partition.
-    carried: the lines that have ever had a record in the topic."""
+    """A topic from its creation until it is deleted and made again.
+
+    - broker, mirror: the logs of the topic and of its mirror, by partition.
+    - carried: the lines that have ever had a record in the topic.
+    """
 
     source: Source
     broker: list[Log] = field(default_factory=lambda: [Log() for _ in PARTITIONS])

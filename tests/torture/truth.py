@@ -94,13 +94,13 @@ class Truth:
 class Arrived:
     """What arrived at the end of the pipeline, as rows, rejects and verdicts.
 
-    rows: the rows of each topic, under the mirror's name.
-    rejects: the numbers of the rejected lines of each topic, under the mirror's name without
-    `.rejected`.
-    verdicts: the buckets of the audit's report.
-    recounted: the buckets whose rows differ from the counts, according to a recount.
-    gone: the numbers of the lines in deleted files of the output.
-    marked: the hours that the output marks as complete, each with its topic and its start.
+    - rows: the rows of each topic, under the mirror's name.
+    - rejects: the numbers of the rejected lines of each topic, under the mirror's name without
+      `.rejected`.
+    - verdicts: the buckets of the audit's report.
+    - recounted: the buckets whose rows differ from the counts, according to a recount.
+    - gone: the numbers of the lines in deleted files of the output.
+    - marked: the hours that the output marks as complete, each with its topic and its start.
     """
 
     rows: Mapping[str, Sequence[Row]]

@@ -138,7 +138,7 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
-    """If a file grows and becomes unreadable after the agent has left, and the agent is asked to
+    """After the agent has left, a file may grow and become unreadable. If the agent is asked to
     leave again, it takes the old last word back, although it cannot read the new bytes."""
     file = world.files.append(A, b"1\n")
     assert drain(world)

@@ -350,8 +350,8 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """The agent sends a missing part of an intent only if records begin and end at the part's
-    bounds both in the version that made the intent and in the running version. Otherwise it
-    declares the part lost."""
+    bounds. This must be true for the version that made the intent and for the running version.
+    Otherwise it declares the part lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731

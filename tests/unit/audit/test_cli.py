@@ -393,7 +393,7 @@ def test_a_report_names_the_hosts_that_are_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """A report lists the missed hosts (expected hosts that do not report) even if all its buckets
-    are complete, because a silent host may have lines of these buckets that it has not sent."""
+    are complete. A silent host may have lines of these buckets that it has not sent."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
     assert main(report) == 0
     said = capsys.readouterr().out

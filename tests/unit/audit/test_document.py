@@ -37,8 +37,9 @@ def ms(time: str) -> int:
 
 
 def said() -> list[Message]:
-    """The messages of a site on which app1 is good and app4 stopped sending earlier. app2 has not
-    sealed the topic auth, and the broker's counter has counted too few records of app2."""
+    """The messages of a site with three hosts. The host app1 is good. The host app2 has sealed the
+    topic auth only up to 10:01:30, and the broker's counter has counted too few of its records. The
+    host app4 stopped sending earlier."""
     counts = {
         "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
         "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},

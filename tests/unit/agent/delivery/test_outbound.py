@@ -120,9 +120,8 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """A refused record may have arrived in an earlier, larger batch: either the answer to the
-    larger batch was lost, or the producer returned this batch after an earlier record was
-    refused."""
+    """A refused record may have arrived in an earlier, larger batch. Either the answer to this
+    batch was lost, or the producer returned this batch after an earlier record was refused."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)

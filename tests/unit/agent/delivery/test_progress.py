@@ -80,8 +80,8 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
     """If records are sent again after the producer's id was lost, the floor stays at or below the
-    first copies. In this test, the first copies of intents 1 and 2 arrive at offsets 4 and 5,
-    intent 1 is then acknowledged at offset 6, and the floor stays at or below offset 5."""
+    first copies. In this test, the first copies of intents 1 and 2 arrive at offsets 4 and 5. Then
+    intent 1 is acknowledged at offset 6, but the floor stays at or below offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -93,8 +93,8 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
-    """Floors do not move while intents of an earlier process of the agent are unfinished, because
-    the running process does not know at which offsets the records of these intents lie."""
+    """Floors do not move while intents of an earlier process of the agent are unfinished. The
+    running process does not know the offsets of the records of these intents."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})

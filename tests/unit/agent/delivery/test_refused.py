@@ -129,8 +129,8 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """If the first offset of the log is higher than the floor (the offset at which the agent begins
-    to read), the line is declared uncertain, because it may have arrived and then expired."""
+    """The agent reads a partition back from a certain offset, the floor. If the log begins at a
+    higher offset, the line is declared uncertain, because it may have arrived and then expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2
@@ -267,10 +267,10 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
-    """A refused record counts as found if the log holds a record with the same agent, file and
-    range, and holds no record of the file's later lines before that record. If a part of the log
-    has expired, the refused record counts as found even after later lines, because the copy that
-    was found may repeat an expired copy."""
+    """A refused record counts as found if the log has a record with the same agent, file and range.
+    There must be no record of the file's later lines before this record. If a part of the log has
+    expired, the refused record counts as found even after later lines, because the copy that was
+    found may repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

@@ -30,8 +30,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, stamp: str, line: str) -> str:
-    """Rotates the log as kubelet does: the old file gets a time at the end of its name, a new file
-    gets the old name, and the link stays as it is."""
+    """Rotates the log as kubelet does. The old file gets a time at the end of its name, and a new
+    file gets the old name. The link stays unchanged."""
     world.files.rename(TARGET, f"{TARGET}.20261121-{stamp}")
     world.files.append(TARGET, f"{line}\n".encode())
     return line
@@ -168,9 +168,9 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """If the clock is set back between two looks, a file to which a link led in between may seem
-    older than the first look, or younger than the link's present target. A running agent still
-    reads this file. An agent that was down may not find the file, and then declares a loss."""
+    """The clock may be set back between two looks while a link leads to another file. This file may
+    then seem older than the first look, or younger than the link's present target. A running agent
+    still reads it. An agent that was down may not find the file, and then declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):

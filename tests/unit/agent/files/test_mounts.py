@@ -133,9 +133,9 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """While the agent may list the names in a directory but may not look at the files, it does not
-    take any file for history (old files that are not read). It reads the files when it may look at
-    them again."""
+    """History is the files that are too old for the agent to read. While the agent may list the
+    names in a directory but may not look at the files, it does not take any file for history. It
+    reads the files when it may look at them again."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

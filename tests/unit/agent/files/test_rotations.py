@@ -434,8 +434,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """If a file is deleted while the agent is down and the log gets the file's inode, the agent can
-    tell by the log's content that the log is another file."""
+    """If a file is deleted while the agent is down, the log may get the file's inode. The agent
+    then recognizes by the log's content that the log is another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
     lines = generations(world, 3, keep=2)
@@ -624,9 +624,9 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """If the kernel reports a new path to the agent before any look, and a generation (rotated
-    file) is older than the file at this path, other generations may be gone, and the agent declares
-    one loss. If no generation is older, it declares nothing lost."""
+    """The kernel may report a new path to the agent before any look. If a generation (rotated file)
+    is older than the file at this path, other generations may be gone, and the agent declares one
+    loss. If no generation is older, it declares nothing lost."""
     made = make()
     made.start()
     made.settle()
@@ -754,7 +754,7 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
     """If the clock is set back while the agent runs, the agent still finds every new generation
-    (rotated file), because it measures the time since its last look with the monotonic clock."""
+    (rotated file). It measures the time since its last look with the monotonic clock."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))

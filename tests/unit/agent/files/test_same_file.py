@@ -124,8 +124,8 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
-    """If the agent has a file open and notices that the file was deleted, it reads the next file
-    with the same inode from the first byte, even if the next file begins with the same bytes."""
+    """If the agent has a file open, it notices that the file is deleted. It reads the next file
+    with the same inode from the first byte, even if this file begins with the same bytes."""
     world = made(knows_births=False)
     world.files.delete(RUN)
     world.settle(rounds=300)
@@ -190,8 +190,8 @@ def at_rest(still_s: float, **others: int) -> World:
 
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
-    """If a file is deleted, no loss is declared if two things are true: all its bytes were
-    acknowledged, and it had not changed for longer than the time between two looks."""
+    """If a file is deleted whose bytes were all acknowledged, and which had not changed for longer
+    than the time between two looks, the agent declares no loss."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -342,7 +342,7 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
     """If a file is written anew with the same bytes, as by `job > job.log`, the agent declares a
-    loss, because nobody can distinguish the new lines from the old ones."""
+    loss. It cannot distinguish the new lines from the old ones."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:
@@ -441,8 +441,8 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
 
 @promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
-    """If an open file is truncated and written anew between two looks, and has the same bytes
-    before the agent's position but another beginning, the agent reads it from its start."""
+    """An open file may be truncated and written anew between two looks, with the same bytes before
+    the agent's position. If its beginning has changed, the agent reads the file from its start."""
     foot = b"=" * 300 + b"\n"
     world = World(settings(raw()))
     world.files.append(RUN, b"run 1\n" + foot)

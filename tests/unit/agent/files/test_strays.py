@@ -255,8 +255,8 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
-    """If the agent skipped a copy that was then deleted, and the next log gets the copy's inode,
-    the agent reads this log, even if the log is rotated before the agent's next look."""
+    """After the agent has skipped a copy and the copy is deleted, the next log may get the copy's
+    inode. The agent reads this log, even if it is rotated before the agent's next look."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()

@@ -483,7 +483,7 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
 def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
-    """If a file is truncated between two looks and grows beyond the agent's position again, the
+    """A file may be truncated between two looks and grow beyond the agent's position again. The
     agent notices the change by the bytes before its position, even if the file's first bytes are
     the same."""
     world.files.append(A, header + b"old content, some of it\n")

@@ -86,8 +86,8 @@ def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
 
 
 def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
-    """If the topic in the query has an id after its name, the answer is about the topic with this
-    id only, and not about another topic of the same name."""
+    """If the topic in the query has an id after its name, the answer is only about the topic with
+    this id. Another topic of the same name is ignored."""
     assert got(heard(), "/complete.json", topic=f"{NAME} (id {LOGS.topic_id})")[1]["ok"]
     assert not got(heard(), "/complete.json", topic=f"{NAME} (id 0123)")[1]["ok"]
 

@@ -84,7 +84,8 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
     """If the log begins exactly at the position, no uncounted offset is missing. Only the batch
-    that the counter wants to compare has expired, so it records a doubt."""
+    that the counter wants to compare has expired, so the counter records a doubt (a gap without
+    offsets)."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 

@@ -156,7 +156,7 @@ def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
 
 def test_with_one_sender_ours_is_doubted() -> None:
     """If there is only one sender and its clock differs from our clock, the audit reports our clock
-    as doubtful, because it cannot know which of the two clocks is wrong."""
+    as doubtful. It cannot know which of the two clocks is wrong."""
     found = Site().live({agent(1): -HOUR})
     assert found.ours_ms == HOUR
     assert "that of the only program" in clock_report.sentences(found)[0]
@@ -452,9 +452,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """If an agent goes on with an older copy of its state while its clock is an hour behind, its
-    buckets are unknown up to the time at which the new epoch's first seal arrived. In a store that
-    is filled anew later, only the time in the seal is known."""
+    """An agent may go on with an older copy of its state while its clock is an hour behind. Its
+    buckets are then unknown up to the time at which the new epoch's first seal arrived. In a store
+    that is filled anew later, only the time in the seal is known."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)

@@ -52,10 +52,12 @@ class Site:
     """Two hosts, a stock producer, a counter and a loader. The test chooses the order of their
     actions.
 
-    lines: all lines that were ever written. unsent: the lines in the files of each agent. log: the
-    lines that the brokers have. counted, loaded: how many lines of the log the counter has counted,
-    and how many the loader has loaded. said: the audit messages, each with the number of lines that
-    were loaded when it was sent.
+    - lines: all lines that were ever written.
+    - unsent: the lines in the files of each agent.
+    - log: the lines that the brokers have.
+    - counted: how many lines of the log the counter has counted.
+    - loaded: how many lines of the log the loader has loaded.
+    - said: the audit messages, each with the number of lines that were loaded when it was sent.
     """
 
     now_ms: int = 0
@@ -128,7 +130,7 @@ def test_no_topic_is_complete_before_all_of_it_is_loaded(
     data: st.DataObject, actions: list[str]
 ) -> None:
     """If the audit calls a topic complete before a time, all lines of the topic with earlier event
-    times are already in the output, even if the collector has read only a part of the messages."""
+    times are already in the output. The collector may have read only a part of the messages."""
     site = Site()
     closing = data.draw(st.permutations(CLOSING), label="closing")
     between = data.draw(st.lists(st.sampled_from(ACTIONS), max_size=4), label="between")

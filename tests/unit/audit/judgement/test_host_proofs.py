@@ -97,10 +97,10 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven since a given time when two things are true of the bucket that contains this
-    time: the host's agent sent a seal for a time after the bucket's end, and the tiers counted the
-    bucket alike. Some seconds after the bucket's end are enough, because the proof does not wait
-    for late lines."""
+    """A host is proven since a given time if the bucket with this time is sealed and counted: the
+    host's agent sent a seal for a time after the bucket's end, and all tiers have the same counts.
+    Some seconds after the bucket's end are enough, because the proof does not wait for late
+    lines."""
     assert reasons(good()) == ""
 
 

@@ -167,7 +167,7 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
-    """No program starts with a roster file that has a mistake, because at its start it has no
-    earlier good content."""
+    """No program starts with a roster file that has a mistake, because a program that starts has no
+    earlier good content to go on with."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())

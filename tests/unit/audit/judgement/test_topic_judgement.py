@@ -344,8 +344,8 @@ def test_a_topic_made_again_is_another_topic() -> None:
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
     """If a topic is deleted and made again, the audit waits for each host that had sent to the old
-    topic, because the host may have lines for the new topic. It waits until the host has sealed the
-    new topic or is retired."""
+    topic. Such a host may have lines for the new topic. It waits until the host has sealed the new
+    topic or is retired."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (

@@ -109,9 +109,9 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
-    """If a person accepted a bucket before an unread message of a newer version arrived, the
-    acceptance does not include this message, neither for the bucket nor for an agent's part of it.
-    `skidway audit wait` checks such parts."""
+    """If a person has accepted a bucket, the acceptance does not include an unread message of a
+    newer version that arrives later. An acceptance of an agent's part of the bucket, which `skidway
+    audit wait` checks, does not include the message either."""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)

@@ -80,8 +80,8 @@ def test_each_failure_is_one_sentence(
     error: Exception, kind: type[SkidwayError], sentence: str
 ) -> None:
     """If the NameNode or the DataNodes cannot do something at the moment, the exit status is that
-    of an unreachable server. If a person must change something, the exit status is that of a
-    failure. In both cases the message is one sentence without a Java stack trace."""
+    of an unreachable server. If a person must change something first, the exit status is that of a
+    failed command. In both cases the message is one sentence without a Java stack trace."""
     with pytest.raises(SkidwayError) as caught, failures("write", PATH):
         raise error
     assert type(caught.value) is kind

@@ -653,8 +653,8 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
-    """A removed file that is still there is not a fault while files of the load that removed it are
-    still in staging, because the next load will delete the removed file. Staged files of another
+    """If a removed file is still there, but so are staged files of the load that removed it, the
+    recount reports no fault. The next load will delete the removed file. Staged files of another
     load do not matter."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)

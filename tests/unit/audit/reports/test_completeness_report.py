@@ -1,4 +1,5 @@
-"""The output of `skidway audit complete`: which hours lack records, why, and how many."""
+"""The output of `skidway audit complete`: which hours lack records, how many records they lack, and
+why."""
 
 from __future__ import annotations
 

@@ -118,8 +118,8 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
 @promise("3 producer ids")
 def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
     """The ids in a new block of producer ids are higher than all ids of earlier blocks and all ids
-    in this broker's logs, even if ZooKeeper was restored from an older state. So no producer id is
-    given out twice."""
+    in this broker's logs. So no producer id is given out twice, even if ZooKeeper was restored from
+    an older state."""
     path = documents.PRODUCER_ID_BLOCK
     tree: Any = Nodes(**{path: documents.producer_id_block(1, 0, 999)})
     assert store.producer_id_block(tree, 1, 500) == (1000, 1999)

@@ -73,8 +73,8 @@ def claiming(times: list[int], largest: int) -> bytearray:
 
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
-    """If no record of a batch has a time as late as the maximum time in the batch's header, a
-    look-up returns the batch's first offset, and does not search for ever."""
+    """The maximum time in a batch's header may be later than the times of all its records. A
+    look-up then returns the batch's first offset, and does not search for ever."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
     flush(log)

@@ -232,8 +232,8 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
-    """If all agents of a fleet have lost their states, the audit compares an agent only with agents
-    of the same host, because only these can have read the same file."""
+    """Even if all agents of a fleet have lost their states, the audit compares an agent only with
+    agents of the same host. Only these can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()

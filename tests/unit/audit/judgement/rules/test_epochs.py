@@ -115,7 +115,7 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
     """If an agent counted lines of a bucket after the newest seal of an epoch, the seal does not
-    prove this bucket, because the agent may have read these lines again in the next epoch."""
+    prove this bucket. The agent may have read these lines again in the next epoch."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]
@@ -130,8 +130,9 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
 
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:
-    """The order in which the audit reads the messages of two epochs does not matter: a bucket that
-    the older epoch proves is proven even if the newer epoch's messages are read first."""
+    """The order in which the audit reads the messages of two epochs does not matter. If the older
+    epoch proves a bucket, the bucket is proven even if the newer epoch's messages are read
+    first."""
     later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
     for messages in ([*good(), later], [later, *good()]):
         assert verdict(messages).status is Status.COMPLETE

@@ -54,8 +54,8 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
-    """If an agent's clock was ahead and then was corrected, a loss that the agent declares
-    afterwards affects the current buckets, although the time in the agent's last seal is later."""
+    """If an agent's clock was ahead and then was corrected, the time in its last seal is in the
+    future. A loss that the agent declares afterwards still affects the current buckets."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
     messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
