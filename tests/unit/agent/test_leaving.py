@@ -75,8 +75,8 @@ def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
 
 
 def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
-    """While a program writes to a file, the file's topic gets ordinary seals, and the agent reports
-    the file as an obstacle to leaving. The agent sends the last word when the file no longer
+    """While a program writes to a file, the agent reports the file as an obstacle to leaving, and
+    sends ordinary seals for the file's topic. It sends the last word when the file no longer
     changes."""
     world.files.append(A, b"0\n")
     world.start().leave()

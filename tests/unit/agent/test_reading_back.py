@@ -173,8 +173,9 @@ def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) ->
 
 @promise("2 read back")
 def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
-    """While the agent cannot reach the brokers, it sets nothing apart, sends no seal, and reports
-    the partitions that it cannot read."""
+    """While the agent cannot reach the brokers, it declares no line lost or uncertain, and reports
+    the partitions that it cannot read. It sends no seal (the message that all earlier lines are
+    counted)."""
     world.kill_in_flight(b"one\n")
     upgrade()
     world.brokers.away = True

@@ -48,15 +48,15 @@ def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
-    """Draining is refused if read.until is set, because the agent's last word (its final seal)
-    would also guarantee the lines that this setting keeps the agent from reading."""
+    """Draining is refused if read.until is set, because the agent's last word would say that all
+    lines are delivered, including those that this setting keeps the agent from reading."""
     with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
         drained(tmp_path, read_until=tmp_path / "until.json")
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """On a full disk, draining reports the disk. It does not claim that the last word (final seal)
-    is stored."""
+    """On a full disk, draining reports the disk. It does not claim that the last word (the message
+    that all lines are delivered) is stored."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))
@@ -64,8 +64,8 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """The agent takes a last word (final seal) back with a message. If the brokers have not
-    received this message yet, the error asks the operator to drain again before the host is
-    retired."""
+    """The agent takes a last word (the message that all lines are delivered) back with another
+    message. If the brokers have not received this message yet, the error asks the operator to drain
+    again before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

@@ -156,7 +156,7 @@ def test_halves_hold_the_same_records() -> None:
 
 def test_a_compression_that_brokers_refuse_stops_the_agent() -> None:
     """A compression type that the brokers refuse is a configuration error that stops the agent.
-    Without the stop, the agent would set apart every line, and every line would be lost."""
+    If the agent went on, it would declare every line lost."""
     sending = Sending(b"a\n")
     sent = sending.producer.sent[TP].pop()
     error = KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

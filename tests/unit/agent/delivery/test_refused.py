@@ -75,7 +75,8 @@ def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -
 @promise("2 refused record")
 def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
     """If no attempt arrived, the line is declared lost as soon as no attempt can arrive any more.
-    Until then the agent sends later lines, but it sends no seal."""
+    Until then the agent sends later lines, but no seal (the message that all earlier lines are
+    counted)."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two

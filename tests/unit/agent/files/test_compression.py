@@ -137,9 +137,10 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """If a file cannot be decompressed, the agent reports it and sends no seal for a minute,
-    because another program may still be compressing the file. After that minute the agent declares
-    the file lost."""
+    """If a file cannot be decompressed, the agent reports it and waits for a minute, because
+    another program may still be compressing the file. It sends no seal (the message that all
+    earlier lines are counted) while it waits. After that minute the agent declares the file
+    lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")

@@ -50,8 +50,9 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """The agent reports a dead symbolic link and sends no seal while the link is dead, because the
-    link's file may have unread lines. A link that was removed is not reported."""
+    """The agent reports a dead symbolic link. It sends no seal (the message that all earlier lines
+    are counted) while the link is dead, because the link's file may have unread lines. A link that
+    was removed is not reported."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")

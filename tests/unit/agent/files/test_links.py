@@ -96,8 +96,8 @@ def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
-    """The agent reports a dead link and sends no seal until the link is removed, because nobody
-    knows to which file the link should lead."""
+    """The agent reports a dead link, because it does not know to which file the link should lead.
+    It sends no seal (the message that all earlier lines are counted) until the link is removed."""
     world.files.link("/containers/dead.log", "/pods/nowhere.log")
     world.settle(rounds=3)
     seals = len(world.of(Seal))

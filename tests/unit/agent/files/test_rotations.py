@@ -21,7 +21,8 @@ def make(*paths: str, exclude: tuple[str, ...] = ()) -> World:
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has read and sealed app.log. The present time is well after that seal."""
+    """An agent that has read app.log and has sent a seal (the message that all earlier lines are
+    counted). The present time is well after the seal."""
     made = make()
     made.files.append(APP, b"seen\n")
     made.start()
@@ -107,8 +108,8 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
-    """If a closed generation has a new modification time but the same bytes, the agent declares
-    nothing and goes on sealing the topic."""
+    """If a closed generation (rotated file) has a new modification time but the same bytes, the
+    agent declares no loss and goes on sending seals for the topic."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -165,8 +166,8 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """Generations that rotation makes after the agent's last seal, while the agent is down, are
-    read when the agent starts again."""
+    """Rotation may make generations (rotated files) after the agent's last seal, while the agent is
+    down. The agent reads them when it starts again."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)
@@ -464,8 +465,8 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a directory cannot be listed after a rotation, the agent sends no seal until it can list
-    the directory."""
+    """If a directory cannot be listed after a rotation, the agent sends no seal (the message that
+    all earlier lines are counted) until it can list the directory."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)
@@ -487,8 +488,9 @@ def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
 def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If names change while the agent looks at them, the agent repeats the look. The first look
-    leads to no seal and declares nothing lost."""
+    """If names change while the agent looks at them, the agent repeats the look. After the first
+    look, it sends no seal (the message that all earlier lines are counted) and declares nothing
+    lost."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -642,7 +644,8 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
 
 
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
-    """Other files that are created and deleted in the directory do not delay the log's seal."""
+    """Other files that are created and deleted in the directory do not delay the seal of the log's
+    topic (the message that all earlier lines are counted)."""
     rotate(world)
     world.files.append(APP, b"more\n")
     world.settle()
@@ -837,7 +840,8 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
     """The agent stores the time at which it first read a topic. If it starts again before the
-    topic's first seal, it can tell by this time which generations are new."""
+    topic's first seal (the message that all earlier lines are counted), it can tell by this time
+    which generations (rotated files) are new."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

@@ -389,7 +389,7 @@ def test_an_older_time_of_change_says_nothing() -> None:
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
     """A write changes a file's modification time before the file's size, and may wait for the disk
     in between. If the agent looks at the file in this state, it declares no loss. It waits for the
-    new size, and sends no seal while it waits."""
+    new size. Meanwhile it sends no seal (the message that all earlier lines are counted)."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)

@@ -36,7 +36,7 @@ def test_names_that_change_are_waited_for() -> None:
 
 def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
     """If the names in a directory never stop changing, the agent uses its last listing after a time
-    limit, so that seals do not wait for ever."""
+    limit. Otherwise it could never send a seal (the message that all earlier lines are counted)."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, RENAMED, 5.0 + RESTLESS_S, 99_999) is None
 

@@ -275,8 +275,9 @@ def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> No
 
 
 def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
-    """The agent reports a generation that it cannot read, and sends no seal for the topic. As soon
-    as the agent can read the generation, it reads it, and seals the topic again."""
+    """The agent reports a generation (rotated file) that it cannot read, and sends no seal for the
+    topic (the message that all earlier lines are counted). As soon as the agent can read the
+    generation, it does so and sends seals again."""
     world.files.append(APP, b"rest\n")
     rotate(world, f"{APP}.2", f"{APP}.1")
     world.files.by_path[f"{APP}.1"].unreadable = True

@@ -537,8 +537,9 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """The agent reports a file that it cannot read, and the seals of the file's topic contain no
-    time. Meanwhile the agent reads other files."""
+    """The agent reports a file that it cannot read. A seal says that all lines before a certain
+    time are counted, but the seals of the file's topic then contain no time. Meanwhile the agent
+    reads other files."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
@@ -592,8 +593,9 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """The agent goes on sealing a topic for which it no longer has a source. Otherwise the audit of
-    the topic, to which other hosts still send, would wait for this agent."""
+    """The agent goes on sending seals (the messages that all earlier lines are counted) for a topic
+    for which it no longer has a source. Otherwise the audit of the topic, to which other hosts
+    still send, would wait for this agent."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -693,7 +695,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
     """If a file is renamed after the agent's scan has found it and before the agent opens it, the
-    file is still read. The seal waits for every file that the scan has found."""
+    file is still read. The seal (the message that all earlier lines are counted) waits for every
+    file that the scan has found."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -715,7 +718,8 @@ def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a file is deleted after the agent's scan has found it and before the agent opens it, only
-    the seal of that scan is delayed. The next scan notices that the file is gone."""
+    the seal of this scan (the message that all earlier lines are counted) is delayed. The next scan
+    notices that the file is gone."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -838,8 +842,9 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
 
 @promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
-    """While bytes that the agent found in a topic's files are on their way to the brokers, the
-    agent seals neither the topic nor the topic of its rejected lines."""
+    """A seal says that all earlier lines are counted. While bytes that the agent found in a topic's
+    files are on their way to the brokers, it sends no seal for the topic or for the topic of its
+    rejected lines."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold(10, 0.3)
