@@ -128,8 +128,8 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes in the agent's intents to send, whether or not the agent has sent
-        these bytes."""
+        """The number of bytes for which the agent has stored a promise to send them, whether or not
+        it has sent them."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:

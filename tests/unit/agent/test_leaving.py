@@ -33,7 +33,7 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
     """An agent that leaves delivers all lines, including a last line without a line end. It sends
-    no delta after its last word."""
+    no delta (a message of counts) after its last word."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()

@@ -86,9 +86,9 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
 def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Parts of an intent that were found on the brokers keep an intent until the checkpoint is past
-    them. So if the agent is killed before its checkpoint, it does not read these parts as new
-    bytes."""
+    """Parts of an intent (a stored promise to send certain bytes) that were found on the brokers
+    stay promised until the checkpoint is past them. So if the agent is killed before its
+    checkpoint, it does not read these parts as new bytes."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -301,8 +301,9 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
 
 @promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
-    """If the agent is killed after it divided an intent, it searches the brokers for the parts
-    again. It sends the parts that it does not find."""
+    """If the agent is killed after it divided an intent (a stored promise to send certain bytes)
+    into parts, it searches the brokers for the parts again. It sends the parts that it does not
+    find."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()
@@ -350,9 +351,9 @@ def test_a_record_that_readers_would_drop_is_not_sent(
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """The agent sends a missing part of an intent only if records begin and end at the part's
-    bounds. This must be true for the version that made the intent and for the running version.
-    Otherwise it declares the part lost."""
+    """The agent sends a missing part of an intent (a stored promise to send certain bytes) only if
+    records begin and end at the part's bounds. This must be true for the version that made the
+    intent and for the running version. Otherwise it declares the part lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731
@@ -368,8 +369,7 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
     """An older version of the agent stored no floors (the offsets at which the search for records
-    begins). If an intent comes from this version, the agent searches for the intent's records from
-    offset 0."""
+    begins). If records were promised by this version, the agent searches for them from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)

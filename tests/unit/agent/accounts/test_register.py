@@ -75,9 +75,9 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """After a start, the agent does not close a file while records in the file's intents are
-    undelivered. Even a file that the agent cannot open, and whose records it therefore has not sent
-    again, is not closed."""
+    """After a start, the agent does not close a file while records that it promised to send from
+    this file are undelivered. Even a file that the agent cannot open, and whose records it
+    therefore has not sent again, is not closed."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

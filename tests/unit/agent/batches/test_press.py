@@ -36,7 +36,8 @@ def test_a_record_says_which_bytes_it_came_from() -> None:
 
 @promise("2 re-send", "clocks reading")
 def test_pressing_again_gives_the_same_bytes() -> None:
-    """Pressing the same intent and bytes again with the same recipe gives the same batches."""
+    """The same intent (a stored promise to send certain bytes) and the same recipe (the rules for
+    the source) always give the same batches."""
     made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
     data = b"".join(b"%d line\nbad\n" % i for i in range(300))
     first, again = press(made, reading(data)), press(from_json(made.to_json()), reading(data))
@@ -45,8 +46,8 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """The bytes of an intent become the same records whether they are pressed alone or together
-    with the bytes of other intents."""
+    """The bytes of an intent (a stored promise to send them) become the same records whether they
+    become batches alone or together with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -65,8 +66,8 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
 
 @promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
-    """All records of a file go to the file's partition, even when files of several partitions are
-    pressed together."""
+    """All records of a file go to the file's partition, even if batches are made from files of
+    several partitions together."""
     made = recipe(partitions=8)
     readings = [reading(b"x\n", file=file) for file in range(1, 9)]
     alone = [press(made, each).batches[0].tp for each in readings]
@@ -220,8 +221,8 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
 
 
 def test_recipes_are_known_by_their_fingerprint() -> None:
-    """Equal recipes have equal fingerprints, and a recipe that sends anything else has another
-    fingerprint."""
+    """A recipe is the set of rules by which a source's lines become records. Equal recipes have
+    equal fingerprints. A recipe that makes other records has another fingerprint."""
     assert recipe().fingerprint == recipe().fingerprint
     assert from_json(recipe().to_json()) == recipe()
     others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]

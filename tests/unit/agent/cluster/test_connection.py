@@ -92,8 +92,9 @@ def test_event_times_are_not_written_over() -> None:
 
 
 def test_a_source_becomes_a_recipe() -> None:
-    """The agent turns each source of its settings into a recipe. The recipe has the ids of the
-    source's schemas, and the partitions and limits of its topics."""
+    """The agent turns each source of its settings into a recipe (the rules by which lines become
+    records). The recipe has the ids of the source's schemas, and the partitions and limits of its
+    topics."""
     site = Site(raw("a"))
     site.cluster.create("a", 4, {"max.message.bytes": "5000"})
     site.ensure()

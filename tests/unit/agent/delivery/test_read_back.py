@@ -45,9 +45,9 @@ def parts(*found: Rows, gap: bool = False) -> list[tuple[int, int, Fate]]:
 
 
 def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
-    """An intent's range is divided into arrived and missing parts. Adjacent records form one part,
-    even if they are in different partitions. Records of other agents or files, and records outside
-    the range, are ignored."""
+    """An intent's range of bytes in a file is divided into parts that arrived and parts that are
+    missing. Adjacent records form one part, even if they are in different partitions. Records of
+    other agents or files, and records outside the range, are ignored."""
     assert parts() == [(100, 200, Fate.MISSING)]
     assert parts(rows(P, (100, 150)), rows(Q, (150, 200))) == [(100, 200, Fate.ARRIVED)]
     assert parts(
@@ -116,9 +116,9 @@ def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
 
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_every_record_lies_in_reach(partitioning: str) -> None:
-    """An intent's reach is the set of partitions in which the agent searches for its records. Every
-    record of the intent goes to one of these partitions, whatever its line contains and wherever in
-    the file the line begins."""
+    """The reach of an intent (a stored promise to send certain bytes) is the set of partitions in
+    which the agent searches for the intent's records. Every record of the intent goes to one of
+    these partitions, whatever its line contains and wherever in the file the line begins."""
     key = "line" if partitioning == "key" else None
     made = recipe(partitions=4, partitioning=partitioning, key=key, **regex("(?P<line>[^x].*)"))
     data = b"".join(b"%s%d\n" % (b"x" if i % 7 == 0 else b"a", i) for i in range(400))
@@ -129,8 +129,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """If the records of an intent are found in the partitions, they give the same counts, bytes and
-    checksums as if the brokers had acknowledged them."""
+    """If the agent finds the records that it promised to send in the partitions, they count as if
+    the brokers had acknowledged them: with the same counts, bytes and checksums."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

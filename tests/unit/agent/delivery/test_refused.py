@@ -172,9 +172,9 @@ def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> N
 
 
 def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -> None:
-    """If the agent is killed before its checkpoint is past the refused record's intent, it has not
-    declared a loss yet. After the next start it sends the line again, and the broker accepts the
-    line."""
+    """If the agent is killed before its checkpoint is past the bytes of the refused record, it has
+    not declared a loss yet. After the next start, the agent sends the line again, and the broker
+    accepts it."""
     world.brokers.refuses = is_two
     world.turn(world.producer.arrive(FIRST))
     world.turn(world.producer.arrive(FIRST))
@@ -210,8 +210,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash, only the refused line is lost. The agent sends the other records of the same
-    intent, which belong to another topic and have not arrived yet."""
+    """After a crash, only the refused line is lost. The agent promised other records together with
+    this line. It sends these records, which belong to another topic and have not arrived yet."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
@@ -233,8 +233,8 @@ def test_after_a_crash_its_neighbours_are_sent() -> None:
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent sends no later lines until a transaction has marked the intent of the refused
-    record. If the disk is full, the later lines wait."""
+    """The agent sends no later lines until a transaction has marked the intent (the stored promise
+    to send) of the refused record. If the disk is full, the later lines wait."""
 
     def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")

@@ -176,9 +176,9 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
-    """If two known generations are compressed while the agent is down, each compressed file may
-    have the inode of the other generation's plain file. The agent still reads on in the right
-    compressed file of each generation."""
+    """If two known generations (rotated files) are compressed while the agent is down, each
+    compressed file may have the inode of the other generation's plain file. The agent still reads
+    on in the right compressed file of each generation."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)

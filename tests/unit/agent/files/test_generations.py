@@ -64,8 +64,8 @@ def test_names_of_strangers(name: str) -> None:
 
 
 def test_a_compressed_generation_says_so() -> None:
-    """The agent derives the name that a generation had before compression from the name of the
-    compressed file."""
+    """From the name of a compressed generation (rotated file), the agent derives the name that the
+    file had before its compression."""
     strange = generation("a\nb.log.1.gz")
     assert strange is not None
     assert "a\nb.log" in strange.bases

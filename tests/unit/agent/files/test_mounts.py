@@ -64,7 +64,7 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 ) -> None:
     """Until the file system is mounted, no line is lost or doubled, and the agent sends no seal
     (the message that all earlier lines are counted). When it is mounted, the agent reads all
-    generations, even those that it never saw before."""
+    generations (rotated files), even those that it never saw before."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False

@@ -11,7 +11,7 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
     """If other files in a directory change all the time, a look is still valid as long as the names
-    of the log and its generations stay the same."""
+    of the log and its generations (rotated files) stay the same."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 

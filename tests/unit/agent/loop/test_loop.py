@@ -667,8 +667,8 @@ def test_descriptors_stay_bounded() -> None:
 @promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
     """Even if the agent is killed, every record is counted once and the message numbers have no
-    gaps. Each count in a delta contains the number of the previous delta that counted the same
-    bucket."""
+    gaps. Each count in a delta (the agent's message of counts) contains the number of the previous
+    delta that counted the same bucket."""
     world.start()
     for index in range(12):
         world.files.append(A, b"%d\n" % index)
@@ -936,8 +936,8 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """While the disk is full, the agent makes no intents and sends nothing. When the disk has room
-    again, the agent goes on by itself."""
+    """While the disk is full, the agent stores no new promises to send bytes, and sends nothing.
+    When the disk has room again, the agent goes on by itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -954,8 +954,8 @@ def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: Fu
 
 
 def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """A kill on a full disk loses nothing, because the agent sends only bytes whose intent is
-    durable."""
+    """A kill on a full disk loses nothing, because the agent sends bytes only after it has durably
+    stored the promise to send them."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(1)

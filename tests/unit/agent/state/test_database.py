@@ -172,8 +172,8 @@ def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
 
 
 def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
-    """The agent notices a changed intent by the intent's checksum, and does not send its bytes
-    again."""
+    """If an intent (a stored promise to send certain bytes) was changed in the database, the agent
+    notices this by a checksum, and does not send the intent's bytes again."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_intents([Intent(1, 2, 3, 4, 5, 6, b"x")])
@@ -333,8 +333,9 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """The state returns the intents of one file in the order of their positions in the file. It
-    returns intents of different files in the order in which the agent made them."""
+    """The state stores intents, which are promises to send certain bytes of a file. It returns the
+    intents of one file in the order of their positions in the file. Intents of different files are
+    in the order in which the agent made them."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()
@@ -347,7 +348,8 @@ def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
 
 def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> None:
     """When the agent forgets the offsets of a topic that was made again, it also forgets the floors
-    of the topic's partitions. A floor is an offset below which there is no record of an intent."""
+    of the topic's partitions. A floor is the offset from which the agent searches a partition for
+    its records."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_floors([(TopicPartition("logs", 3), "id", 8)])

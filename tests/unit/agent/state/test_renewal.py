@@ -82,8 +82,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
     state: StateDatabase,
 ) -> None:
-    """A rotated, complete file keeps its file id, its length and its intents. Under a second id,
-    its lines would count as new lines and arrive twice."""
+    """A rotated, complete file keeps its file id, its length and its intents (the promises to send
+    certain bytes). Under a second id, its lines would count as new lines and arrive twice."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)

@@ -113,9 +113,9 @@ def _encoded(chosen: list[Message]) -> list[bytes]:
 def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
-    """The ledger gives the same verdicts as the fold when messages come in another order and
-    repeatedly. Only the first messages of the senders keep their order, because that order can
-    raise a doubt."""
+    """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
+    another order and repeatedly. Only the first messages of the senders keep their order, because
+    that order can raise a doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -130,8 +130,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
-    """Ledger and fold recognize the same files by birth time, first bytes and predecessor. The
-    order and the number of the files' announcements do not matter."""
+    """The ledger (in SQLite) and the fold (in memory) recognize the same files by birth time, first
+    bytes and predecessor. The order and the number of the files' announcements do not matter."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)
@@ -166,9 +166,9 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
-    """If two messages with different contents have the same number, both the ledger and the fold
-    use the first content and report the second. The test gives both the messages in the same
-    order."""
+    """If two messages with different contents have the same number, both the ledger (in SQLite) and
+    the fold (in memory) use the first content and report the second. The test gives both the
+    messages in the same order."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
@@ -341,8 +341,8 @@ def test_a_failed_transaction_leaves_nothing_behind() -> None:
 
 
 def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
-    """Sums of checksums wrap around at 64 bits in the ledger as they do in the fold. With SQLite's
-    own addition they would become floating-point numbers."""
+    """Sums of checksums wrap around at 64 bits in the ledger (in SQLite) as they do in the fold (in
+    memory). With SQLite's own addition they would become floating-point numbers."""
     top = replace(_delta(1).counts[0], checksum=2**63 - 1)
     parts = [replace(_delta(n), counts=(replace(top, previous=n - 1),)) for n in (1, 2, 3)]
     ledger = ledger_of(_encoded(parts))

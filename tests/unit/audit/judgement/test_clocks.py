@@ -477,8 +477,9 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 
 
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
-    """The ledger and the fold keep only one reading of each sender's clock, however many messages
-    arrive. It does not matter whether one transaction or several take the messages."""
+    """The ledger (the evidence in SQLite) and the fold (the evidence in memory) keep only one
+    reading of each sender's clock, however many messages arrive. It does not matter whether one
+    transaction or several take the messages."""
     ledger, fold = Ledger(), Fold()
     for round_ in range(6):
         said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]

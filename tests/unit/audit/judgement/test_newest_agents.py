@@ -259,8 +259,8 @@ def _where(offset: int, said: Said) -> Heard:
 
 
 def test_the_ledger_says_the_same() -> None:
-    """The ledger finds the same newest agents as the fold. It may take the messages in any order,
-    and repeatedly."""
+    """The ledger (the evidence in SQLite) finds the same newest agents as the fold (the evidence in
+    memory). It may take the messages in any order, and repeatedly."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)

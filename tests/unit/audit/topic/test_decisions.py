@@ -488,7 +488,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
     """The effect of decisions does not depend on their order or on repetitions, because decisions
-    come from several clusters. The ledger and the fold find the same evidence."""
+    come from several clusters. The ledger (in SQLite) and the fold (in memory) find the same
+    evidence."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)

@@ -85,8 +85,9 @@ def interrupted(do: Callable[[], object], module: object, name: str) -> None:
 
 
 def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> None:
-    """If a take-over is killed after it renamed the directory and before it removed the waybill,
-    the same command completes the take-over when it is run again."""
+    """If a take-over is killed after it renamed the partition's directory and before it removed the
+    waybill (the file with which the directory was handed over), the same command completes the
+    take-over when it is run again."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")
@@ -100,7 +101,8 @@ def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> Non
 
 def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move: Move) -> None:
     """A take-over that was interrupted is completed only by the broker that leads the partition in
-    a later epoch than that of the waybill. Other brokers refuse the directory."""
+    a later epoch than that in the waybill (the file with which the directory was handed over).
+    Other brokers refuse the directory."""
     move.hand_over(1)
     move.copy()
     (move.path(2) / "logs-0.moved").rename(move.path(2) / "logs-0")
@@ -111,7 +113,8 @@ def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move:
 
 def test_a_hand_over_does_not_use_the_waybill_of_an_earlier_move(move: Move) -> None:
     """If a hand-over is killed after it renamed the directory and is run again, it writes a new
-    waybill. It does not use an old waybill that an interrupted take-over left in the directory."""
+    waybill (the file with which the directory is handed over). It does not use an old waybill that
+    an interrupted take-over left in the directory."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")

@@ -76,7 +76,8 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
     """The verdict on one agent's part of a bucket, when the broker tier has counted everything that
-    the agents counted. Checks that the fold and the ledger give the same verdict."""
+    the agents counted. Checks that the fold (the evidence in memory) and the ledger (the evidence
+    in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)

@@ -74,9 +74,9 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
 
 
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
-    """A retired host's last word is enough to complete a bucket, without a seal for a later time.
-    The bucket stays unknown if the host sent an ordinary seal of the same time instead, or if a
-    line arrives after the last word."""
+    """The last word (final seal) of a retired host is enough to complete a bucket, without a seal
+    for a later time. The bucket stays unknown if the host sent an ordinary seal of the same time
+    instead, or if a line arrives after the last word."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages, late = good()[:4], NOW + POLICY.silence_ms
     ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
@@ -89,8 +89,8 @@ def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
 
 
 def test_a_last_word_that_was_taken_back_is_none() -> None:
-    """An ordinary seal after a last word takes the last word back, because the seal shows that the
-    agent runs again and may send more lines."""
+    """An ordinary seal after a last word (final seal) takes the last word back, because the seal
+    shows that the agent runs again and may send more lines."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
     assert verdict(messages, retired).status is Status.OPEN
@@ -98,9 +98,9 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
 
 @promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
-    """While a host is expected to report, its last word counts only as an ordinary seal, because
-    the host's files may have grown since. The last word is final if the host is retired or has a
-    newer agent."""
+    """While a host is expected to report, its last word (final seal) counts only as an ordinary
+    seal, because the host's files may have grown since. The last word is final if the host is
+    retired or has a newer agent."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
     expected = replace(POLICY, roster=roster("web1"))
     for policy in (POLICY, expected):
@@ -154,7 +154,8 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 @promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
     """After a topic was deleted and made again, an agent may count lines in the new topic without a
-    seal for it. Then the agent's last word on the old topic is not valid for the new topic."""
+    seal for it. Then the agent's last word (final seal) on the old topic is not valid for the new
+    topic."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
@@ -173,8 +174,8 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
     """If an agent has counted only rejected lines of a topic that was made again, it has sent
-    something for the new topic. So its last word on the old topic is not valid for the new
-    topic."""
+    something for the new topic. So its last word (final seal) on the old topic is not valid for the
+    new topic."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)
