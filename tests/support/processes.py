@@ -73,7 +73,7 @@ def answers(url: str) -> bool:
 
 def die_with_parent() -> None:
     """Tells the kernel to kill this process when the test run ends. A child process calls this
-    before it runs its program."""
+    function before it runs its program."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 

@@ -54,9 +54,9 @@ def test_known_lines_become_known_records() -> None:
 
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A recipe's `program` names what its records depend on. For JSON sources it contains the
-    version of Python. For regex and JSON sources it contains the version of pyarrow. For a source
-    with a time zone it also contains the rules of this zone."""
+    """The field `program` of a recipe identifies the code that makes the records. For JSON sources,
+    it contains the version of Python. For regex and JSON sources, it contains the version of
+    pyarrow. For a source with a time zone, it also contains the rules of this zone."""
     assert program_of("raw", None) == recipes.program_version()
     assert "pyarrow-" in program_of("regex", None)
     assert "python-" not in program_of("regex", None)

@@ -1,5 +1,5 @@
-"""Draining (the command that asks an agent to leave): what it checks before it connects to
-anything, and what it reports at the end."""
+"""Draining is the command that asks an agent to leave. The tests show what the command checks
+before it connects to anything, and what it reports at the end."""
 
 import os
 from dataclasses import replace

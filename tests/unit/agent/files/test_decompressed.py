@@ -85,8 +85,8 @@ def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_half_a_file_is_damaged_until_it_is_whole(tmp_path: Path, ending: str) -> None:
-    """A compressed file that another program is still writing counts as damaged. The agent tries it
-    again when the file's size has changed and the file is opened again."""
+    """A compressed file that another program is still writing counts as damaged. When the file's
+    size has changed, the agent can open it again and read it."""
     path = tmp_path / f"app.log.1{ending}"
     packed = COMPRESS[ending](PLAIN)
     path.write_bytes(packed[: len(packed) // 2])

@@ -122,8 +122,8 @@ def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
 
 
 def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
-    """If a file was empty when it was rotated, and its program writes to it later, the agent reads
-    it."""
+    """If a file was empty when it was rotated, and its program writes to the rotated file later,
+    the agent reads this file."""
     rotate(world)
     world.files.append(APP, b"")
     world.settle(rounds=3)
@@ -300,8 +300,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
     """If the agent looks in the middle of a rotation, it finds no file at the log's path, but it
-    finds generations beside it. The newest of these generations proves later that no generation is
-    missing."""
+    finds generations in the same directory. The newest of these generations proves later that no
+    generation is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -839,8 +839,8 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """The agent stores the time at which it first read a topic. If it starts again before the
-    topic's first seal (the message that all earlier lines are counted), it can tell by this time
+    """The agent stores the time at which it first read a topic. If the agent starts again before
+    the topic's first seal (the message that all earlier lines are counted), the stored time shows
     which generations (rotated files) are new."""
     first = StateDatabase(world.connection).since()
     world.kill()

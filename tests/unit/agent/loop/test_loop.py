@@ -788,7 +788,8 @@ def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
     """After the agent's state was lost, only the file that exists when the agent starts counts as
-    possibly read twice. Later files with the same inode and the same first lines do not."""
+    possibly read twice. Later files with the same inode and the same first lines do not count as
+    read twice."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()

@@ -183,8 +183,8 @@ def test_the_overview_names_hosts_that_are_missed() -> None:
 
 
 def test_the_roster_is_shown_with_every_hosts_state() -> None:
-    """The page of agents shows each host's state: that it was never heard, since when it is silent,
-    or that it is retired."""
+    """The page of agents shows each host's state, for example "never heard", "retired", or since
+    when the host is silent."""
     _, _, body = _get(_ledger(), "/agents", policy=WATCHED)
     assert "✗</b> silent since 1970-01-12T13:46:40Z" in body
     assert "?</b> never heard" in body

@@ -163,7 +163,7 @@ def test_with_one_sender_ours_is_doubted() -> None:
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """After a clock was corrected, the audit reports it only until the current window of
+    """After a clock was corrected, the audit reports the clock only until the current window of
     measurement is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
@@ -232,7 +232,8 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """If a collector reads on after a day, the old messages do not make it report a slow clock."""
+    """If a collector reads on after a day, it does not report a slow clock because of the old
+    messages."""
     site = Site()
     site.live(GOOD)
     site.pass_on(3600)
@@ -377,8 +378,9 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
 
 @promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
-    """If a host whose clock was ahead has stopped for good, the audit calls it silent. It uses the
-    time at which it received the host's last message, not the time in the message."""
+    """If a host whose clock was ahead has stopped for good, the audit calls the host silent. The
+    audit uses the time at which it received the host's last message, and not the time in the
+    message."""
     site = Site()
     site.live(GOOD | {agent(2): 1_000 * HOUR})
     site.live({agent(1): 0, BROKER: 0})
@@ -563,8 +565,8 @@ def test_hosts_by_a_clock_that_is_wrong_say_so(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
     """If the clock of its host is wrong, `audit hosts` ends with status 1 and reports this clock.
-    If the clock is behind, all hosts would seem to report. If it is ahead, all hosts would seem to
-    be silent."""
+    By a clock that is behind, all hosts would seem to report. By a clock that is ahead, all hosts
+    would seem to be silent."""
     assert stored("hosts", ahead_ms=-HOUR) == 1
     assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
     assert stored("hosts", ahead_ms=HOUR) == 1

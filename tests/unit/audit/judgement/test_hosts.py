@@ -116,7 +116,7 @@ def test_a_host_that_comes_back_is_expected_again() -> None:
 
 def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
     """Without a roster, the audit expects every host that ever sent a message. With a roster, a
-    host that is not in it is shown but does not count as missed."""
+    host that is not in the roster is shown but does not count as missed."""
     said: list[Message] = [seal(APP1, 1, NGINX), seal(APP2, 1, NGINX, time=1)]
     assert [x.host for x in states(said) if x.is_missed] == ["app2"]
     found = {x.host: x for x in states(said, expected("app1"))}

@@ -141,8 +141,8 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
     """If a message of an older agent arrived after the first message of a newer agent, the audit
-    waits for the older agent, even if it is silent now. The verdict and the page list both
-    agents."""
+    waits for the older agent, even if the older agent is silent now. The verdict and the page list
+    both agents."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [

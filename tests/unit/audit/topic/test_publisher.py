@@ -173,8 +173,8 @@ def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None
 
 
 def test_the_topic_is_made_once() -> None:
-    """The first program that needs the audit topic of a cluster creates it. All later programs find
-    it and do not create it again."""
+    """The audit topic of a cluster is created by the first program that needs the topic. All later
+    programs find the topic and do not create it again."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = MemoryClient(cluster, clock)
     assert topic.ensure(client, clock, clock.advance) == topic.PARTITIONS

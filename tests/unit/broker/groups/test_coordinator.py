@@ -182,8 +182,8 @@ def test_an_unreadable_group_is_not_begun_anew() -> None:
 
 
 def test_a_commit_is_answered_when_it_is_stored() -> None:
-    """A commit is answered only when it has been stored. If it could not be stored, it gets a
-    retriable error."""
+    """The coordinator answers a commit only when the commit has been stored. If the commit could
+    not be stored, the answer is a retriable error."""
     world = World()
     member = world.stable()
     world.commit(member, 1)

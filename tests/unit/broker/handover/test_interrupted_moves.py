@@ -86,8 +86,8 @@ def interrupted(do: Callable[[], object], module: object, name: str) -> None:
 
 def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> None:
     """If a take-over is killed after it renamed the partition's directory and before it removed the
-    waybill (the file with which the directory was handed over), the same command completes the
-    take-over when it is run again."""
+    waybill (the file with which the directory was handed over), a second run of the same command
+    completes the take-over."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")

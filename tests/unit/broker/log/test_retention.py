@@ -37,8 +37,8 @@ def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
 
 
 def test_an_old_active_segment_is_rolled_and_kept() -> None:
-    """If the active segment is old, retention rolls it and keeps it. The segment is deleted only
-    when another segment exists after it."""
+    """If the active segment is old, retention rolls the segment but does not delete it yet. The
+    segment is deleted only when another segment exists after it."""
     assert decide(5, 5, retention_ms=3 * HOUR) == Expired(1, roll=True)
     assert decide(5, 5, retention_ms=3 * HOUR, size=0) == Expired(1, roll=False)
     assert decide(5, 0, retention_ms=3 * HOUR) == Expired(1, roll=False)

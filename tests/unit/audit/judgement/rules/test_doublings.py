@@ -116,8 +116,8 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """Lines that the new agent counts after its first seal are not in doubt, because it delivers
-    all lines that the old agent can have read before this seal."""
+    """Lines that the new agent counts after its first seal are not in doubt. Before this seal, the
+    new agent has delivered all lines that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
@@ -171,8 +171,8 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
 
 @promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
-    """If the old agent's state is restored, the old agent's new counts are in doubt until it sends
-    a seal for a time after the new agent's last message."""
+    """If the old agent's state is restored, the old agent's new counts are in doubt until the old
+    agent sends a seal for a time after the new agent's last message."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
     found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -293,8 +293,8 @@ RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
     ids=["it grew", "its disk has another number", "it was empty", "both"],
 )
 def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
-    """Two files with the same inode and birth time are the same file. It does not matter which
-    bytes the file had when it was announced, or whether its disk has another device number."""
+    """Two files with the same inode and birth time are the same file. They count as the same file
+    even if the announcements give different first bytes or different device numbers."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
     found = part(said, SECOND, NEW)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)

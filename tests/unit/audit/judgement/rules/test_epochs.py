@@ -58,8 +58,8 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
 @promise("6 epochs")
 def test_an_agents_new_epoch_adds() -> None:
     """The counts of an agent's new epoch are added to those of its old epoch. A bucket that the
-    agent sealed in the old epoch stays complete until it counts records in the bucket in the new
-    epoch."""
+    agent sealed in the old epoch stays complete until the agent counts records in the bucket in the
+    new epoch."""
     new = replace(AGENT, epoch=2)
     later = END + 10 * SIZE
     messages = [*good(), seal(new, 1, later, 0)]
@@ -107,7 +107,7 @@ def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
     """An agent's first epoch is epoch 1. If the audit has messages only of epoch 2, it assumes that
-    everything in epoch 1 was sent before the first seal of epoch 2."""
+    the agent sent everything of epoch 1 before the first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict(messages).status is expected
