@@ -142,8 +142,8 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
 
 
 def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
-    """If a tier has too few records, the verdict does not give a gap that another tier's counter
-    reported as the reason."""
+    """If a tier has too few records, a gap that the counter of another tier reported is not given
+    as the reason."""
     messages = good()
     messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
     messages[3] = delta(HDFS, 1, count(3))
