@@ -1,8 +1,9 @@
-"""Where a program of a test runs, and how a test reaches it: on loopback, or in a network of the
-test's own. The command of `Run.inside` (support.hosts) enters such a network.
+"""The places where a test's programs run: loopback, or a separate network that the test has made.
+The command of `Run.inside` (support.hosts) enters such a network.
 
-A test asks whether a program listens, or what a URL answers. For a program in such a network, this
-module itself is run inside the network: `python places.py URL` or `python places.py HOST PORT`.
+A test may ask whether a program listens on a port, or what a URL answers. If the program runs in a
+separate network, this module runs itself inside that network and asks there: `python places.py URL`
+or `python places.py HOST PORT`.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ ASKED_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """An address and its network. `enter` is put before a command to run it inside that network."""
+    """An address and its network. A command that begins with the words of `enter` runs inside that
+    network."""
 
     host: str = "127.0.0.1"
     enter: tuple[str, ...] = ()
@@ -34,7 +36,8 @@ class Place:
         return self._ask(self.host, str(port)) is not None
 
     def read(self, url: str) -> str | None:
-        """The answer of the URL; None if nothing answers, or if the answer is an error."""
+        """Returns the body of the URL's answer, or None if nothing answers or the answer is an
+        error."""
         return self._ask(url)
 
     def _ask(self, *words: str) -> str | None:
@@ -51,8 +54,8 @@ LOOPBACK = Place()
 
 
 def ask(*words: str) -> str | None:
-    """Given a URL: the answer if its status is 200, else None. Given host and port: an empty text
-    if a program listens there, else None."""
+    """With a URL: returns the body of the answer if the status is 200, else None. With a host and a
+    port: returns an empty string if a program listens on that port, else None."""
     with contextlib.suppress(OSError):
         if len(words) == 2:
             socket.create_connection((words[0], int(words[1])), ASKED_S).close()

@@ -1,7 +1,7 @@
 """TCP ports of loopback for programs under test.
 
-The process of the test run reserves each port until the run ends. So neither another run nor
-another program of the machine gets a port that a test has given to a program.
+The process of the test run reserves each port until the run ends. Therefore no other program on the
+machine, and no other test run, gets a port that a test has given to a program.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import resource
 from skidway.ports import Reservation
 
 OPEN_FILES = 16_384
-"""The limit of open files. Each reserved port is an open file, and a run reserves hundreds."""
+"""The limit of open files for the test run's process. Each reserved port is an open file, and a run
+reserves hundreds of ports."""
 
 _reservation = Reservation()
 

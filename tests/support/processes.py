@@ -1,9 +1,9 @@
 """Real programs as subprocesses: tests start them, wait for a condition, and stop or kill them.
 
-A test waits until a port accepts connections or a URL answers 200, never for a fixed time alone.
-The program's output goes to a file; if the program does not become ready, the error shows the end
-of that file. Every process dies with the test run: its fixture stops the process, or if the runner
-is killed, the kernel kills the process.
+A test never just sleeps for a fixed time: it waits until a port accepts connections or a URL
+answers with status 200. The program's output goes to a file. If the program does not become ready,
+the error shows the end of this file. No process outlives the test run: its fixture stops the
+process, and if the test runner is killed, the kernel kills the process.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from support.ports import free_port as free_port
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
-"""How many seconds a test waits for something that takes a moment on an idle machine. The time is
-long, because the machine may be busy with other tests."""
+"""How many seconds a test waits for a condition at most. On an idle machine the condition is true
+after a moment, but the machine may be busy with other tests."""
 
 
 class NotReady(AssertionError):
@@ -73,12 +73,12 @@ def answers(url: str) -> bool:
 
 def die_with_parent() -> None:
     """Tells the kernel to kill this process when the test run ends. A child process calls this
-    before it runs its program."""
+    function before it runs its program."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
 class Program:
-    """One child process with its output in a file."""
+    """One child process, whose output goes to a file."""
 
     def __init__(
         self,
@@ -89,8 +89,8 @@ class Program:
         cwd: Path | None = None,
         session: bool = False,
     ) -> None:
-        """session: gives the process a session of its own, so that `kill_session` finds its
-        descendants."""
+        """session: if true, the process starts in a new session, so that `kill_session` finds all
+        processes that it has started."""
         self.command, self.log = list(command), log
         self._env, self._cwd, self._session = env, cwd, session
         self._process: subprocess.Popen[bytes] | None = None
@@ -165,14 +165,14 @@ class Program:
             raise NotReady(f"{self.command} did not stop:\n{self.output()[-4000:]}") from None
 
     def kill(self) -> None:
-        """Sends SIGKILL, which acts like a crash of the process."""
+        """Sends SIGKILL, which has the same effect as a crash of the process."""
         self.signal(signal.SIGKILL)
         if self._process is not None:
             self._process.wait()
 
     def kill_session(self) -> None:
-        """Sends SIGKILL to the process and to all processes that it has started, whatever their
-        process groups are."""
+        """Sends SIGKILL to the process and to all processes that it has started, in whatever
+        process groups they are."""
         assert self._session
         while alive := session_members(self.pid):
             for pid in alive:
@@ -185,7 +185,7 @@ class Program:
 def running(
     program: Program, ready: Callable[[], object], within_s: float = WITHIN_S
 ) -> Iterator[Program]:
-    """Runs the program during the `with` block, and stops it afterwards, whatever happened."""
+    """Runs the program during the `with` block, and stops it at the end, even after an error."""
     program.start()
     try:
         yield program.wait_until(ready, within_s)
@@ -206,7 +206,7 @@ def run_skidway(
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
 ) -> subprocess.CompletedProcess[str]:
-    """Runs `skidway ...` to its end."""
+    """Runs the command `skidway ...` to its end, and returns its result."""
     return subprocess.run(
         skidway(*arguments),
         input=input_text,

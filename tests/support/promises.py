@@ -1,11 +1,12 @@
-"""What the tests promise: each rule of docs/delivery.md has a name here, and a mark on a test names
-the rule.
+"""The promises that tests keep. Each rule of docs/delivery.md has a name here, and a test of the
+rule is marked with this name.
 
     @promise("4 watermark")
     def test_the_watermark_moves_by_flushing_alone() -> None:
 
-A name begins with the section that has the rule. If a mark has a name that is not in the list, the
-test run ends at once. support.promises_page makes docs/promises.md from this list and the marks.
+A name begins with the number or word of the rule's section. If a test is marked with a name that is
+not in the list PROMISES, the test run ends at once. support.promises_page makes docs/promises.md
+from this list and the marks.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ SECTIONS = {
     "clocks": "Clocks",
     "all": "All of it",
 }
-"""The heading of each section of docs/delivery.md, by the word with which the names of the
-section's promises begin."""
+"""The headings of the sections of docs/delivery.md. Each key is the word with which the names of
+the section's promises begin."""
 
 PROMISES = {
     "1 agent id": "An agent's state is bound to its machine; ids are below 2^63.",
@@ -198,7 +199,8 @@ PROMISES = {
     "for one.",
     "all programs": "No line is lost or doubled when real programs meet faults.",
 }
-"""All promises by their names, section by section."""
+"""All promises: each name of a promise with the sentence of the rule, in the order of the
+sections."""
 
 
 def promise(*names: str) -> pytest.MarkDecorator:

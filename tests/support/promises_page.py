@@ -1,4 +1,5 @@
-"""Makes docs/promises.md from the list of promises and from the tests that are marked with them.
+"""Makes docs/promises.md from the list of promises and from the tests that are marked with
+promises.
 
 python -m support.promises_page            writes the page
 python -m support.promises_page --check    exits with 1 if the page is not up to date
@@ -30,8 +31,8 @@ mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
 
 
 def kept() -> dict[str, list[str]]:
-    """For each promise, the ids (as in pytest) of the tests that are marked with it, sorted. A name
-    in a mark is included even if no promise has this name."""
+    """For each promise, the sorted pytest ids of the tests that are marked with it. The keys
+    include names that tests are marked with but that are not in the list of promises."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()
@@ -48,7 +49,7 @@ def page() -> str:
 
 
 def main(arguments: list[str]) -> int:
-    """Writes the page; with --check, writes nothing and returns 1 if the page is out of date."""
+    """Writes the page. With --check, writes nothing and returns 1 if the page is out of date."""
     parser = argparse.ArgumentParser(prog="python -m support.promises_page", description=__doc__)
     parser.add_argument("--check", action="store_true", help="change nothing; 1 if it would")
     args = parser.parse_args(arguments)
@@ -60,7 +61,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _marks(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yields (function, name of a promise) for each mark of a module."""
+    """Yields (name of the test function, name of the promise) for each promise that a test of this
+    module is marked with."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for mark in function.decorator_list:

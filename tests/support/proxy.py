@@ -1,12 +1,13 @@
 """A proxy between clients and a broker. It can delay and lose the traffic, as a network does.
 
-The broker's `advertised.listeners` name the proxy's address. The proxy handles whole frames: it
-passes a request or an answer on, holds it back, or loses it together with its connection. So a test
-can choose the frame that a fault hits:
+The broker's `advertised.listeners` contain the proxy's address, so all clients connect to the
+proxy. The proxy handles whole frames (requests and answers): it passes a frame on, holds it back,
+or drops it and breaks its connection. A test chooses which frames are hit, and by which fault:
 
-    HOLD_REQUEST   client --x      broker      the request is on its way, the broker knows nothing
-    HOLD_ANSWER    client     x--  broker      the request is done, the client does not know yet
-    LOSE_ANSWER    client     //   broker      the request is done, then the connection is cut
+    HOLD_REQUEST   client --x      broker      the request is on its way; the broker has not
+    received it HOLD_ANSWER    client     x--  broker      the broker has done the request; the
+    client does not know yet LOSE_ANSWER    client     //   broker      the broker has done the
+    request; then the connection is cut
 
 All later frames of the same connection and direction wait behind a held frame, as in TCP.
 """
@@ -45,12 +46,13 @@ class Fault(Enum):
 
 
 class _Lost(Exception):
-    """The frame that a thread is passing on is lost, and its connection ends."""
+    """The thread must drop the frame that it is about to pass on, and must end the connection."""
 
 
 @dataclass(eq=False)
 class Intervention:
-    """An active fault: the number of frames that it has hit so far, and the methods that end it."""
+    """An active fault. It counts the frames that it has hit so far, and has the methods that end
+    it."""
 
     fault: Fault
     matches: Matches
@@ -58,7 +60,8 @@ class Intervention:
     _changed: threading.Condition
     hits: int = 0
     chosen: int = 0
-    """The number of requests that the fault has hit, or will hit when their answers arrive."""
+    """The number of requests that the fault has chosen: it has hit them, or will hit their answers
+    when these arrive."""
     is_over: bool = False
     passes: bool = True
 
@@ -67,12 +70,13 @@ class Intervention:
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 
     def release(self) -> None:
-        """Ends the fault. Held frames are passed on late, even if their sender has died in the
-        meantime."""
+        """Ends the fault. The frames that it held back are passed on, even if their sender has died
+        in the meantime."""
         self._end(passes=True)
 
     def drop(self) -> None:
-        """Ends the fault. Held frames are lost, together with their connections."""
+        """Ends the fault. The frames that it held back are dropped, and their connections are
+        broken."""
         self._end(passes=False)
 
     def _end(self, *, passes: bool) -> None:
@@ -82,7 +86,7 @@ class Intervention:
 
 
 def produces(topic: str, client_id: str = AGENT) -> Matches:
-    """Matches Produce requests of a client with records for a topic."""
+    """A filter that matches the Produce requests with which a client sends records to a topic."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
         if header.api_key is not ApiKey.PRODUCE or header.client_id != client_id:
@@ -94,7 +98,8 @@ def produces(topic: str, client_id: str = AGENT) -> Matches:
 
 
 def fetches(topic: str, client_id: str = AGENT, first: int = 0) -> Matches:
-    """Matches Fetch requests of a client for records of a topic, from the offset `first` on."""
+    """A filter that matches the Fetch requests of a client for records of a topic at the offset
+    `first` or later."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
         if header.api_key is not ApiKey.FETCH or header.client_id != client_id:
@@ -111,7 +116,8 @@ def fetches(topic: str, client_id: str = AGENT, first: int = 0) -> Matches:
 
 
 class Proxy:
-    """Listens on `port` and passes everything on to `target`, both on loopback."""
+    """Listens on `port` and passes everything on to the broker's port `target`, both on
+    loopback."""
 
     def __init__(self, port: int, target: int) -> None:
         self.port, self._target = port, target
@@ -120,7 +126,8 @@ class Proxy:
         self._connections: set[_Connection] = set()
         self._server: socket.socket | None = None
         self.refused = 0
-        """The number of connections for which no broker answered."""
+        """The number of client connections that failed because the proxy could not connect to the
+        broker."""
         self.delay_s = 0.0
         """The delay of each answer."""
         self._is_cut = False
@@ -167,14 +174,15 @@ class Proxy:
         return mend
 
     def clear(self) -> None:
-        """Ends all faults. Held frames are lost."""
+        """Ends all faults. The frames that they held back are dropped."""
         with self._changed:
             held, self._interventions = self._interventions, []
         for each in held:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """The fault that hits this request or its answer; None if no fault does."""
+        """Returns the fault that hits this request or its answer; None if no fault hits either of
+        them."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.chosen >= each.times
@@ -186,17 +194,18 @@ class Proxy:
         return None
 
     def answered(self, intervention: Intervention) -> None:
-        """Counts a hit: the answer to the request has arrived."""
+        """Counts a hit, because the answer to the chosen request has arrived."""
         with self._changed:
             intervention.hits += 1
 
     def unanswered(self, intervention: Intervention) -> None:
-        """Gives a hit back: the answer to the request will not arrive."""
+        """Takes back a hit, because the answer to the request will not arrive: the fault will hit
+        another frame instead."""
         with self._changed:
             intervention.chosen -= 1
 
     def hold(self, intervention: Intervention) -> None:
-        """Waits until the fault is released. Raises _Lost if the fault is dropped."""
+        """Holds a frame back until the fault is released. Raises _Lost if the fault is dropped."""
         with self._changed:
             self._changed.wait_for(lambda: intervention.is_over)
             if not intervention.passes:
@@ -225,7 +234,8 @@ class Proxy:
 
 
 class _Connection:
-    """The connection of one client, with a thread for each direction."""
+    """The connection of one client through the proxy to the broker, with one thread for each
+    direction."""
 
     def __init__(
         self,
@@ -248,7 +258,7 @@ class _Connection:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        with contextlib.suppress(KeyError):  # both threads may empty the dictionary
+        with contextlib.suppress(KeyError):  # both threads may empty this dictionary
             while True:
                 self._proxy.unanswered(self._hit.popitem()[1])
         self._gone(self)

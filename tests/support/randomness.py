@@ -1,11 +1,11 @@
 """Random schedules and examples: how a test run chooses them, and how to repeat a failure.
 
-By default every run tries the same seeds and examples, because the seeds are written in the tests,
-and Hypothesis derives its examples from the code of a test. With `--short`, which `make test` uses,
-a run tries only a share of these seeds and examples. A run with `--hypothesis-seed N` is an
-exploration and tries other seeds and examples: Hypothesis starts from N, and the tests' own seeds
-are shifted by N times STRIDE. A test takes all its seeds from the fixture `seeds`, or a single seed
-from the parameter `seed`::
+By default every run tries the same seeds and examples: the seeds are written in the tests, and
+Hypothesis derives its examples from the code of a test. With the option `--short`, which `make
+test` uses, a run tries only some of these seeds and examples. A run with `--hypothesis-seed N` is
+called an exploration, and it tries other seeds and examples. Hypothesis starts from N, and N times
+STRIDE is added to each seed that a test contains. A test takes all its seeds from the fixture
+`seeds`, or a single seed from the parameter `seed`::
 
     def test_order(seeds):
         for seed in seeds(range(500)): ...
@@ -27,9 +27,9 @@ from hypothesis import is_hypothesis_test, settings
 Seeds = Callable[[range], range]
 
 SHARE = 8
-"""With --short, a run tries one in SHARE of the seeds and examples."""
+"""With --short, a run tries one of every SHARE seeds and examples."""
 STRIDE = 1_000_000
-"""By how much the tests' own seeds shift when N rises by one."""
+"""When the N of `--hypothesis-seed N` rises by one, each seed of the tests rises by STRIDE."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,7 +43,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 @pytest.hookimpl(tryfirst=True)  # this hook runs before a test module sets up its own settings
 def pytest_configure(config: pytest.Config) -> None:
-    """Sets up Hypothesis. It has no deadlines, because a busy machine is no fault of the code."""
+    """Sets up Hypothesis without deadlines, because a test must not fail only because the machine
+    is busy."""
     settings.register_profile(
         "skidway",
         deadline=None,
@@ -57,8 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Marks random tests. With --short, keeps one in SHARE of the tests that differ only by their
-    seed."""
+    """Gives the mark `random` to the tests that use seeds or random examples. With --short, keeps
+    only one of every SHARE tests that differ only by their seed."""
     for item in items:
         if _is_random(item):
             item.add_marker(pytest.mark.random)
@@ -68,13 +69,15 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def share_of(count: int) -> int:
-    """The number of examples for a test that wants `count` of them: fewer with --short."""
+    """The number of examples for a test that asks for `count` examples. With --short, the number is
+    smaller."""
     return max(1, count * settings.default.max_examples // 100)
 
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """A function that takes the seeds that a test names, and returns those that this run tries."""
+    """A function that takes all seeds of a test, and returns the seeds that this run tries
+    instead."""
     short, moved = request.config.getoption("--short"), STRIDE * (_explored(request.config) or 0)
 
     def chosen(named: range) -> range:
@@ -87,7 +90,7 @@ def seeds(request: pytest.FixtureRequest) -> Seeds:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """The test's parameter `seed`, which is shifted in an exploration."""
+    """The test's parameter `seed`. In an exploration, N times STRIDE is added to it."""
     return int(request.param) + STRIDE * (_explored(request.config) or 0)
 
 

@@ -1,4 +1,5 @@
-"""One blocking connection that sends exactly what a test gives it, and receives every answer."""
+"""A client with one blocking connection. It sends exactly the bytes that a test gives it, and
+receives every answer."""
 
 from __future__ import annotations
 
@@ -17,8 +18,8 @@ LENGTH = struct.Struct(">i")
 
 
 class RawClient:
-    """Sends requests unchanged. `receive` returns the next frame, or b"" at the end of the
-    connection."""
+    """Sends requests exactly as a test gives them. `receive` returns the next frame, or b"" if the
+    broker has closed the connection."""
 
     def __init__(self, port: int, timeout_s: float = 60.0) -> None:
         self.socket = socket.create_connection(("127.0.0.1", port), timeout_s)
@@ -40,7 +41,8 @@ class RawClient:
         self.socket.sendall(data)
 
     def receive(self) -> bytes:
-        """The next answer, without its length field; b"" if the broker closed the connection."""
+        """Returns the next answer without its length field, or b"" if the broker has closed the
+        connection."""
         head = self._exactly(4)
         return self._exactly(LENGTH.unpack(head)[0]) if head else b""
 

@@ -1,8 +1,8 @@
 """The commands of the guide (docs/operations.md), word for word, and a root shell that runs them.
 
 Tests run the text of the guide itself. If a command of the guide changes, the test runs the changed
-command. If the command is removed, the test gets a KeyError here. Only the guide's host names are
-replaced, by the names of the test's hosts.
+command. If the command is removed, the test gets a KeyError here. Only host names are changed: the
+test's host names replace those of the guide.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ def blocks(heading: str, page: Path = GUIDE) -> list[str]:
 def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None) -> str:
     """One block of commands below a heading, with some names replaced.
 
-    names: for each name of the guide, the name that replaces it. Raises KeyError if the block lacks
-    one of these names of the guide.
+    names: maps each name in the guide to the name that replaces it. Raises KeyError if the block
+    does not contain one of these names.
     """
     text = blocks(heading)[block]
     for name, ours in (names or {}).items():
@@ -46,8 +46,9 @@ def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None)
 
 
 def give(host: Host, program: str, commands: str, within_s: float = 90.0) -> str:
-    """Runs commands in a root shell of the host: first those of the guide's section "Before all",
-    then `commands`. Returns what all of them print. Raises AssertionError if a command fails."""
+    """Runs commands in a root shell of the host: first the commands of the guide's section "Before
+    all", then `commands`. Returns the output of all these commands. Raises AssertionError if a
+    command fails."""
     begin = recipe("Before all", 0).replace("program=broker", f"program={program}")
     return host.run(
         "exec bash -e -s", given=f"cd /\n{begin}{commands}", within_s=within_s

@@ -1,5 +1,5 @@
-"""The fleet for the failures that the guide (docs/operations.md) describes: a datacenter, its
-mirror and two agents, with methods for tests.
+"""A fleet of hosts for tests of the failures in the guide (docs/operations.md): a datacenter, its
+mirror and two agents.
 
 The registry uses https and asks for a password, so all its clients have TLS settings from the
 inventory.
@@ -33,7 +33,7 @@ print(json.dumps(found))
 
 
 class Recoveries:
-    """Four hosts, with the TLS files and secrets of their present inventory."""
+    """The four hosts of the fleet, and the TLS files and secrets that their inventory has now."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -50,7 +50,7 @@ class Recoveries:
             self.name_brokers(host)
 
     def name_brokers(self, host: Host) -> None:
-        """Adds the guide's names of the brokers to a host's /etc/hosts."""
+        """Adds the host names that the guide uses for the brokers to a host's /etc/hosts."""
         for name, ours in NAMES.items():
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")
@@ -58,7 +58,7 @@ class Recoveries:
     # Changes of the inventory
 
     def certify(self, authority: Authority) -> None:
-        """Gives the registry a certificate that this authority has signed."""
+        """Gives the registry a certificate that this certificate authority has signed."""
         pair = authority.sign("registry", OFFLINE)
         for name, path in {"registry.pem": pair.certificate, "registry.key": pair.key}.items():
             self.files[name] = path.read_text()
@@ -91,19 +91,19 @@ class Recoveries:
     def say(
         self, host: Host, program: str, command: str, within_s: float = 300.0
     ) -> tuple[int, str]:
-        """Runs one command as the program's user. Returns the exit status and output, even if the
-        command fails."""
+        """Runs one command as the operating-system user of a program. Returns the exit status and
+        the output, even if the command fails."""
         words = f"/opt/skidway/current/{program}/bin/{command.strip()}"
         shell = f"cd /; sudo -u skidway-{program} {words} 2>&1"
         done = host.run(shell, check=False, within_s=within_s)
         return done.returncode, done.stdout
 
     def end(self, broker: str, topic: str) -> int:
-        """The sum of the high watermarks of a topic's partitions."""
+        """The sum of the high watermarks of all partitions of a topic."""
         return sum(int(each["high_watermark"]) for each in self._partitions(broker, topic))
 
     def begin(self, broker: str, topic: str) -> int:
-        """The sum of the log start offsets of a topic's partitions."""
+        """The sum of the log start offsets of all partitions of a topic."""
         return sum(int(each["log_start_offset"]) for each in self._partitions(broker, topic))
 
     def _partitions(self, broker: str, topic: str) -> list[dict[str, Any]]:
@@ -114,8 +114,8 @@ class Recoveries:
         return found
 
     def proven(self, *hosts: Host, tiers: str = "agent,broker,mirror", within_s: int = 240) -> None:
-        """Waits until the audit says that these hosts' lines have arrived: all lines that were
-        written before this call."""
+        """Waits until the audit has proof that all lines which these hosts wrote before this call
+        have arrived."""
         since = self.offline.read("date -u +%Y-%m-%dT%H:%M:%SZ")
         named = " ".join(f"--host {host.name}" for host in hosts or self.applications)
         words = f"skidway audit wait {named} --since {since} --tiers {tiers} --timeout-s {within_s}"
@@ -123,12 +123,12 @@ class Recoveries:
         assert status == 0, said
 
     def log(self, host: Host, program: str) -> str:
-        """The log of a program since its host was booted."""
+        """The log lines that a program has written since its host was booted."""
         unit = f"skidway-{program}"
         return host.read(f"journalctl --namespace=skidway --no-pager -o cat -u {unit}")
 
     def rows(self, root: str = "/srv/lake") -> dict[str, int]:
-        """How often each line is in the rows that the loader wrote."""
+        """For each line, how many of the loader's rows contain it."""
         python = "/opt/skidway/current/loader/bin/python"
         found: dict[str, int] = json.loads(
             self.offline.run(f"{python} -", given=_ROWS.format(root=root)).stdout
@@ -144,8 +144,9 @@ class Recoveries:
     # Lines
 
     def start_writing(self, *hosts: Host) -> None:
-        """Starts to write ten lines a second on each host. Each line has the host's name and a
-        number. The first number is one more than the number of lines that the log already has."""
+        """Starts to write ten lines a second to a log on each host. Each line has the host's name
+        and a number. The numbers begin with the count of lines that the log already has, plus
+        one."""
         for host in hosts or self.applications:
             loop = (
                 f"n=$(wc -l <{LINES}); while sleep 0.1; do n=$((n+1)); "
@@ -155,7 +156,7 @@ class Recoveries:
             host.run(f"systemd-run --quiet --collect --unit={_WRITER} sh -c {shlex.quote(loop)}")
 
     def stop_writing(self, *hosts: Host) -> dict[str, int]:
-        """Stops the writing. Returns the number of lines of each host."""
+        """Stops the writing. Returns, for each host, the number of lines in its log."""
         chosen = hosts or self.applications
         for host in chosen:
             host.run(f"systemctl stop {_WRITER}", check=False)
@@ -163,7 +164,7 @@ class Recoveries:
 
 
 def hashed(user_info: str) -> str:
-    """The line for a user in the registry's file of users."""
+    """The line for one user (given as `name:password`) in the registry's file of users."""
     user, _, password = user_info.partition(":")
     done = run_skidway("registry", "hash-password", user, input_text=f"{password}\n")
     assert done.returncode == 0, done.stderr

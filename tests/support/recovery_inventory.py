@@ -1,7 +1,7 @@
-"""The inventory for the failures that the guide (docs/operations.md) describes: a mirrored cluster,
-two agents, and a registry with TLS.
+"""The Ansible inventory for tests of the failures in the guide (docs/operations.md): a mirrored
+cluster, two agents, and a registry with TLS.
 
-Intervals are short, as in support.fleet_inventory.
+The intervals in the settings are short, as in support.fleet_inventory.
 """
 
 from __future__ import annotations
@@ -32,9 +32,11 @@ def inventory(
 ) -> dict[str, Any]:
     """The inventory as an operator would write it.
 
-    registry_files: the contents of registry.pem, registry.key and users, by name. authorities: the
-    certificates of the authorities that the registry's clients trust, as PEM. user: the clients'
-    user name and password, with a colon between them.
+    - registry_files: maps each of the file names registry.pem, registry.key and users to the file's
+      content.
+    - authorities: the certificates, as PEM, of the certificate authorities that the registry's
+      clients trust.
+    - user: the clients' user name and password, with a colon between them.
     """
     trust = {"ca.pem": authorities}
     return {
@@ -69,7 +71,8 @@ def inventory(
                         "loader_files": trust,
                         "loader_settings": {
                             "bucket.ms": BUCKET_MS,
-                            # one task at a time and a small heap: four hosts share this machine
+                            # Spark runs one task at a time with a small heap, because four hosts
+                            # share this machine.
                             "spark.master": "local[1]",
                             **_registry_client("loader", user),
                         },

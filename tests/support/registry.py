@@ -9,7 +9,7 @@ from support.processes import Program, free_port, skidway
 
 
 class Registry:
-    """The registry's program and its address."""
+    """The running registry and its address."""
 
     def __init__(
         self,

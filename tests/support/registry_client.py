@@ -1,4 +1,5 @@
-"""Our registry client, which calls the registry's REST application directly, without a network."""
+"""Skidway's own registry client with a transport that calls the registry's REST application in the
+same process, without a network."""
 
 from __future__ import annotations
 
@@ -10,8 +11,8 @@ from support.registry_http import Registry
 
 
 class InProcess:
-    """A `Transport` to a registry that runs in this process. meanwhile: a function that is called
-    before each request, with the request's target."""
+    """A `Transport` to a registry that runs in this process. meanwhile: a function that this
+    transport calls with the request's target before it makes the request."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http

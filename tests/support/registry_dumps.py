@@ -1,5 +1,5 @@
-"""Contents of registries for tests: random contents that a registry can have, and single
-versions."""
+"""Contents of schema registries for tests: random contents that a real registry could have, and
+single versions of a subject."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVer
 
 @st.composite
 def contents(draw: st.DrawFn) -> Contents:
-    """Draws the contents of a registry. References name versions with lower ids, a schema has only
-    one id, and version numbers may have gaps."""
+    """Draws the contents of a registry. A schema references only versions that have lower schema
+    ids. Each schema has only one id, and version numbers may have gaps."""
     made = Contents()
     takes: dict[int, tuple[Reference, ...]] = {}
     for schema_id in draw(st.lists(st.integers(1, 9), unique=True, max_size=6).map(sorted)):

@@ -1,4 +1,5 @@
-"""The registry's REST application over a log in memory, and requests for it."""
+"""The registry's REST application on a log in memory, and helpers that make requests to the
+application."""
 
 from __future__ import annotations
 
@@ -16,9 +17,9 @@ from support.registry_log import MemoryLog, SharedLog
 
 
 def record(name: str = "R", **fields: Any) -> str:
-    """A record schema. Each keyword argument gives one field, which has the keyword as its name. If
-    the argument is a string, it is the field's type. Otherwise the type is int, and the argument is
-    the field's default; None means no default."""
+    """A record schema. Each keyword argument makes one field with the keyword as its name. If the
+    argument is a string, it is the field's type. Otherwise the field's type is int, and the
+    argument is the field's default; with None, the field has no default."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 
@@ -30,12 +31,12 @@ def _more(given: Any) -> dict[str, Any]:
 
 
 def reference(name: str, subject: str, version: int = 1) -> dict[str, Any]:
-    """A reference in the form in which clients send it."""
+    """A reference to a schema, in the form in which clients send it."""
     return {"name": name, "subject": subject, "version": version}
 
 
 class Registry:
-    """A client of the application, and the application's log."""
+    """A client of the registry's REST application, together with the application's log."""
 
     def __init__(self, shared: SharedLog | None = None, level: Level = Level.BACKWARD) -> None:
         self.log = MemoryLog(shared or SharedLog())
@@ -46,8 +47,8 @@ class Registry:
     def ask(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> tuple[int, Any]:
-        """The (status, document) of an answer. Asserts that the answer has the registry's content
-        type."""
+        """Makes a request. Returns the status and the document of the answer. Asserts that the
+        answer has the registry's content type."""
         content = None if body is None else json.dumps(body)
         answer = self.http.request(method, path, content=content, headers=headers)
         assert answer.headers["content-type"] == CONTENT_TYPE, answer.text
@@ -56,14 +57,15 @@ class Registry:
     def good(
         self, method: str, path: str, body: Any = None, headers: Mapping[str, str] | None = None
     ) -> Any:
-        """The document of an answer. Asserts that the answer is no error."""
+        """Makes a request. Returns the document of the answer. Asserts that the answer is not an
+        error."""
         status, document = self.ask(method, path, body, headers)
         assert status == 200, document
         return document
 
     def refused(self, method: str, path: str, body: Any = None) -> tuple[int, int]:
-        """The status and error code of an answer. Asserts that the answer is an error in the form
-        that clients expect."""
+        """Makes a request. Returns the status and the error code of the answer. Asserts that the
+        answer is an error in the form that clients expect."""
         status, document = self.ask(method, path, body)
         assert set(document) == {"error_code", "message"}
         assert isinstance(document["message"], str)

@@ -1,4 +1,5 @@
-"""A registry's log in memory. Several stores share the log, and its answers can get lost."""
+"""The log of a schema registry, in memory. Several stores share the log, and a store may not
+receive the log's answer to a request."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from skidway.errors import Unreachable
 
 @dataclass
 class SharedLog:
-    """The contents of a log's entries, in order. All registries of a test share one log."""
+    """The contents of all entries of a log, in order. All registries of a test share one log."""
 
     contents: list[bytes] = field(default_factory=list)
 
@@ -19,7 +20,8 @@ class SharedLog:
 class MemoryLog:
     """The connection of one registry to the log.
 
-    lose: how each of the next creations of an entry fails, as one of the three words below.
+    lose: how the next attempts to create an entry fail. Each item is one of the three words below,
+    and is for one attempt.
     meanwhile: functions that are called before the next entry is created. In these functions a test
     does what another registry would do.
 
@@ -34,12 +36,13 @@ class MemoryLog:
         self.lose: list[str] = []
         self.meanwhile: list[Callable[[], object]] = []
         self.visible: int | None = None
-        """How many entries the server of this connection knows before a sync; None means all."""
+        """How many entries the ZooKeeper server of this connection can read before the next sync.
+        None means all entries."""
         self.reached = threading.Event()
-        """Set as soon as somebody begins to create an entry."""
+        """Is set when a store begins to create an entry."""
         self.missing = 0
-        """By how much `count` is greater than the number of entries that can be read, as if entries
-        lay after a gap."""
+        """`count` returns a number that is too large by this much. The log then looks as if it had
+        a gap with more entries after it."""
 
     def create(self, number: int, content: bytes) -> bool:
         """See `Log`."""

@@ -1,7 +1,8 @@
-"""A model of the registry: the right behaviour, written a second time and as simply as possible.
+"""A model of the schema registry for tests. It implements the right behaviour a second time, as
+simply as possible.
 
-The model has no log, no JSON and no Avro: a schema is a key, and a refusal is its error code. Tests
-compare the real decisions and stores with the model.
+The model has no log, no JSON and no Avro. A schema is only a key, and a refusal is only an error
+code. Tests compare the decisions and the stores of the real registry with those of the model.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 ALL = "*"
-"""The key of the mode that holds for all subjects."""
+"""The key for the mode of all subjects that have no mode of their own."""
 
 READ_ONLY = ("READONLY", "READONLY_OVERRIDE")
 WITH_IDS = ("IMPORT", "FORWARD")
@@ -26,7 +27,8 @@ class Refused(Exception):
 
 @dataclass(frozen=True)
 class Uses:
-    """A schema that references a version of a subject. `id` is the schema id of that version."""
+    """A schema that references a version of a subject. `id` is the schema id of the referenced
+    version."""
 
     subject: str
     version: int
@@ -130,7 +132,7 @@ class Model:
         self.modes.pop(subject, None)
 
     def summary(self) -> Any:
-        """The state that every registry must reach: versions, schemas and modes."""
+        """The versions, schemas and modes that every registry must have after the same requests."""
         rows = {each: dict(sorted(rows.items())) for each, rows in self.rows.items() if rows}
         return rows, self.schemas, self.modes
 
@@ -173,8 +175,8 @@ class Model:
             raise Refused(42206)
 
     def _is_used(self, subject: str, version: int) -> bool:
-        """Whether a live version (perhaps this version itself) references this version. References
-        are compared by subject and version number only, not by schema."""
+        """Whether a version that is not deleted references this version. A version may reference
+        itself. References are compared by subject and version number only, not by schema."""
         live = [row for each in self.rows for row in self._live(each).values()]
         used = [self.schemas[row.id] for row in live]
         named = [(each.subject, each.version) for each in used if isinstance(each, Uses)]

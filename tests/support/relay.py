@@ -1,5 +1,5 @@
-"""A TCP relay that can become silent: connections stay open, but nothing passes, as with a dead
-switch."""
+"""A TCP relay that can become silent. Its connections then stay open but carry no bytes, as when a
+network switch dies."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Self
 
 
 class Relay:
-    """Listens on a port of its own and passes bytes to and from `target`, both on loopback."""
+    """Listens on a new port and passes bytes to and from the port `target`, both on loopback."""
 
     def __init__(self, target: int) -> None:
         self._target = target

@@ -1,8 +1,9 @@
 """The variables of a role of the collection, as Ansible would render them for a host, without
 Ansible.
 
-Ansible renders a variable when it is read, with jinja2 and native types. Here this is done for the
-roles' own expressions; of Ansible's filters there are only those that these expressions use.
+Ansible renders a variable with jinja2 and native types when the variable is read. This module does
+the same for the expressions of our roles, and implements only those of Ansible's filters that these
+expressions use.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from deploy.ansible.plugins.filter.fleet import FILTERS
 
 
 class RoleVariables:
-    """The variables that a role and its host have together.
+    """All variables that a role can read on one host.
 
     role: the role's name. given: variables of the inventory, which override the role's defaults.
     hosts: the variables of all hosts by name, for `hostvars`. groups: names of hosts by group.

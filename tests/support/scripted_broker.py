@@ -1,9 +1,9 @@
-"""A small broker that runs in a thread, uses the protocol code of our broker, and misbehaves as a
-test says.
+"""A small broker that runs in a thread, uses the protocol code of our broker, and misbehaves in the
+way that a test chooses.
 
-It keeps whole batches in memory, remembers five batches of each producer, and serves the APIs of a
-partition leader over real sockets. A test prepares a list of faults for each API; each request of
-that API uses up the next fault.
+It keeps whole batches in memory, remembers the last five batches of each producer, and serves the
+APIs of a partition leader over real sockets. A test prepares a list of faults for each API. Each
+request of that API takes the next fault from the list.
 """
 
 from __future__ import annotations
@@ -58,7 +58,8 @@ class Silence(Exception):
 
 @dataclass
 class PartitionLog:
-    """Batches with their stamped offsets, and the producers that the broker remembers."""
+    """Batches with the offsets that the broker gave them, and the producers that the broker
+    remembers."""
 
     batches: list[bytes] = field(default_factory=list)
     end: int = 0
@@ -99,11 +100,11 @@ Fault = ErrorCode | type[HangUp] | type[Silence] | Callable[[bytes], bytes]
 
 
 class ScriptedBroker:
-    """A broker that misbehaves as a test says.
+    """A broker that misbehaves in the way that a test chooses.
 
-    `faults[api]`: what happens to the next requests of an API. `after[api]`: what happens to
-    the next requests of an API after they have taken effect. `requests`: all requests so far, in
-    order.
+    `faults[api]`: the faults of the next requests of an API, before these take effect.
+    `after[api]`: the faults of the next requests of an API, after these have taken effect.
+    `requests`: all requests so far, in order.
     """
 
     def __init__(self, topics: dict[str, int], port: int = 0) -> None:

@@ -1,5 +1,5 @@
-"""The fleet for the tasks that follow the installation in the guide (docs/operations.md): hosts, a
-control node, and methods for tests."""
+"""A fleet of hosts and a control node, for tests of the tasks that follow the installation in the
+guide (docs/operations.md)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ WRITER = "writer.service"
 
 
 class SecondDay:
-    """Hosts with one server of each kind; tests add more servers through the inventory."""
+    """Hosts with one server of each kind. Tests add more servers through the inventory."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -30,7 +30,7 @@ class SecondDay:
             host.run(f"echo {self.first.address} {BROKER} >>/etc/hosts")
 
     def write(self, **groups: Sequence[str]) -> None:
-        """Writes the inventory with the given hosts in its groups."""
+        """Writes the Ansible inventory with the given hosts in its groups."""
         self.control.write(inventory(VERSION, WHEELS, **groups))
 
     def pipe(self, commands: str) -> None:
@@ -42,16 +42,17 @@ class SecondDay:
         assert done.returncode == 0, done.stderr
 
     def health(self, host: Host, program: str) -> dict[str, object]:
-        """The document of /health, whatever status the answer has; empty if nobody answers."""
+        """Returns the JSON document of /health, whatever the status of the answer is. If the
+        program does not answer, returns an empty dictionary."""
         return look.health(host, program)
 
     def await_health(self, host: Host, program: str) -> None:
-        """Waits until the program's /health is good."""
+        """Waits until /health says that the program is healthy."""
         look.await_health(host, program)
 
     def modes(self) -> list[str]:
-        """The modes of all ZooKeeper servers, sorted; an empty text for each server that does not
-        serve."""
+        """The sorted modes (leader, follower ...) of all ZooKeeper servers, with an empty string
+        for each server that does not serve requests."""
         asked = [self.health(host, "zookeeper") for host in self.hosts]
         return sorted(str(each.get("mode", "")) if each.get("ok") else "" for each in asked)
 
@@ -74,6 +75,6 @@ class SecondDay:
         self.audit.run(f"systemd-run --quiet --unit={WRITER} sh -c '{loop}'")
 
     def stop_writing(self) -> int:
-        """Stops the writing, and returns the number of lines."""
+        """Stops the writing, and returns the number of lines in the log."""
         self.audit.run(f"systemctl stop {WRITER}")
         return int(self.audit.read(f"wc -l <{LINES}"))

@@ -1,4 +1,5 @@
-"""Fifty sentences of the code and the documents, drawn by the commit's hash, for a reader to judge.
+"""Draws fifty sentences from the code and the documents, by the commit's hash, for a reader to
+judge.
 
     python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
 
@@ -27,8 +28,8 @@ _END = re.compile(r"(?<=[.!?])\s+(?=[A-Z`*\"])|\n\s*\n|\n\s*[-*|] ")
 
 @dataclass(frozen=True, slots=True)
 class Sentence:
-    """One sentence, and the passage that a reader sees it in: `where` names the class or function,
-    and `line` is the line on which the passage begins."""
+    """One sentence, and the passage in which a reader sees the sentence. `where` is the name of the
+    class or function, and `line` is the number of the passage's first line."""
 
     file: str
     line: int
@@ -82,7 +83,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
 
 
 def _comments(text: str) -> Iterator[tuple[int, str]]:
-    """Each comment with the number of its first line. Consecutive lines of comments are one
+    """Each comment, with the number of its first line. Consecutive comment lines make one
     comment."""
     first, gathered = 0, list[str]()
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -100,7 +101,7 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_figures(passage: str) -> str:
-    """A passage without its indented lines: tables, figures, examples."""
+    """A passage without its indented lines, because these are tables, figures or examples."""
     return re.sub(r"(\n {4}.*)+", "\n", passage)
 
 

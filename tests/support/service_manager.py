@@ -1,4 +1,5 @@
-"""The service manager's end of NOTIFY_SOCKET, which receives the messages of programs."""
+"""A stand-in for the service manager (systemd): it receives the messages that programs send to
+NOTIFY_SOCKET."""
 
 from __future__ import annotations
 
@@ -10,10 +11,12 @@ from pathlib import Path
 
 
 class ServiceManager:
-    """Receives messages in their order. Each message is a dictionary of its assignments."""
+    """Receives messages in the order in which they were sent. Each message is a dictionary of its
+    `NAME=value` assignments."""
 
     def __init__(self, address: str) -> None:
-        """address: a path, or @ and a name for a socket without a file."""
+        """address: the path of the socket, or `@` and a name for an abstract socket, which has no
+        file."""
         self.address = address
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
         self._socket.bind(f"\0{address[1:]}" if address.startswith("@") else address)

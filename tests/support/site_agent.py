@@ -1,11 +1,12 @@
-"""The agent of the simulated site: its files, its checkpoints with their deltas, its seals, and
-what it does when a topic was made again (deleted, and created anew under the same name).
+"""The agent of the simulated site. The module models the agent's files, its checkpoints with their
+deltas, and its seals. It also models what the agent does after a topic was made again (deleted, and
+created anew under the same name).
 
-A delta is a message that counts lines. A seal is a message by which an agent vouches that its
-deltas tell of all lines that had been written before a certain time.
+A delta is a message that counts lines. A seal is a message by which an agent guarantees that its
+deltas have counted all lines that were written before a certain time.
 
 Here each agent has one file for each topic, and that file only grows. Other models (test_audit,
-test_agent) test what several files, rotations and lost states do to an agent.
+test_agent) cover agents with several files, rotations and lost states.
 """
 
 from __future__ import annotations
@@ -32,8 +33,9 @@ from support.site_logs import (
 
 @dataclass(frozen=True, slots=True)
 class Noted:
-    """A seal that the agent has noted and not yet sent. The agent sends it as soon as deltas have
-    counted all lines for which the seal vouches. written: the newest of these lines."""
+    """A seal that the agent has noted and not yet sent. A seal guarantees that deltas have counted
+    all lines up to a certain line. The agent sends the seal as soon as its deltas have counted
+    these lines. written: the newest of these lines."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -42,8 +44,8 @@ class Noted:
 
 
 class SiteAgent:
-    """The agent of one host. current: a function that is given a name, and returns the topic that
-    has this name on the brokers now."""
+    """The agent of one host. current: a function that takes a name, and returns the topic that has
+    this name on the brokers now."""
 
     def __init__(
         self,
@@ -71,7 +73,7 @@ class SiteAgent:
         self.sealed: dict[Source, tuple[int, int]] = {}
 
     def new_id(self) -> int:
-        """A new file id of this host."""
+        """Returns a new file id for this host."""
         self.file_ids += 1
         return self.number * 100 + self.file_ids
 
@@ -101,8 +103,8 @@ class SiteAgent:
         self.open.append((place, record))
 
     def give_up(self, place: Placed, file: int, index: int, now_ms: int) -> None:
-        """Declares a line uncertain, because it was under way when the agent noticed that the topic
-        had been made again."""
+        """Declares a line uncertain: the agent had sent the line, but had no answer yet, when it
+        noticed that the topic had been made again."""
         self.uncertain.append(place)
         first, end = index * LENGTH, (index + 1) * LENGTH
         words = "it was on its way to a topic that was made again"
@@ -113,7 +115,7 @@ class SiteAgent:
         self.commit(now_ms, [loss])
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Goes on under the topic's new id, with a new file id, if the topic was made again."""
+        """If the topic was made again, goes on with the topic's new id and with a new file id."""
         if self.seen[name] is self.current(name):
             return
         self.noted = None
@@ -130,14 +132,15 @@ class SiteAgent:
         self.seal_if_passed(now_ms)
 
     def note_seal(self, now_ms: int, written: int) -> None:
-        """Begins a seal: notes the time and the sizes of all files."""
+        """Begins a seal: the agent notes the time and the present sizes of all its files."""
         if self.noted is None:
             sizes = {name: len(lines) for name, lines in self.lines.items()}
             self.noted = Noted(now_ms, sizes, self.teller.last, written)
             self.seal_if_passed(now_ms)
 
     def seal_if_passed(self, now_ms: int) -> None:
-        """Sends the noted seal if deltas have counted all lines up to the noted sizes."""
+        """Sends the noted seal if the agent's deltas have counted all lines up to the noted
+        sizes."""
         noted = self.noted
         if noted is None or any(self.checkpoint[x] < size for x, size in noted.sizes.items()):
             return

@@ -1,8 +1,8 @@
 """Mirror and counters of the simulated site.
 
 The real `skidway.audit.counter.continuity` decides how a counter goes on after each batch. The real
-`skidway.audit.counts.marks` decides which records are repeats, by a mark for each file: the highest
-position up to which the file's records have been counted.
+`skidway.audit.counts.marks` decides which records are repeats. It keeps a mark for each file: the
+highest position up to which the file's records have been counted.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PartitionId = tuple[Source, int]
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
     """Copies some more records of a partition to the mirror. Before these records, the mirror loses
     `skipped` offsets, and also all offsets that have expired at the source. names: whether the
-    mirror names the lost offsets as a gap."""
+    mirror declares the lost offsets as a gap."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -39,21 +39,22 @@ def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool)
 
 
 def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]:
-    """The records that are no repeats. Moves the marks in `known` forward."""
+    """Returns the records that are not repeats, and moves the marks in `known` forward past
+    them."""
     if not records:
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
     agent, file, first, length = np.array(parts, np.int64).T
-    length = np.maximum(length, 1)  # a record without origin is never a repeat
+    length = np.maximum(length, 1)  # so a record without origin is never a repeat
     walked = marks.walk(agent, file, first, length, known)
     marks.advance(known, walked.highest)
     return [record for record, kept in zip(records, walked.keep, strict=True) if kept]
 
 
 class SiteCounter:
-    """Counts one tier. current: a function that is given a name, and returns the topic that has
-    this name in the counter's cluster now. Positions, marks and message numbers become durable
-    together; a kill loses everything else."""
+    """The counter of one tier. current: a function that takes a name, and returns the topic that
+    has this name in the counter's cluster now. Positions, marks and message numbers become durable
+    together. A kill loses everything else."""
 
     def __init__(
         self,
@@ -82,7 +83,8 @@ class SiteCounter:
         self.seen = {}
 
     def begin_epoch(self) -> None:
-        """Counts everything again in a new epoch, and drops what was not published."""
+        """Makes the counter count everything again in a new epoch. Deltas that were not yet
+        published are dropped."""
         self.positions.clear()
         self.marks.clear()
         sender = self.teller.sender
@@ -91,12 +93,12 @@ class SiteCounter:
         self.kill()
 
     def logs(self, topic: Topic) -> list[Log]:
-        """The logs that this counter counts."""
+        """The logs of the topic that this counter counts, by partition."""
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If the name belongs to another topic than before,
-        first commits what was counted of the old topic."""
+        """Looks up which topic has the name now. If the name has passed to another topic, first
+        commits what was counted of the old topic."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)
@@ -131,7 +133,8 @@ class SiteCounter:
             self.counted.append((place, each.sums))
 
     def take(self, key: PartitionId, step: Step) -> None:
-        """Takes a step in a partition, and notes the step's gap and range for the next delta."""
+        """Takes a step in a partition. Notes the gap and the range of offsets that belong to the
+        step, for the next delta."""
         if step.stop:
             self.stopped.add(key)
             return
@@ -159,7 +162,8 @@ class SiteCounter:
             self.audit.append(teller.cluster, teller.sender.producer, beat)
 
     def lag(self, names: Mapping[str, Topic]) -> int:
-        """The number of records that the counter has not yet committed as counted."""
+        """The number of offsets behind the counter's committed positions that it still has to
+        count."""
         return sum(
             log.end - self.positions.get((topic.source, partition), Position()).next_offset
             for topic in names.values()

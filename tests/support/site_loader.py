@@ -1,4 +1,4 @@
-"""The loader of the simulated site: its rows, and deltas that say what it committed.
+"""The loader of the simulated site: its rows, and the deltas that count the rows of each commit.
 
 The real `skidway.loader.planning.plan` decides which gaps (ranges of missing offsets) the loader
 may skip. Faults make the loader misplace rows, or change rows that the loader has written.
@@ -26,8 +26,8 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The output of one source topic. positions, marks: the positions and marks in its newest
-    manifest. rows: the rows in its files."""
+    """The loader's output for one source topic. positions, marks: the positions and marks in the
+    output's newest manifest. rows: the rows in the output's files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))
@@ -49,8 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """Loads from the mirrors. place: a function that is given the correct rows of all topics of one
-    load, and returns the rows that the loader writes."""
+    """A loader of the mirrored topics. place: a function that takes the correct rows of all topics
+    of one load, and returns the rows that the loader writes instead."""
 
     def __init__(
         self,
@@ -65,8 +65,9 @@ class SiteLoader:
         self.accepted: set[tuple[Source, int, int, int]] = set()
 
     def load(self, names: Iterable[str], now_ms: int) -> None:
-        """Loads each partition of the mirrors up to its end, or up to missing offsets that neither
-        the mirror named nor the operator accepted."""
+        """Loads each partition of the mirrors up to its end. Stops earlier in a partition where
+        offsets are missing that neither the mirror declared as a gap nor the operator accepted as
+        lost."""
         topics = [self.current(name) for name in names]
         taken = [self.take(topic) for topic in topics]
         for part, rows in zip(taken, self.place([x.rows for x in taken]), strict=True):
@@ -84,7 +85,7 @@ class SiteLoader:
         )
 
     def output(self, source: Source) -> Output:
-        """The output of a topic; when a topic is made again, it gets a new output."""
+        """The output of a topic. A topic that is made again gets a new output."""
         if source not in self.outputs:
             producer = f"/{source.topic_id}/{source.cluster}.{source.topic}"
             sender = Sender(Tier.HDFS, "offline", producer, "loader", 1)
@@ -92,7 +93,7 @@ class SiteLoader:
         return self.outputs[source]
 
     def remove(self, source: Source) -> None:
-        """Removes the output of a topic; the next load begins a new one, in a new epoch."""
+        """Removes the output of a topic. The next load begins a new output in a new epoch."""
         output = self.output(source)
         sender = output.teller.sender
         self.removed[source, sender.epoch] = output
@@ -115,8 +116,8 @@ class SiteLoader:
         return taken
 
     def walk(self, source: Source, partition: int, log: Log, taken: Taken) -> None:
-        """Reads on in one partition, up to its end or to missing offsets that neither the mirror
-        named nor the operator accepted."""
+        """Reads on in one partition, up to its end. Stops earlier where offsets are missing that
+        neither the mirror declared as a gap nor the operator accepted as lost."""
         begin = at = taken.positions[partition]
         named = self.named(source, partition, log)
         found: list[Record] = []
@@ -139,7 +140,7 @@ class SiteLoader:
             taken.rows.append((place, each.sums))
 
     def named(self, source: Source, partition: int, log: Log) -> list[NamedGap]:
-        """The gaps that the mirror named or the operator accepted."""
+        """The gaps of a partition that the mirror declared or the operator accepted."""
         mirror = [NamedGap(first, end, "the mirror named them") for first, end in log.gaps]
         accepted = [
             NamedGap(first, end, "accepted by the operator")
@@ -151,14 +152,15 @@ class SiteLoader:
     # What a recount finds.
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
-        """The rows in the output now. For an earlier epoch, the rows at the end of that epoch."""
+        """The rows in the output of a topic. Without an epoch, these are the present rows. For an
+        earlier epoch, they are the rows at the end of this epoch."""
         known = self.outputs.get(source)
         if epoch is not None:
             known = self.removed.get((source, epoch), known)
         return Counter(place for place, _ in known.rows) if known else Counter()
 
     def recounted(self, source: Source) -> dict[tuple[BucketKey, int], Sums]:
-        """The sums of the rows in the output now."""
+        """The sums of the rows that are in the output of a topic now."""
         counts = Counts(BUCKET_MS)
         for place, sums in self.output(source).rows:
             counts.put((place.source, place.agent, place.bucket), sums)

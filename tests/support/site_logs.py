@@ -1,7 +1,7 @@
 """The parts of the simulated site in the audit's model: lines, records, logs, topics, messages.
 
-Every line has a number, and the model notes the place (`Placed`) of each count of the line. So the
-truth is known line by line, without any sum.
+Every line has a number, and whenever a line is counted, the model notes the place (`Placed`). So
+the tests know the truth about each single line and need no sums.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ NumberKey = tuple[Tier, str, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line of an agent's file, or, with agent NO_AGENT, the line of a producer that sends no
-    origin (agent, file and first byte).
+    """One line of an agent's file. If the agent is NO_AGENT, the line is from a producer that sends
+    records without origin (agent, file and first byte).
 
-    bucket: the start of the span of time in which the audit counts the line. written: the line's
-    number in the order in which all lines of the site were written. written_ms: the time at which
-    the line was written.
+    - bucket: the start of the bucket (span of time) in which the audit counts the line.
+    - written: the line's place in the order in which all lines of the site were written.
+    - written_ms: the time at which the line was written.
     """
 
     number: int
@@ -72,7 +72,7 @@ class Record:
 
     @property
     def length(self) -> int:
-        """The length in the record's origin; 0 without origin."""
+        """The length in the record's origin; 0 if the record has no origin."""
         return 0 if self.line.agent == NO_AGENT else LENGTH
 
 
@@ -87,8 +87,8 @@ def record_of(line: Line, file: int, first: int) -> Record:
 
 @dataclass(slots=True)
 class Log:
-    """The log of a partition. records: None for each missing offset. gaps: the gaps that the mirror
-    named."""
+    """The log of a partition. records: the record at each offset, or None if the offset is missing.
+    gaps: the gaps that the mirror declared."""
 
     records: list[Record | None] = field(default_factory=list)
     start: int = 0
@@ -100,8 +100,8 @@ class Log:
         return len(self.records)
 
     def header(self, offset: int) -> BatchHeader | None:
-        """The header of the batch at an offset (each batch has one record); None if the offset is
-        missing."""
+        """The header of the batch at an offset, or None if the offset is missing. Each batch has
+        one record."""
         record = self.records[offset]
         if record is None:
             return None
@@ -110,8 +110,11 @@ class Log:
 
 @dataclass(slots=True, eq=False)
 class Topic:
-    """A topic from its creation until it is made again. broker, mirror: its logs, by partition.
-    carried: the lines that have ever had a record in the topic."""
+    """A topic from its creation until it is deleted and made again.
+
+    - broker, mirror: the logs of the topic and of its mirror, by partition.
+    - carried: the lines that have ever had a record in the topic.
+    """
 
     source: Source
     broker: list[Log] = field(default_factory=lambda: [Log() for _ in PARTITIONS])
@@ -120,15 +123,15 @@ class Topic:
 
 
 def topic_made(name: str, times: int) -> Topic:
-    """A new topic with that name. times: how often the name was used for a topic, including this
-    time."""
+    """A new topic with this name. times: how many topics have had this name, including the new
+    one."""
     return Topic(Source("dc1", "cluster-id", name, f"id-{times}"))
 
 
 @dataclass(slots=True)
 class AuditLogs:
-    """The topic `_skidway_audit` of both clusters, by cluster and partition. told: the lines that
-    each delta counted. ranges, gaps: the ranges and gaps in each delta."""
+    """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. told: the
+    lines that each delta counted. ranges, gaps: the ranges and gaps in each delta."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))
@@ -142,8 +145,8 @@ class AuditLogs:
 
 
 class Teller(NumberedSender):
-    """The message numbers and the outbox of a sender. The object that owns the Teller
-    (agent, counter or output) has the rest of the sender's durable state."""
+    """The message numbers and the outbox of one sender of audit messages. The rest of the sender's
+    durable state is in the object that owns the Teller: an agent, a counter or an output."""
 
     def __init__(self, sender: Sender, topic_of: str, audit: AuditLogs) -> None:
         super().__init__(sender)
@@ -160,7 +163,8 @@ class Teller(NumberedSender):
         losses: Iterable[Loss] = (),
         choose: random.Random,
     ) -> None:
-        """Puts deltas with all these counts, ranges, gaps and losses into the outbox."""
+        """Puts deltas into the outbox. Together, the deltas contain all the given counts, ranges,
+        gaps and losses."""
         placed = list(placed)
         deltas = self.deltas(
             now_ms,
@@ -179,8 +183,8 @@ class Teller(NumberedSender):
 
     @property
     def name(self) -> tuple[Tier, str, int]:
-        """The sender's tier, producer and epoch. With a message's number they identify the
-        message."""
+        """The sender's tier, producer and epoch. Together with a message's number, they identify
+        the message."""
         return self.sender.tier, self.sender.producer, self.sender.epoch
 
     def publish(self) -> None:

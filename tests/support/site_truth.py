@@ -1,11 +1,11 @@
-"""What is true in the simulated site, and which verdicts contradict the truth.
+"""Compares the verdicts of collectors with what is true in the simulated site.
 
 A collector reads the messages of the audit topics and judges by them. A seal is a message by which
-an agent vouches for all lines that had been written before a certain time. A recount counts the
-rows that really lie in the loader's output.
+an agent guarantees that its deltas have counted all lines that were written before a certain time.
+A recount counts the rows that are really in the loader's output.
 
-If a collector calls a bucket of a topic complete, these statements must be true of the messages
-that it has heard:
+A collector judges by the messages that it has heard. If it calls a bucket of a topic complete, then
+these statements must be true:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
     D  if a line belongs to this bucket, and the newest seal of the line's agent vouches for the
@@ -19,7 +19,7 @@ that it has heard:
        bucket for which D, F or X does not hold
 
 A collector that has heard every message must call each bucket complete that all tiers counted alike
-and all agents sealed. The comparison goes line by line, and never uses sums.
+and all agents sealed. This module compares single lines, and never sums.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ POLICY = Policy(tiers=TIERS, lateness_ms=LATENESS_MS, silence_ms=10**9, ahead_ms
 
 BucketName = tuple[Source, int]
 Told = dict[BucketName, dict[Tier, Counter[tuple[int, int]]]]
-"""How often each (line, agent) was counted, by bucket and tier."""
+"""For each bucket and tier: how often each (line, agent) was counted."""
 
 
 class Wrong(AssertionError):
@@ -56,7 +56,8 @@ class Wrong(AssertionError):
 
 
 def judged(world: World, collector: Collector) -> list[BucketVerdict]:
-    """The present verdicts of a collector. Raises Wrong if the truth contradicts one of them."""
+    """The verdicts that a collector gives now. Raises Wrong if the truth contradicts one of these
+    verdicts."""
     evidence = collector.fold.evidence()
     if world.faults.blind is not None:
         world.faults.blind(evidence)
@@ -71,7 +72,7 @@ def judged(world: World, collector: Collector) -> list[BucketVerdict]:
 
 
 def completed(found: list[BucketVerdict]) -> set[BucketName]:
-    """The buckets that are called complete."""
+    """The buckets that these verdicts call complete."""
     return {(x.source, x.bucket) for x in found if x.status is Status.COMPLETE}
 
 
@@ -100,15 +101,15 @@ def _newest_epochs(
 
 
 class Truth:
-    """Compares the verdicts of one collector with what is true. The verdicts depend on the messages
-    that this collector has heard."""
+    """Compares the verdicts of one collector with what is true of the messages that this collector
+    has heard."""
 
     def __init__(self, world: World, collector: Collector, told: Told, evidence: Evidence) -> None:
         self.world, self.collector = world, collector
         self.told, self.evidence = told, evidence
 
     def check(self, source: Source, bucket: int) -> None:
-        """Raises Wrong if the bucket is not really complete."""
+        """Raises Wrong if a collector must not call this bucket complete."""
         self.check_told(source, bucket)
         for agent, words in self.wrong_rows(source, bucket):
             is_changed = self.world.faults.tampers
@@ -117,7 +118,7 @@ class Truth:
             raise Wrong(f"{words} (bucket {bucket} of {source.topic_id})")
 
     def check_told(self, source: Source, bucket: int) -> None:
-        """Checks E (see the module's docstring)."""
+        """Checks the statement E in the module's docstring."""
         told = self.told[source, bucket]
         first = told[Tier.AGENT]
         for tier in TIERS[1:]:
@@ -129,8 +130,8 @@ class Truth:
                 raise Wrong(f"E: bucket {bucket}: {tier} told {rest} without origin")
 
     def wrong_rows(self, source: Source, bucket: int) -> Iterator[tuple[int, str]]:
-        """Checks D, F and X (see the module's docstring). Yields the agent whose rows are wrong,
-        and what is wrong."""
+        """Checks the statements D, F and X in the module's docstring. Yields each agent whose rows
+        are wrong, together with what is wrong."""
         world = self.world
         lying = world.loader.lying(source, self.epoch_of_rows(source))
         rows = {x: n for x, n in lying.items() if x.bucket == bucket}
@@ -155,8 +156,9 @@ class Truth:
                 yield place.agent, f"X: {line} is {times} rows"
 
     def epoch_of_rows(self, source: Source) -> int | None:
-        """The newest epoch that the collector has heard of in this topic's output. The collector
-        notices that an output was removed only when it hears of the next epoch's first load."""
+        """The newest epoch of this topic's output that the collector knows. The collector notices
+        the removal of an output only when it receives the counts of the first load in the next
+        epoch."""
         newest = _newest_epochs(self.world, self.collector.heard)
         return max(
             (n for (x, tier, _), n in newest.items() if (x, tier) == (source, Tier.HDFS)),
@@ -164,7 +166,8 @@ class Truth:
         )
 
     def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
-        """Whether the agent's newest seal that the collector has heard vouches for the line."""
+        """Whether the agent counted the line for this topic, and the newest seal of the agent that
+        the collector has heard includes the line."""
         if self.counted_as(agent, line) != source:
             return False
         [its] = [x for x in self.world.agents if x.number == agent]
@@ -183,8 +186,8 @@ class Truth:
 
     def standing(self, source: Source, bucket: int) -> set[int]:
         """The lines that have ever had a record in the topic. Empty if the topic was made again.
-        Also empty if no tier counted a record without origin, because then nobody can know that
-        the topic ever had such records."""
+        Also empty if no tier counted a record without origin, because then nobody can know that the
+        topic ever had records without origin."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -192,8 +195,8 @@ class Truth:
 
 
 def named(world: World, source: Source, evidence: Evidence) -> set[tuple[int, int]]:
-    """Each (agent, bucket) that the recount names, because its rows differ from what the tier hdfs
-    counted."""
+    """Each (agent, bucket) that the recount reports as wrong, because its rows differ from what the
+    tier hdfs counted."""
     output = world.loader.output(source)
     committed = Committed(source.topic, source, output.teller.sender.producer)
     sums = world.loader.recounted(source)
@@ -234,8 +237,8 @@ def expected(world: World) -> set[BucketName]:
 
     For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
     and no loss is declared. If the topic has records without origin, it has no gap and was not made
-    again. And every producer that began to count anew, in a new epoch, has since counted in all
-    partitions of its earlier epochs.
+    again. If a producer began to count anew in a new epoch, it has since counted in all partitions
+    of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)
@@ -268,7 +271,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # a seal may be for any id of the topic
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the seals of all the topic's ids
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

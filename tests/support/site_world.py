@@ -1,4 +1,5 @@
-"""A simulated site of agents, brokers, mirror, counters and loader. It knows every line.
+"""A simulated site of agents, brokers, mirror, counters and loader. The simulation knows where
+every line is.
 
 The site moves by random steps. Its data flows like this:
 
@@ -6,7 +7,8 @@ The site moves by random steps. Its data flows like this:
                  counter                   counter
     all of them --> `_skidway_audit` of two clusters --> collectors, each at its own speed
 
-`Faults` says what may go wrong. site_truth knows what is true, and so which verdicts are false.
+`Faults` says what may go wrong. The module site_truth works out what is true, and finds the
+verdicts that are false.
 """
 
 from __future__ import annotations
@@ -42,14 +44,14 @@ AGENTS = (71, 74)
 
 @dataclass(frozen=True)
 class Faults:
-    """The faults that may happen. (Programs that lag and records that are sent twice are no faults:
-    they always happen.)
+    """The faults that may happen in a simulation. Lagging programs and records that are sent twice
+    are not in the list, because they can happen in every simulation.
 
-    - gaps: the mirror loses offsets and names them.
-    - silent_gaps: the mirror loses offsets and does not name them.
+    - gaps: the mirror loses offsets and declares them as gaps.
+    - silent_gaps: the mirror loses offsets and does not declare them.
     - kills: counters are killed and go on from their durable state.
     - recounts: counters count everything again in a new epoch.
-    - misplaces: the field that is wrong in a misplaced row ("bucket", "agent" or "topic").
+    - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
     - swaps: two rows exchange the field that `misplaces` names.
     - remakes: a topic is made again.
     - late: the programs notice a new topic at different times.
@@ -61,8 +63,9 @@ class Faults:
     - tampers: rows vanish, appear or replace one another without a change in the manifests.
     - lags: counters send heartbeats before they have counted all records.
     - collectors: the number of collectors.
-    - blind: a function that changes the evidence so that the judgement lacks a rule.
-    - unsummed: removes the checksums from the recount.
+    - blind: a function that changes the evidence in such a way that one rule of the judgement has
+    no effect.
+    - unsummed: the recount has no checksums.
     """
 
     gaps: bool = False
@@ -86,7 +89,7 @@ class Faults:
 
 
 class Collector:
-    """Reads each partition of the audit topics in order.
+    """A collector of the audit, which reads each partition of the audit topics in order.
 
     heard: the numbers of the deltas and seals that were read so far. messages: all messages, in the
     order in which they were read.
@@ -117,7 +120,7 @@ class Collector:
             self.take(audit, log, len(messages))
 
     def hear(self, message: Message) -> None:
-        """Takes a message. If it is a delta or a seal, notes its number."""
+        """Takes a message. If the message is a delta or a seal, notes the message's number."""
         self.fold.apply(message)
         self.messages.append(message)
         if isinstance(message, Delta | Seal):
@@ -126,7 +129,7 @@ class Collector:
 
 
 class World:
-    """The site. `seed` decides its random steps."""
+    """The simulated site. `seed` determines its random steps."""
 
     def __init__(self, seed: int, faults: Faults) -> None:
         self.random, self.faults = random.Random(seed), faults
@@ -151,12 +154,12 @@ class World:
         return self.topics[name][-1]
 
     def copied(self, name: str) -> Topic:
-        """The topic whose mirror has this name in the offline cluster now."""
+        """The topic that the mirror with this name in the offline cluster copies now."""
         return self.mirrored[name]
 
     @property
     def now_ms(self) -> int:
-        """The time on all clocks; in this model all clocks are right."""
+        """The present time. In this model, all clocks are right."""
         return self.now * SECOND
 
     @property
@@ -171,7 +174,7 @@ class World:
         self.now += 1
 
     def line(self, agent: int) -> Line:
-        """A new line. The time of some lines is older than the clock's time."""
+        """Makes a new line of an agent. Some lines get an event time before the present time."""
         self.sequence += 1
         back = self.random.choice([0] * 8 + [1, 2]) * BUCKET_MS
         bucket = self.now_ms - self.now_ms % BUCKET_MS - back
@@ -186,7 +189,7 @@ class World:
         agent.lines[line.topic].append(line)
 
     def write_foreign(self) -> None:
-        """Writes a record without origin, as a producer does that is no agent."""
+        """Writes a record without origin, as a producer that is not an agent does."""
         line = self.line(NO_AGENT)
         if line.bucket + BUCKET_MS <= self.now_ms:
             line = self.lines[-1] = replace(line, bucket=self.now_ms - self.now_ms % BUCKET_MS)
@@ -196,7 +199,7 @@ class World:
         topic.carried.add(line.number)
 
     def expire(self) -> None:
-        """Lets the oldest records of a log expire, whether anybody has read them or not."""
+        """Deletes the oldest records of a log, whether or not any program has read them."""
         topic = self.current(self.random.choice(self.names))
         log = self.random.choice([*topic.broker, *topic.mirror])
         log.start = self.random.randint(log.start, log.end)
@@ -209,7 +212,7 @@ class World:
             self.notice_all()
 
     def notice(self) -> None:
-        """Picks a name, and lets one of the programs look up which topic has this name now."""
+        """Chooses a name, and makes one of the programs look up which topic has this name now."""
         name = self.random.choice(self.names)
         chosen = self.random.choice([*self.agents, *self.counters, None])
         if chosen is None:
@@ -252,7 +255,7 @@ class World:
         counter.fetch(name, self.random.choice(PARTITIONS), self.random.randint(1, 6))
 
     def count_all(self, counter: SiteCounter) -> None:
-        """Counts everything up to the high watermarks."""
+        """Makes a counter count everything up to the high watermarks."""
         for name in self.names:
             for partition in PARTITIONS:
                 # the first call skips a gap, the second compares a batch, the third counts the rest
@@ -295,7 +298,8 @@ class World:
     # Faults of rows.
 
     def place(self, loads: list[Rows]) -> list[Rows]:
-        """The rows that the loader writes: the given rows, of which faults misplace some."""
+        """The rows that the loader writes: the given rows, except that faults may have misplaced
+        some of them."""
         if not self.faults.misplaces:
             return loads
         flat = [(at, row) for at, rows in enumerate(loads) for row in rows]
@@ -309,7 +313,7 @@ class World:
         return found
 
     def moved(self, at: int, place: Placed, loads: int) -> tuple[int, Placed]:
-        """The given row in another place."""
+        """The given row in another place (bucket, agent or topic)."""
         match self.faults.misplaces:
             case "bucket":
                 return at, place._replace(bucket=place.bucket + BUCKET_MS)
@@ -320,8 +324,8 @@ class World:
                 return other, place._replace(source=self.copied(self.names[other]).source)
 
     def swapped(self, flat: list[tuple[int, tuple[Placed, Sums]]], loads: int) -> list[Rows]:
-        """Puts rows into a wrong bucket, agent or topic: finds two rows that differ only in this
-        field, and gives each of the two rows the other one's value. Returns all rows."""
+        """Puts rows into a wrong bucket, agent or topic: finds two rows that differ only in the
+        field `misplaces`, and exchanges their values of this field. Returns all rows."""
         fields = {"bucket": ("bucket",), "agent": ("agent",), "topic": ("source",)}
         [name] = fields[self.faults.misplaces]
         others = {"bucket", "agent", "source"} - {name}
@@ -338,7 +342,7 @@ class World:
         return found
 
     def tamper(self) -> None:
-        """Lets a row vanish, doubles a row, or does both, without a change in the manifests."""
+        """Removes a row, doubles a row, or does both, without a change in the manifests."""
         outputs = [x for x in self.loader.outputs.values() if len(x.rows) > 1]
         if not outputs:
             return
@@ -354,7 +358,7 @@ class World:
     # The schedule.
 
     def step(self) -> None:
-        """Takes one random step. The caller moves the collectors."""
+        """Takes one random step. The caller of this method lets the collectors read."""
         faults = self.faults
         actions = [
             (self.tick, 7.0), (self.write, 4), (self.send, 10), (self.commit, 5),
@@ -375,8 +379,8 @@ class World:
         self.random.choices(chosen, weights)[0]()
 
     def settle(self) -> None:
-        """Lets all programs notice, read, count, load and publish everything that is
-        outstanding."""
+        """Lets all programs finish their work: they notice every new topic, and read, count, load
+        and publish everything."""
         for _ in range(3):
             self.now += 40
             self.notice_all()

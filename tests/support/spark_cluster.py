@@ -1,4 +1,4 @@
-"""A real Spark cluster: a standalone master and its workers, from the jars of the pip package
+"""A real Spark cluster: a standalone master and its workers. The jars are those of the pip package
 pyspark."""
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ WORKER = "org.apache.spark.deploy.worker.Worker"
 
 
 class SparkCluster:
-    """The processes, and the URL of the master.
+    """The processes of a Spark cluster, and the URL of its master.
 
     hosts: an address for each worker, by default one worker at the place's own address. Spark
-    starts no second attempt at a task on the host of the first attempt, so workers for such tests
-    need addresses of their own (127.0.0.2 ...). environment: variables of the workers, which their
-    executors inherit.
+    starts no second attempt of a task on the host of the first attempt. In tests of second
+    attempts, therefore, each worker needs another address (127.0.0.2 ...). environment: variables
+    of the workers, which their executors inherit.
     """
 
     def __init__(

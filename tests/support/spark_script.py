@@ -1,4 +1,5 @@
-"""Programs of analysts: a script with a Spark session of its own, in a process of its own."""
+"""Runs scripts as an analyst would: each script runs in a separate process and makes its own Spark
+session."""
 
 from __future__ import annotations
 
@@ -13,19 +14,21 @@ from skidway import java
 from support import jvm
 
 SETTINGS = {"spark.ui.enabled": "false", "spark.master": "local[2]", **jvm.SPARK}
-"""Spark's settings in such a script; its first argument is this dictionary as JSON."""
+"""Spark's settings for the scripts. Each script gets this dictionary as JSON in its first
+argument."""
 ENDS_WITHIN_S = 900
 
 
 def environment(**more: str) -> dict[str, str]:
-    """The variables of a shell in which nobody has set anything for Spark, Skidway or Python, and
-    no virtual environment is activated."""
+    """The environment variables of a shell in which no variable for Spark, Skidway or Python is set
+    and no virtual environment is activated."""
     kept = {name: os.environ[name] for name in ("PYTHONPATH",) if name in os.environ}
     return {"PATH": "/usr/bin:/bin", "TZ": "UTC", **java.environment(java.find()), **kept, **more}
 
 
 def start(script: str, *arguments: str, folder: Path, **more: str) -> subprocess.Popen[str]:
-    """Starts a script in `folder`, in a process group of its own. more: further variables."""
+    """Starts a script in `folder`, in a process group of its own. more: further environment
+    variables."""
     return subprocess.Popen(
         [sys.executable, "-c", script, json.dumps(SETTINGS), *arguments],
         stdout=subprocess.PIPE,

@@ -1,4 +1,5 @@
-"""The stock Kafka clients that tests run, and a handle on their driver programs (tests/clients).
+"""The stock Kafka clients that tests run. Each client is controlled through a driver program in
+tests/clients.
 
 The table CLIENTS gives the version and the codecs of each client, and what the client cannot do.
 """
@@ -33,14 +34,14 @@ class StockClient:
     """The command of the client's driver, without the broker's address. Raises PeerMissing if the
     driver is missing."""
     foreign: bool = False
-    """Whether the client needs more than Python and Java."""
+    """Whether the client's driver needs another runtime than Python and Java."""
     codecs: tuple[str, ...] = CODECS
     lacks: Mapping[str, str] = field(default_factory=dict)
-    """The commands and abilities that the client lacks, each with the reason."""
+    """The commands and features that the client does not have, each with the reason."""
 
 
 class ClientFailed(AssertionError):
-    """A client could not do a step. The message is the client's own."""
+    """A client could not do a step. The error's message is the client's own message."""
 
 
 def _python(module: str) -> Callable[[], list[str]]:

@@ -1,4 +1,4 @@
-"""A consumer group whose members are stock clients, which tests drive."""
+"""A consumer group whose members are stock Kafka clients. Tests control each member."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ EACH = 10
 
 
 class Group:
-    """The members of one group. They are polled together, because clients rebalance while they
-    poll."""
+    """The members of one consumer group. Tests poll all members together, because clients take part
+    in a rebalance only while they poll."""
 
     def __init__(self, reference: Driver, new_member: Callable[[], Driver]) -> None:
         self.name, self.topic = topic_name("group"), topic_name("shared")
@@ -53,7 +53,8 @@ class Group:
         self._poll_until(self._settled, "settled")
 
     def read_all(self, offsets: range) -> dict[Driver, set[int]]:
-        """Polls until all of these offsets of every partition were read, each once, in order.
+        """Polls until the members have read all of these offsets of every partition, each once and
+        in order.
 
         Returns the partitions that each member read.
         """
@@ -68,8 +69,8 @@ class Group:
         return {member: {r["partition"] for r in read} for member, read in self.read.items()}
 
     def read_again(self, offsets: range) -> None:
-        """Polls until all of these offsets of every partition were read at least once. Other
-        records may be read again."""
+        """Polls until the members have read all of these offsets of every partition at least once.
+        They may read other records again."""
         self.read.clear()
         wanted = {(partition, offset) for partition in PARTITIONS for offset in offsets}
         self._poll_until(lambda: wanted <= self._places(), "read")

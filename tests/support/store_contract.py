@@ -1,5 +1,5 @@
-"""The promises of every store. The tests of each kind of store inherit these tests, and provide the
-fixture `store`."""
+"""Tests of what every kind of store promises. The test class of each kind inherits these tests, and
+provides the fixture `store`."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ class StoreContract:
         assert store.read("large") == b"".join(pieces)
 
     def test_a_file_is_read_in_pieces(self, store: Store) -> None:
-        """An open file can be read from any position, because Parquet reads in this way; opening a
-        missing file gives None."""
+        """An open file can be read from any position, because Parquet files are read in this way.
+        Opening a missing file gives None."""
         put(store, "d/file", b"0123456789")
         opened = store.open("d/file")
         assert opened is not None
@@ -72,8 +72,8 @@ class StoreContract:
         assert store.read("file") == b"new"
 
     def test_a_name_is_taken_once(self, store: Store) -> None:
-        """The second `create_if_absent` of a name returns False and changes nothing; no temporary
-        file is left."""
+        """The second `create_if_absent` with the same name returns False and changes nothing. No
+        temporary file is left."""
         assert store.create_if_absent("dir/name", b"first", "scratch")
         assert not store.create_if_absent("dir/name", b"second", "scratch")
         assert store.read("dir/name") == b"first"
@@ -99,7 +99,8 @@ class StoreContract:
         assert store.read("once") == str(took[0]).encode()
 
     def test_a_move_makes_directories_and_leaves_nothing(self, store: Store) -> None:
-        """A renamed file is only at its target; missing directories of the target are made."""
+        """After a rename, the file is only at its target. Missing directories of the target are
+        created."""
         put(store, "staging/x", b"rows")
         assert store.rename("staging/x", "t/dt=2026-01-01/hour=00/part")
         assert store.length("staging/x") is None
@@ -113,8 +114,8 @@ class StoreContract:
         assert (store.read("source"), store.read("target")) == (b"new", b"old")
 
     def test_a_replacement_overwrites(self, store: Store) -> None:
-        """A file that replaces another file is only at the target; if the source is missing, the
-        target stays unchanged."""
+        """After a file has replaced another file, it is only at the target. If the source is
+        missing, the target stays unchanged."""
         put(store, "staging/new", b"new")
         assert store.replace("staging/new", "topic/file")
         put(store, "staging/newer", b"newer")
@@ -129,8 +130,8 @@ class StoreContract:
         assert store.length("target") is None
 
     def test_listings(self, store: Store) -> None:
-        """`files` lists all files below a directory, with lengths and with paths from the root;
-        `names` lists one level."""
+        """`files` lists all files below a directory, with their lengths and with their paths from
+        the root. `names` lists only the names directly in the directory."""
         put(store, "d/b/2", b"22")
         put(store, "d/a/1", b"1")
         put(store, "d/0", b"")
@@ -140,7 +141,7 @@ class StoreContract:
         assert store.names("d") == ["0", "a", "b"]
 
     def test_deleting_a_directory_takes_all_in_it(self, store: Store) -> None:
-        """Deleting removes a file, or everything below a directory, and no other file."""
+        """Deleting a path removes a file, or everything below a directory, and nothing else."""
         put(store, "d/a/1", b"1")
         put(store, "d/2", b"2")
         put(store, "dd", b"3")
@@ -157,7 +158,7 @@ class StoreContract:
         assert store.length("d/file") == 1
 
     def test_an_abandoned_file_harms_nobody(self, store: Store) -> None:
-        """After the writing of a file was abandoned, a file of the same name can be written."""
+        """After a writer has abandoned a file, a file of the same name can be written."""
         writer = store.create("file")
         writer.write(b"half")
         writer.abandon()

@@ -1,5 +1,5 @@
-"""What the tests of all stock clients share: parameters for each client, and the records that the
-clients send."""
+"""Shared by the tests of all stock clients: the pytest parameters for each client, and the records
+that the clients send."""
 
 from __future__ import annotations
 

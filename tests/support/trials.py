@@ -1,8 +1,9 @@
 """Stories of faults. Many stories run on one pipeline, each with its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
-over the topics of all stories). A story is a generator: its code before a `yield` runs before a
-load, and its code after the `yield` checks that load. It yields once for each load that it needs::
+over the topics of all stories). A story is a generator. Its code before a `yield` runs before a
+load, and its code after the `yield` checks that load. A story yields once for each load that it
+needs::
 
     @STORIES.add()
     def agent_killed(trial: Trial) -> Iterator[None]:
@@ -13,8 +14,8 @@ load, and its code after the `yield` checks that load. It yields once for each l
         yield
         trial.expect_exactly()
 
-A story that fails ends, and the story's own test fails with the same error. After the failure every
-program that is down is started again, and the other stories go on.
+If a story fails, it ends, and only that story's test fails, with the same error. Every program that
+is then down is started again, and the other stories go on.
 """
 
 from __future__ import annotations
@@ -39,12 +40,14 @@ from support.proxy import Fault, Intervention, produces
 Told = Iterator[None]
 Teller = Callable[["Trial"], Told]
 SITE = "site"
-"""The name of the stage (a pipeline and its loads) for stories that need only a site's programs."""
+"""The name of the stage for stories that need only a site's programs. (A stage is a pipeline and
+its loads.)"""
 
 
 @dataclass(frozen=True, slots=True)
 class Story:
-    """One fault and what must hold after it. A story also has a stage and settings of its source.
+    """One fault, and the checks that must pass after it. A story also has a stage, and settings for
+    the agent's source.
 
     is_quick: whether `make test` runs the story.
     """
@@ -70,8 +73,8 @@ class Story:
 class Stories(list[Story]):
     """The stories of a module, in the order in which they run.
 
-    stage: stories with the same stage share a pipeline and its loads, even if they are in different
-    modules.
+    stage: stories with the same stage share one pipeline and its loads, even if they are in
+    different modules.
     """
 
     def __init__(self, stories: Iterable[Story] = (), *, stage: str = SITE) -> None:
@@ -89,7 +92,8 @@ class Stories(list[Story]):
 
 
 class Trial:
-    """What a story works with: its own files and lines, and the pipeline that all stories share."""
+    """Everything that one story uses: its own files and lines, and the pipeline that all stories
+    share."""
 
     def __init__(self, stage: Stage, story: Story) -> None:
         self._stage, self.story = stage, story
@@ -124,8 +128,8 @@ class Trial:
             raise NotReady(f"{self.oracle.bytes} bytes were written: {known}") from None
 
     def promised(self) -> int:
-        """The number of bytes that the agent has promised to send, whether it has sent them or
-        not."""
+        """The number of bytes for which the agent has stored a promise to send them, whether or not
+        it has sent them."""
         return self.pipeline.promised_bytes(self.folder)
 
     def ledger(self) -> list[dict[str, Any]]:
@@ -135,11 +139,12 @@ class Trial:
         return [file for file in known if file["announced_path"].startswith(below)]
 
     def appended(self) -> int:
-        """The number of records that consumers of dc1 can see, repeats included."""
+        """The number of records in this story's topic that consumers of dc1 can read, including
+        repeats."""
         return sum(self.watermarks().values())
 
     def watermarks(self, cluster: str = DATACENTER) -> dict[TopicPartition, int]:
-        """The high watermarks of the topic, or of its mirror."""
+        """The high watermarks of the topic in dc1, or of its mirror in another cluster."""
         topic = self.topic if cluster == DATACENTER else f"{DATACENTER}.{self.topic}"
         return self.pipeline.watermarks(cluster, [topic])
 
@@ -156,7 +161,8 @@ class Trial:
         )
 
     def hold_answers(self) -> Intervention:
-        """Makes the proxy hold back the answers to the agent's Produce requests for this topic."""
+        """Makes the proxy hold back the broker's answers to the agent's Produce requests for this
+        topic."""
         return self.proxy.inject(Fault.HOLD_ANSWER, produces(self.topic))
 
     def reconfigure(self, **settings: Any) -> None:
@@ -165,8 +171,8 @@ class Trial:
         self._stage.configure()
 
     def loader(self, *options: str) -> Program:
-        """Waits until the mirror has all records of this story's topics. Returns a program, not yet
-        started, that loads only these topics."""
+        """Waits until the mirror has all records of this story's topics. Returns a loader that
+        loads only these topics and that is not yet started."""
         self.pipeline.wait_mirrored([*self.topics, AUDIT_TOPIC])
         return self.pipeline.loader(self.topics, *self._stage.load_options, *options)
 
@@ -211,7 +217,8 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: the output of the loads, if the loads do not write to the pipeline's own directory.
+    output: the directory to which the loads write. Without it, they write to the pipeline's own
+    directory.
     """
 
     def __init__(
@@ -236,7 +243,7 @@ class Stage:
         self.pipeline.rewrite([trial.source for trial in self.trials.values()])
 
     def tell(self) -> Stage:
-        """Runs all stories to their ends. Each trial keeps the error of its story."""
+        """Runs all stories to their ends. If a story fails, its trial keeps the error."""
         self.configure()
         self.pipeline.restart("agent")
         alive = {trial: trial.story.tell(trial) for trial in self.trials.values()}
@@ -259,8 +266,8 @@ class Stage:
         """Waits until all buckets of the topics are complete, or until a bucket has the verdict
         `until`. Returns the buckets.
 
-        One report serves all stories. A story asks for a new report only if the last report does
-        not satisfy the story.
+        All stories use the same report of the audit. Only if the last report does not satisfy a
+        story, the story asks for a new one.
         """
         found: list[dict[str, Any]] = []
 
@@ -275,7 +282,7 @@ class Stage:
         try:
             eventually(judged, every_s=0.2)
         except NotReady:
-            pass  # the caller reports the wrong verdicts of these buckets
+            pass  # the caller reports the wrong verdicts
         return found
 
     def _goes_on(self, trial: Trial, told: Told) -> bool:
@@ -293,7 +300,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """Those stories of a stage whose tests are selected in this run."""
+    """The stories of a stage whose tests are selected in this test run."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)
@@ -304,7 +311,7 @@ def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
 
 
 class _timed:  # noqa: N801 - reads as a phrase
-    """Prints how long a step took; pytest shows the time if a test fails."""
+    """Prints how long a step took. pytest shows this output if a test fails."""
 
     def __init__(self, what: str) -> None:
         self._what, self._begin = what, time.monotonic()

@@ -1,5 +1,5 @@
-"""A real ZooKeeper for tests: one `skidway zookeeper run` for each test run, with a chroot for each
-test."""
+"""A real ZooKeeper for tests. Each test run starts one `skidway zookeeper run`, and each test gets
+its own chroot."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from support.processes import Program, free_port, running, skidway
 
 
 class ZooKeeper:
-    """The program and its address, with methods that stop and restart it."""
+    """The running ZooKeeper and its address, with methods that stop and restart it."""
 
     def __init__(self, folder: Path, *, place: Place = LOOPBACK) -> None:
         self._place = place
@@ -45,12 +45,12 @@ class ZooKeeper:
             os.kill(pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
-        """Lets the suspended server go on."""
+        """Lets the suspended server run again."""
         for pid in self._servers():
             os.kill(pid, signal.SIGCONT)
 
     def _servers(self) -> list[int]:
-        """The process ids of the program's children. The JVM is the only child."""
+        """The process ids of the program's children. Its only child is ZooKeeper's JVM."""
         pid = self.program.pid
         found = [
             int(each)
@@ -68,7 +68,8 @@ class ZooKeeper:
 
 @pytest.fixture(scope="session")
 def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKeeper]:
-    """One real ZooKeeper for the whole test run; tests that stop a ZooKeeper make their own."""
+    """One real ZooKeeper for the whole test run. A test that stops a ZooKeeper starts one of its
+    own instead."""
     server = ZooKeeper(tmp_path_factory.mktemp("zookeeper"))
     with running(server.program, server.ready):
         yield server
@@ -76,5 +77,5 @@ def zookeeper_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZooKe
 
 @pytest.fixture
 def zookeeper(zookeeper_server: ZooKeeper) -> str:
-    """A connect string with a chroot for one test alone."""
+    """A connect string with a chroot that only one test uses."""
     return f"{zookeeper_server.address}/{uuid.uuid4().hex}"

@@ -1,26 +1,27 @@
-"""The torture runs all programs under all faults, and checks with an oracle that knows every line.
+"""The torture test runs all programs under all kinds of faults. It checks the result with an oracle
+that has a record of every line.
 
-`make torture MINUTES=30 SEED=7` runs a site of real programs on real files: a datacenter with a
-broker of ours, a datacenter with Apache Kafka, an offline broker that mirrors both, a counter for
-each of these three clusters, the collector, the registry, ZooKeeper, a loader that loads every few
-seconds, and agents on three hosts. Writers number their lines and rotate their logs, while faults
-hit at random, several at once. Then all faults end, and the torture compares the lines that arrived
-with the lines that were written. docs/testing.md says what the numbers mean.
+`make torture MINUTES=30 SEED=7` runs a site of real programs on real files. The site has a
+datacenter with our broker, a datacenter with Apache Kafka, and an offline broker that mirrors both.
+It also has a counter for each of these three clusters, the collector, the registry, ZooKeeper, a
+loader that loads every few seconds, and agents on three hosts. Writers number their lines and
+rotate their logs. Meanwhile faults begin at random times, and several faults can be active at once.
+Then all faults end, and the torture compares the lines that arrived with the lines that were
+written. docs/testing.md explains the numbers that the torture prints.
 
-    faults      kinds of faults, their targets, and a schedule drawn from the seed. Pure
-    shrinking   makes a failed schedule shorter by leaving faults out. Pure
-    hosts       a host's writers: numbered lines in logs, and the ways to rotate them
-    lake        the loader's outputs: the current one, the rows set aside, the lines in all outputs
-    loads       the loader as a program that keeps running, with a load every few seconds
-    shifted_clock  time.sleep under libfaketime, for every program whose clock is shifted
-    settings    the settings of all programs
-    programs    the running programs: down, frozen, in another version, with another clock
-    disks       small file systems that fill up, or cannot be written to
-    operator    what a person does about faults, as docs/operations.md says
-    site        all of these together, and how each fault begins and ends
-    truth       compares lines, rows and verdicts, and gives the numbers. Pure
-    __main__    the command: runs a schedule, prints it, and replays or shortens one that failed
+    faults      kinds of faults, their targets, and a schedule drawn from the seed; no I/O shrinking
+    makes a failed schedule shorter by leaving faults out; no I/O hosts       a host's writers:
+    numbered lines in logs, and the ways to rotate them lake        the loader's current and earlier
+    outputs, the rows set aside, and the lines in all loads       the loader as a program that keeps
+    running, with a load every few seconds shifted_clock  time.sleep under libfaketime, for every
+    program whose clock is shifted settings    the settings of all programs programs starts, kills
+    and freezes programs, and changes their versions and clocks disks       small file systems that
+    fill up, or cannot be written to operator    what a person does about faults, as
+    docs/operations.md says site        all of these together, and how each fault begins and ends
+    truth       compares lines, rows and verdicts, and computes the numbers; no I/O __main__    the
+    command: runs a schedule, prints it, and replays or shortens one that failed
 
-What the oracle knows of each line goes only from `hosts` to `truth`: the programs read nothing of
-it. The seed decides the schedule, but not how fast the machine runs it.
+`hosts` records every written line for the oracle in `truth`, and the programs under test never read
+these records. The seed decides the schedule of faults, but not how fast the machine runs the
+programs.
 """

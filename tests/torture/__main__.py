@@ -1,4 +1,5 @@
-"""`make torture`: runs a site under faults drawn from a seed, and tells the fate of every line."""
+"""`make torture`: runs a site under faults drawn from a seed, and reports what became of all
+lines."""
 
 from __future__ import annotations
 
@@ -107,7 +108,8 @@ def _run(seed: int, faults: Sequence[Fault], args: argparse.Namespace) -> bool:
 
 
 def _lacks() -> str:
-    """A sentence that names the things that this machine lacks; empty if it lacks nothing."""
+    """Returns a sentence that lists what the torture needs and this machine lacks. The sentence is
+    empty if the machine lacks nothing."""
     if os.geteuid() != 0:
         return "The torture needs root: it mounts small disks."
     if not FAKETIME.exists():
@@ -118,7 +120,7 @@ def _lacks() -> str:
 
 
 def _suffer(site: TortureSite, faults: Sequence[Fault], seconds: float) -> None:
-    """Begins and ends each fault at its time, several at once."""
+    """Begins and ends each fault at its scheduled time. Several faults can be active at once."""
     start, order = time.monotonic(), count()
     due: list[tuple[float, int, Fault | None, Callable[[], object]]] = []
     for each in faults:
@@ -166,7 +168,7 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
 
 
 def _general(reason: str) -> str:
-    """The reason with its numbers removed."""
+    """The reason of a verdict without the numbers in it."""
     return " ".join("N" if any(x.isdigit() for x in word) else word for word in reason.split())
 
 

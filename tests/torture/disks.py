@@ -17,21 +17,22 @@ _LIBC = ctypes.CDLL(None, use_errno=True)
 
 
 class Disk:
-    """A folder. If it has a size, the folder is a file system of its own in memory."""
+    """A folder. If `size` is not None, a file system of this size, in memory, is mounted on the
+    folder."""
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size
-        self._inside = -1  # the folder itself, below the mount that makes it read-only
+        self._inside = -1  # the file system under a read-only mount
 
     def mount(self) -> None:
-        """Makes the folder. If the folder has a file system of its own, mounts it."""
+        """Makes the folder, and mounts its file system if the folder has one."""
         self._folder.mkdir(parents=True, exist_ok=True)
         if self._size is not None:
             _mount("-t", "tmpfs", "-o", f"size={self._size}", "torture", str(self._folder))
             self._inside = os.open(self._folder, os.O_DIRECTORY)
 
     def unmount(self) -> None:
-        """Unmounts the folder, with all mounts on top of it."""
+        """Unmounts the folder's file system and all mounts on top of it."""
         if self._inside >= 0:
             os.close(self._inside)
             self._inside = -1
@@ -39,8 +40,8 @@ class Disk:
             _LIBC.umount2(os.fsencode(self._folder), _DETACH)
 
     def fill(self) -> Callable[[], None]:
-        """Fills the disk until the returned function is called. The disk may be read-only at the
-        same time."""
+        """Fills the disk, even while it is read-only, and keeps it full until the returned function
+        is called."""
 
         def opened(path: str, flags: int) -> int:
             return os.open(path, flags, dir_fd=self._inside)

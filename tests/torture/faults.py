@@ -1,4 +1,4 @@
-"""Which faults can hit which targets, and a schedule of faults, drawn from a seed. Pure."""
+"""Which faults can hit which targets, and a schedule of faults drawn from a seed. No I/O."""
 
 from __future__ import annotations
 
@@ -8,25 +8,26 @@ from enum import StrEnum
 from typing import NamedTuple
 
 HOSTS = {"host1": "dc1", "host2": "dc1", "host3": "dc2"}
-"""Each host's datacenter: dc1 has a broker of ours, and dc2 has Apache Kafka."""
+"""The datacenter of each host. The broker of dc1 is ours, and the broker of dc2 is Apache Kafka."""
 AGENTS = tuple(f"agent-{host}" for host in HOSTS)
 COUNTERS = ("count-dc1", "count-dc2", "count-offline")
 OURS = ("broker-dc1", "broker-offline", "registry", *COUNTERS, "audit", *AGENTS)
-"""Our programs that run all the time. `ALL` adds ZooKeeper, Apache Kafka and the loader."""
+"""The programs of Skidway that run all the time. `ALL` also contains ZooKeeper, Apache Kafka and
+the loader."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
 """The target that stands for the file system of the loader's outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
-"""All steps of a clock are smaller than an hour, because agents do not believe a line's time if
-that time is an hour or more ahead."""
+"""The steps by which a fault sets a clock forward or back. All are smaller than an hour, because an
+agent does not believe a line's time if the time is an hour or more ahead of the agent's clock."""
 EVERY_S = 6.0
 """The average time between the beginnings of two faults."""
 
 
 class Kind(StrEnum):
-    """What a fault does. When the time of a fault is over, the torture ends the fault, unless the
-    fault is of a kind that is never undone."""
+    """What a fault does. When the duration of a fault is over, the torture undoes the fault. Faults
+    of some kinds are never undone."""
 
     KILL = "kill"
     FREEZE = "freeze"
@@ -50,8 +51,9 @@ class Kind(StrEnum):
 
 
 class Fault(NamedTuple):
-    """One fault: its beginning (seconds after the start), kind, target, duration (seconds) and
-    amount (the step of a CLOCK fault in seconds; FOREVER if a deleted file does not come back)."""
+    """One fault. It has a beginning (in seconds after the start), a kind, a target and a duration
+    (in seconds). The amount is the step of a CLOCK fault in seconds, or FOREVER if a DELETE fault
+    deletes a file for good."""
 
     at_s: float
     kind: Kind
@@ -96,12 +98,13 @@ AT_ONCE = frozenset({Kind.GROW, Kind.REMAKE, Kind.MOVE, Kind.RELOAD, Kind.EVOLVE
 """Kinds that are never undone."""
 USUAL_LONGEST_S, USUAL_S = 25.0, 6.0
 FOREVER = 1
-"""The amount of a DELETE fault whose file does not come back."""
+"""A DELETE fault with this amount deletes a file for good. After other DELETE faults the file comes
+back."""
 
 
 def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> list[Fault]:
-    """Faults that begin within `seconds`, in order. No two of them hit the same target at the same
-    time."""
+    """Faults that begin within `seconds`, ordered by their beginnings. No two faults are active on
+    the same target at the same time."""
     chance = random.Random(seed)
     found: list[Fault] = []
     busy: dict[str, float] = {}
@@ -118,8 +121,8 @@ def schedule(seed: int, seconds: float, kinds: Sequence[Kind] = tuple(Kind)) -> 
 
 
 def _how_long(kind: Kind, chance: random.Random) -> float:
-    """The duration of a fault in seconds: most are short, some longer than a session or a
-    time-out."""
+    """The duration of a fault in seconds. Most durations are short, and some are longer than a
+    ZooKeeper session or a time-out of a client."""
     longest = LONGEST_S.get(kind, USUAL_LONGEST_S)
     drawn = chance.expovariate(1 / (longest / 3 if kind in LONGEST_S else USUAL_S))
     return 0.0 if kind in AT_ONCE else min(longest, drawn)

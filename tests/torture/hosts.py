@@ -1,4 +1,4 @@
-"""The writers of a host: they write numbered lines to logs, and rotate the logs in several ways."""
+"""The writers of a host. They write numbered lines to logs, and rotate the logs in several ways."""
 
 from __future__ import annotations
 
@@ -21,31 +21,34 @@ from torture.faults import HOSTS
 
 LINE = r"(?P<time>\S+) (?P<host>\S+) (?P<log>\S+) (?P<number>\d+) (?P<text>.*)"
 MARKED = LINE.replace("(?P<text>.*)", "(?P<mark>x?)(?P<text>.*)")
-"""Another pattern for the same lines. It gives one more column than LINE."""
+"""Another pattern for the same lines as LINE. It has one more group, which becomes one more
+column."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
-"""The number of rotated files that are kept of each log; the next rotation deletes the oldest."""
+"""How many rotated files of each log are kept. When there would be more, a rotation deletes the
+oldest file."""
 GOES_ON = ("renamed", "dated")
-"""If a log is rotated in one of these ways, its writer goes on in the old file for a while. A file
-that is compressed or truncated at once must not get more lines."""
+"""After a log is rotated in one of these ways, its writer keeps writing to the old file for a
+while. In the other ways the old file is compressed or truncated at once, so the writer must not
+write to it again."""
 CUT_SELDOM = 8
-"""A log that is rotated in the way "copied" waits this many times longer for each rotation. Each
-truncation may lose lines, and only the lines between two truncations must all arrive."""
+"""A log that is rotated in the way "copied" is rotated this many times less often than other logs.
+Each truncation may lose lines, and only lines that no truncation affects must all arrive."""
 END = " ."
 COPY = "/copy-"
-"""A part of the path of each copy. The sources' patterns match copies, so the lines of copies come
-twice."""
+"""A part of the path of each copy of a log. The patterns of the agent's sources match copies too,
+so the lines of a copied log arrive twice."""
 UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
 ROTATED_WITHIN_S = 10.0
-"""The time within which a rotated log exists again."""
+"""The time within which a log exists again under its name after a rotation."""
 
 
 class Line:
-    """What the oracle knows of a line: its topic (under the mirror's name), its host, its number
-    (unique among all hosts), and its time."""
+    """The oracle's record of a line: the line's topic (under the mirror's name), its host, its
+    number (unique among all hosts), and its time."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")
 
@@ -54,19 +57,19 @@ class Line:
     ) -> None:
         self.topic, self.host, self.number, self.time_ms = topic, host, number, time_ms
         self.fits = fits
-        """Whether the line matches its source's pattern. A line that matches must become a row; any
+        """Whether the line matches its source's pattern. A line that matches must become a row. Any
         other line must be rejected."""
 
 
 def renamed(path: Path) -> None:
-    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on; the writer opens a new
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. The writer then opens a new
     app.log."""
     _shift(path, "")
     path.rename(f"{path}.1")
 
 
 def compressed(path: Path) -> None:
-    """Renames like `renamed`, and compresses the new app.log.1 at once."""
+    """Renames the files as `renamed` does, and then compresses the new app.log.1 at once."""
     _shift(path, ".gz")
     first = Path(f"{path}.1")
     path.rename(first)
@@ -74,7 +77,7 @@ def compressed(path: Path) -> None:
 
 
 def dated(path: Path) -> None:
-    """Renames the log to a name with the current time."""
+    """Renames the log to a name that contains the current time."""
     moment = datetime.now(UTC).strftime("%Y%m%d-%H%M%S%f")
     path.rename(f"{path}-{moment}")
     for old in sorted(path.parent.glob(f"{path.name}-*"))[:-KEPT]:
@@ -82,8 +85,8 @@ def dated(path: Path) -> None:
 
 
 def copied(path: Path) -> None:
-    """Rotates by copytruncate. What is written between copy and truncation may be lost, and the
-    agent declares a loss."""
+    """Rotates by copytruncate. Lines that are written between the copy and the truncation may be
+    lost, and the agent declares a loss."""
     _shift(path, "")
     shutil.copyfile(path, f"{path}.1")
     os.truncate(path, 0)
@@ -102,8 +105,8 @@ def _shift(path: Path, suffix: str) -> None:
 
 
 def _compress(path: Path) -> None:
-    """Compresses as gzip(1) does: the new file keeps the time of change, and the plain file is
-    removed last."""
+    """Compresses as gzip(1) does: the compressed file gets the modification time of the plain file,
+    and the plain file is removed last."""
     status = path.stat()
     whole = Path(f"{path}.gz")
     with path.open("rb") as plain, gzip.open(whole, "wb") as out:
@@ -115,9 +118,9 @@ def _compress(path: Path) -> None:
 class Host:
     """One thread that writes all logs of a host, and rotates each log now and then.
 
-    lines: all lines that were written. Some are written in two halves, and some do not match the
-    pattern. Like real programs, the writer keeps writing to a rotated file for a while, until it
-    opens the log again.
+    lines: all lines that the host's writers have written. Some lines are written in two halves, and
+    some do not match the source's pattern. Like a real program, a writer may keep writing to a
+    rotated file for a while, until it opens the log again.
     """
 
     def __init__(self, name: str, folder: Path, index: int, seed: int, rotate_s: float) -> None:
@@ -139,8 +142,8 @@ class Host:
         ]
 
     def begin(self) -> list[Path]:
-        """Writes the first line of each log, so that an agent can find the log. Returns the
-        paths."""
+        """Writes the first line of each log, so that an agent can find the log. Returns the paths
+        of the logs."""
         for topic, _, path in self._logs:
             path.parent.mkdir(parents=True, exist_ok=True)
             self._write(topic, path, 1)
@@ -151,14 +154,14 @@ class Host:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops after the last line is written."""
+        """Stops the writer's thread. Lines that are half written are completed first."""
         self._stop.set()
         if self._thread.ident is not None:
             self._thread.join()
 
     def link(self) -> Callable[[], None]:
-        """Gives a log another name, by a symbolic or a hard link. The returned function removes
-        that link."""
+        """Gives a log a second name by a symbolic or a hard link. The returned function removes the
+        link."""
         log, name = self._strays / "renamed.log", self._strays / f"link-{time.time_ns()}.log"
         link = os.link if self._chance.random() < 0.5 else os.symlink
         eventually(log.exists, within_s=ROTATED_WITHIN_S, what="the log is there")
@@ -230,7 +233,7 @@ class Host:
                 else f"this is no line: {self._number}{END}\n"
             )
             self.lines.append(Line(full, self.name, self._number, time_ms, fits=fits))
-        out = self._out(path)  # the second half of a line goes to the file with the first half
+        out = self._out(path)  # the file that has the first half of the line
         data = self._rest.pop(path, b"") + "".join(text).encode()
         if data and self._thread.is_alive() and self._chance.random() < HALVED:
             half = self._chance.randrange(len(data))
@@ -245,9 +248,9 @@ WAYS_OF = {
     "app": ("renamed", "dated"), "web": ("compressed",), "cut": ("copied",), STRAY: ("renamed",),
     REMADE: ("renamed",),
 }  # fmt: skip
-"""How the logs of each topic are rotated. Logs that are truncated have a topic of their own,
-because the agent declares a loss at each truncation, even if nothing was lost. Logs with links and
-copies beside them, and logs whose topic is made again, also have topics of their own."""
+"""How the logs of each topic are rotated. Logs that are truncated have a separate topic, because
+the agent declares a loss at each truncation, even if nothing was lost. Logs that get links and
+copies have a separate topic too, and so have logs whose topic is deleted and made again."""
 ONLY_IN = {REMADE: "dc1"}
 
 

@@ -1,4 +1,5 @@
-"""The loader's outputs: the current one, rows that were set aside, and the lines in all outputs."""
+"""The loader's outputs: the current output, rows that were set aside, and the lines in all
+outputs."""
 
 from __future__ import annotations
 
@@ -20,13 +21,13 @@ from skidway.loader.state import layout
 from torture.hosts import COPY, END
 
 _NUMBER = re.compile(rb"(?<!\d)(\d{10})(?=\D|\d?x* \.)")
-"""Finds a line's number, also in an Avro record. In an Avro record the number is followed by a
-length byte, which may look like a digit (see torture.hosts)."""
+"""Finds the number of a line in plain text or in an Avro record. In an Avro record, a length byte
+follows the number, and this byte may look like a digit (see torture.hosts)."""
 
 
 class Row(NamedTuple):
-    """The row of a line: the line's number, whether the line is whole, and whether it comes from a
-    copied file."""
+    """A row of the output: the number of its line, whether the line is whole, and whether it comes
+    from a copied file."""
 
     number: int
     is_whole: bool
@@ -34,8 +35,8 @@ class Row(NamedTuple):
 
 
 class Lake:
-    """All outputs, in one folder. Knows which output is the current one, and which rows were set
-    aside."""
+    """All outputs of the loader, in one folder. Keeps track of the current output and of the rows
+    that were set aside."""
 
     def __init__(self, folder: Path, seed: int) -> None:
         self._folder, self._chance = folder, random.Random(f"{seed} lake")
@@ -50,16 +51,15 @@ class Lake:
         return self._folder / f"rows-{self._begun}"
 
     def move(self) -> Path:
-        """Begins a new output, into which the loader loads from now on. Returns the previous
-        output."""
+        """Begins a new output for all later loads. Returns the previous output."""
         before = self.output
         self._begun += 1
         self._gone.clear()
         return before
 
     def set_aside(self, topic: str, *, keep: bool) -> None:
-        """Sets aside a topic's rows and the loader's state of the topic. keep: `rows` still
-        includes these rows."""
+        """Sets aside a topic's rows and the loader's state of the topic. keep: the method `rows`
+        still returns these rows."""
         aside = self._folder / f"aside-{self._changes}"
         for name in (topic, layout.state(topic)):
             if (self.output / name).exists():
@@ -73,12 +73,12 @@ class Lake:
 
     def delete(self, topic: str) -> Callable[[], bool]:
         """Hides one file of rows. The returned function brings the file back if the file's output
-        is still the current output. The function returns False while the file system prevents the
-        return of the file."""
+        is still the current output. It returns False if the file system does not let it bring the
+        file back now."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
-        # the loader may be moving the file at this moment, or the file system may be read-only
+        # The loader may be moving the file at this moment, or the file system may be read-only.
         with suppress(OSError):
             numbers = {int(str(x)) for x in _cells(file, "number")}
             file.rename(hidden)
@@ -101,18 +101,18 @@ class Lake:
         return {number for numbers in self._gone.values() for number in numbers}
 
     def marked(self, topic: str) -> set[int]:
-        """The hours that `_SUCCESS` marks as complete in the current output, by their starts in
-        ms."""
+        """The starts, in ms, of the hours that a file `_SUCCESS` marks as complete in the current
+        output."""
         found = (self.output / topic).glob("dt=*/hour=*/_SUCCESS")
         hours = (layout.hour_of(str(path.relative_to(self.output))) for path in found)
         return {layout.hour_number(hour) * layout.HOUR_MS for hour in hours}
 
     def replaced(self, topic: str) -> int:
-        """The number of the topic's files that rewritten files replaced."""
+        """How many files of the topic the loader has replaced by rewritten files."""
         return sum(map(len, chain(*map(_removed, self._folders(layout.state(topic))))))
 
     def rows(self, topic: str) -> list[Row]:
-        """The lines in the topic's rows, and the lines that the loader rejected."""
+        """One Row for each of the topic's rows, and one for each line that the loader rejected."""
         found = [Row(number, True, False) for number in self._set_apart(topic)]
         for folder in self._folders(topic):
             columns = (_cells(folder, column) for column in ("number", "text", "_file"))
@@ -131,8 +131,8 @@ class Lake:
         return found
 
     def _is_removed(self, topic: str, file: Path) -> bool:
-        """Whether a load has put the file's rows into another file. That load had read the file
-        before the file was hidden."""
+        """Whether a load has put the file's rows into another file. The load must have read the
+        file before it was hidden."""
         path = str(file.relative_to(self.output))
         return any(path in removed for removed in _removed(self.output / layout.state(topic)))
 
@@ -145,7 +145,7 @@ class Lake:
 
 
 def _removed(folder: Path) -> list[list[str]]:
-    """What each manifest in the folder names as removed."""
+    """For each manifest in the folder, the files that the manifest lists as removed."""
     return [json.loads(each.read_bytes()).get("removed", []) for each in folder.glob("*.json")]
 
 
@@ -157,7 +157,7 @@ def _cells(folder: Path, column: str) -> Iterator[Any]:
 
 
 def _number(value: str | bytes) -> int:
-    """The line number in a value; -1 if the value has no line number."""
+    """Returns the line number in a value, or -1 if the value has no line number."""
     found = _NUMBER.search(value if isinstance(value, bytes) else value.encode())
     return int(found[1]) if found else -1
 

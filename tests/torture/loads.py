@@ -1,9 +1,10 @@
-"""The loader as a program that keeps running: it loads every few seconds, and after some of the
-loads it puts the small files of each hour together.
+"""The loader as a program that keeps running. It loads every few seconds, and after every few loads
+it merges the small files of each hour.
 
-`python -m torture.loads CONFIG SECONDS`. All loads run in this process and none on Spark
-(`spark.above.offsets`), so a kill -9 hits a load that is running, and not the start of Spark. A
-load that fails prints the reason, and the next load tries again, as if a timer started the loads.
+`python -m torture.loads CONFIG SECONDS`. All loads run in this process. The setting
+`spark.above.offsets` keeps every load off Spark, so a kill -9 hits a running load and not the start
+of Spark. If a load fails, the program prints the reason, and the next load tries again, as if a
+timer started the loads.
 """
 
 from __future__ import annotations
@@ -28,10 +29,10 @@ from skidway.loader.settings import LoaderSettings
 from skidway.loader.spark.failures import UNEXPECTED
 
 LOADS_A_COMPACTION = 8
-"""After so many loads, a compaction follows."""
+"""How many loads the program runs before each compaction."""
 
 NEVER_ON_SPARK = 1 << 40
-"""More offsets than a load has."""
+"""A number of offsets that no load reaches."""
 
 
 def main(config: str, seconds: str) -> None:
@@ -62,7 +63,7 @@ def main(config: str, seconds: str) -> None:
 
 
 def _compacted(given: LoaderSettings) -> list[Compacted]:
-    """Puts the small files of all hours together."""
+    """Merges the small files of each hour."""
     return compaction.compact(given, SystemClock(), lambda _hour: True, interrupted=lambda: False)
 
 

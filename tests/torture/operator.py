@@ -1,7 +1,7 @@
-"""What an operator does at the site, as docs/operations.md says, while faults go on.
+"""The work of an operator at the site while faults go on. The operator follows docs/operations.md.
 
-Work of several steps is a task. If a step cannot be done, for example because a broker is down, the
-operator tries that step again every second until the step succeeds.
+A task is work in several steps. If a step cannot be done, for example because a broker is down, the
+operator tries the step again every second until it succeeds.
 """
 
 from __future__ import annotations
@@ -35,14 +35,15 @@ _GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed (([^/\s]+)/\S+), and it is neither there nor in .* restore")
 RELOADS_MAX = 3
-"""How often the operator tries to reload an hour before all rows of the topic are loaded again."""
+"""How often the operator tries to reload an hour. If all these attempts fail, all rows of the topic
+are loaded again."""
 LAST_LINES = 3
 """How many of a program's last lines the operator reads, to find the sentence that says why the
 program ended."""
 
 
 class Operator:
-    """One person with a list of tasks, as a thread."""
+    """A thread that stands for one person with a list of tasks."""
 
     def __init__(self, site: Site, lake: Lake) -> None:
         self._site, self._lake = site, lake
@@ -59,7 +60,7 @@ class Operator:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stops working; unfinished tasks stay undone."""
+        """Stops the operator. Unfinished tasks are not completed."""
         self._over.set()
 
     @property
@@ -69,8 +70,8 @@ class Operator:
             return not self._tasks
 
     def answer(self, name: str, last_words: str) -> None:
-        """Does what the last lines of a program's output (`last_words`) ask for, before the program
-        is started again."""
+        """Called before a program is started again: does what the last lines of the program's
+        output (`last_words`) ask for."""
         words = "\n".join(last_words.splitlines()[-LAST_LINES:])
         config = ["--config", str(self._site.config(name))]
         if name.startswith("agent-"):
@@ -84,7 +85,7 @@ class Operator:
     # --- tasks ------------------------------------------------------------------------------------
 
     def grow(self, topic: str) -> None:
-        """Adds a partition to the topic."""
+        """Adds one partition to the topic."""
         self._do(self._grown(topic))
 
     def remake(self, topic: str) -> None:
@@ -97,13 +98,13 @@ class Operator:
         self._do(self._reloaded(topic))
 
     def move(self) -> None:
-        """Lets the loader load everything again into another output, and retires the previous
+        """Makes the loader load everything again into a new output, and retires the previous
         output."""
         self._do(self._moved())
 
     def is_loaded(self, topics: Sequence[str]) -> bool:
-        """Whether all offsets of these mirrored topics are loaded, and every file is in its
-        place."""
+        """Whether all offsets of these mirrored topics are loaded, and every file is where it
+        belongs."""
         with suppress(SkidwayError, OSError):
             given = settings.load(LoaderSettings, self._site.config("loader"))
             found = [each for each in status.status(given) if each["topic"] in topics]
@@ -162,7 +163,7 @@ class Operator:
             up()
 
     def _mended(self, path: str, topic: str) -> Task:
-        """Reloads the hour of a file that is gone."""
+        """Makes the loader load the hour of a missing file again."""
         hour = layout.hour_of(path)
         end = layout.hour_text(layout.hour_number(hour) + 1)
         words = ("load", "reload", topic, "--from", hour, "--to", end)
@@ -185,8 +186,8 @@ class Operator:
         yield from _until(lambda: self._is_retired(before))
 
     def _is_retired(self, output: Path) -> bool:
-        """Retires an output. Returns True if the output is retired, or if there is nothing to
-        retire because no load was ever completed in this output."""
+        """Retires an output. Returns True if the command succeeded, or if there is nothing to
+        retire because no load into this output was ever completed."""
         config = ["--config", str(self._site.config("audit")), "--reason", "moved"]
         done = run_skidway("audit", "retire", "hdfs", str(output), *config)
         return done.returncode == 0 or "never counted anything" in done.stderr
@@ -202,8 +203,8 @@ class Operator:
             self._tasks.append(task)
 
     def _look_after_loads(self) -> None:
-        """If the loader says that a committed file of a topic is gone for good, reloads its
-        hour."""
+        """If the loader's output says that a committed file of a topic is gone for good, begins a
+        task that reloads the file's hour."""
         for said in _GONE.finditer(self._programs.tail("loader")):
             if said[0] not in self._answered:
                 self._answered.add(said[0])
@@ -214,7 +215,7 @@ class Operator:
             while not self._over.wait(EVERY_S):
                 self._look_after_loads()
                 with self._lock:
-                    first = self._tasks[:1]  # tasks are done one after the other
+                    first = self._tasks[:1]  # the tasks are done one after another
                 for task in first:
                     if next(task, self) is self:
                         with self._lock:

@@ -2,8 +2,8 @@
 clocks.
 
 If a program ends by itself, a thread starts the program again, as systemd would. The thread counts
-the exit statuses. Before it starts a program again, the thread calls the operator, who may have to
-do something first.
+the exit statuses. Before it starts a program again, the thread calls the operator, because the
+operator may have to change something before the start.
 """
 
 from __future__ import annotations
@@ -28,12 +28,13 @@ TAIL_BYTES = 8_000
 GENTLY_S = 90.0
 
 Answer = Callable[[str, str], None]
-"""A function that is called with the name of a program that ended, and with the end of that
-program's output."""
+"""A function that is called after a program has ended. Its arguments are the program's name and the
+end of the program's output."""
 
 
 class Programs:
-    """All programs by name. Knows which programs must be down, and how each program is started."""
+    """All programs by name. Keeps track of the programs that must be down, and of how each program
+    is started."""
 
     def __init__(self, commands: Mapping[str, Sequence[str]], logs: Path, answer: Answer) -> None:
         self._commands = {name: list(command) for name, command in commands.items()}
@@ -46,7 +47,7 @@ class Programs:
         self._down: Counter[str] = Counter()
         self._lock = threading.RLock()
         self.answering = threading.Lock()
-        """Held while the operator changes the state of a program that ended."""
+        """A lock that is held while the operator changes the state of a program that has ended."""
         self._over = threading.Event()
         self._watch = threading.Thread(target=self._watching, daemon=True)
         self.ended: Counter[tuple[str, int]] = Counter()
@@ -60,7 +61,8 @@ class Programs:
             self._started[name].wait_until(ready)
 
     def watch(self) -> None:
-        """From now on, starts again each program that ends by itself."""
+        """Begins to watch the programs: from now on, a program that ends by itself is started
+        again."""
         self._watch.start()
 
     def stop(self) -> None:
@@ -71,13 +73,14 @@ class Programs:
                 program.kill_session()
 
     def down(self, name: str, *, gently: bool = False) -> Callable[[], None]:
-        """Kills a program (`gently`: with SIGTERM); the returned function starts it again."""
+        """Kills a program with SIGKILL, or with SIGTERM if `gently` is true. The returned function
+        starts the program again."""
         with self._lock:
             self._down[name] += 1
             program = self._started[name]
         if gently:
             _signal(program, signal.SIGCONT)
-            with suppress(NotReady):  # `stop` kills a program that does not end
+            with suppress(NotReady):  # `stop` then has killed the program
                 program.stop(GENTLY_S)
         program.kill_session()
         return partial(self._up, name)
@@ -95,22 +98,23 @@ class Programs:
         self.down(name)()
 
     def shift(self, name: str, ahead_s: int) -> None:
-        """Sets a program's clock ahead by `ahead_s` seconds, from its next start on."""
+        """Sets a program's clock ahead by `ahead_s` seconds, beginning with the program's next
+        start."""
         self._ahead_s[name] = ahead_s
 
     def move(self, name: str, tree: Path | None) -> None:
-        """From the next start on, starts the program from the source tree `tree`; None means the
+        """From its next start on, runs the program from the source tree `tree`. None means the
         current source tree."""
         self._trees.pop(name, None)
         if tree is not None:
             self._trees[name] = tree
 
     def tree(self, name: str) -> Path | None:
-        """The source tree from which the program is started; None means the current source tree."""
+        """The source tree from which the program is started. None means the current source tree."""
         return self._trees.get(name)
 
     def once(self, name: str, *options: str) -> None:
-        """Adds these options to a program's next start, and to no later one."""
+        """Adds these options to the program's next start only."""
         self._once[name] = list(options)
 
     def tail(self, name: str) -> str:
@@ -175,7 +179,8 @@ class Programs:
 
 
 def _signal(program: Program, number: int) -> None:
-    """Signals a program and all processes that it has started, such as ZooKeeper's JVM."""
+    """Sends a signal to a program and to all processes that it has started, such as ZooKeeper's
+    JVM."""
     if program.running:
         for pid in session_members(program.pid):
             with suppress(ProcessLookupError):

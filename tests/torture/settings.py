@@ -1,5 +1,5 @@
-"""The settings of all programs: those of a demo site, plus an agent for each host and a second
-datacenter, whose broker is Apache Kafka."""
+"""The settings of all programs: the settings of a demo site, extended by an agent for each host and
+by a second datacenter whose broker is Apache Kafka."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""How far a declared loss reaches back in time."""
+"""The lateness setting: a declared loss also covers the buckets up to this long before the loss."""
 IDLE_FLUSH_MS = 20_000
-"""The time after which the agent sends a line without a line end. A writer takes less time between
-the two halves of a line, even if it gets no CPU time for a while."""
+"""The time after which the agent sends a line without a line end. A writer always takes less time
+between the two halves of a line, even if it gets no CPU time for a while."""
 READ_BACK_WAIT_MS = 60_000
-"""The time for which the agent waits for batches that may still be under way. No fault of the
-torture delays a batch for longer."""
+"""How long the agent waits for batches that may still be on their way when it reads the partitions
+back. No fault of the torture delays a batch for longer."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 

@@ -1,9 +1,10 @@
-"""Makes a failing schedule shorter by leaving faults out. Pure, except for the runs that it asks
-for.
+"""Makes a failing schedule shorter by leaving faults out. This module does no I/O itself: it calls
+a given function to run a schedule.
 
 The algorithm is ddmin (Zeller and Hildebrandt, "Simplifying and Isolating Failure-Inducing Input",
-2002): it first leaves out halves, and then smaller parts. A schedule does not fail in every run. So
-a shorter schedule is taken only if it did fail, and a run without failure proves nothing.
+2002): it first leaves out one half of the schedule, and then smaller parts. A failing schedule does
+not fail in every run. Therefore a run without a failure proves nothing, and a shorter schedule is
+accepted only if its own run failed.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from torture.faults import Fault
 def shrunk(
     faults: Sequence[Fault], fails: Callable[[Sequence[Fault]], bool], tries: int
 ) -> list[Fault]:
-    """The shortest schedule that failed, after at most `tries` runs."""
+    """The shortest schedule that failed in at most `tries` runs."""
     kept, parts = list(faults), 2
     while len(kept) > 1 and tries > 0:
         size = -(-len(kept) // parts)

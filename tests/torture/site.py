@@ -1,4 +1,5 @@
-"""The site of the torture: its programs, and how each fault begins and ends on them."""
+"""The site of the torture: its programs, and the functions that begin and end each kind of
+fault."""
 
 from __future__ import annotations
 
@@ -38,16 +39,16 @@ SLOW_S = 0.3
 ASKED_TIMES = 5
 QUIET_WITHIN_S = 1_800.0
 HEALED_S, UNCHANGED_S = 20.0, 240.0
-"""How long the truth (what became of every line) must stay unchanged to be final. HEALED_S applies
-if every bucket has the right verdict. Otherwise UNCHANGED_S applies, because some verdicts become
-right only after a time of silence."""
+"""How long the truth (what became of every line) must stay unchanged before it counts as final.
+HEALED_S applies if every bucket has the right verdict. Otherwise UNCHANGED_S applies, because the
+audit corrects some verdicts only after a long time without new messages."""
 LOOK_EVERY_S = 10.0
 
 End = Callable[[], object]
 
 
 class TortureSite:
-    """The site: its programs, proxies, disks and writers."""
+    """The whole site: its programs, proxies, disks and writers."""
 
     def __init__(self, folder: Path, seed: int, rotate_s: float) -> None:
         self._kafka = ApacheKafka(_made(folder / "kafka"))
@@ -73,7 +74,7 @@ class TortureSite:
         self._ways = self._how()
 
     def keep(self) -> None:
-        """Copies the content of the file systems that lie in memory to the folder `kept`."""
+        """Copies the content of the file systems in memory to the folder `kept`."""
         for name in SIZES:
             copied(self._folder(name), self._site.folder / "kept" / name)
 
@@ -107,8 +108,8 @@ class TortureSite:
             host.start()
 
     def _knows(self, agent: str, paths: Iterable[Path]) -> bool:
-        """Whether the agent knows these files. The agent need not deliver a file that was rotated
-        before the agent knew the log."""
+        """Whether the agent has found these files. The agent does not have to deliver a file that
+        was rotated before the agent had found the log."""
         with suppress(SkidwayError):
             known = {each["path"] for each in ledger.show(self._site.data(agent))["files"]}
             return {str(path) for path in paths} <= known
@@ -126,12 +127,13 @@ class TortureSite:
             disk.unmount()
 
     def begin(self, fault: Fault) -> End:
-        """Begins a fault; the returned function ends it."""
+        """Begins a fault, and returns the function that ends it."""
         return self._ways[fault.kind](fault) or _nothing
 
     def _how(self) -> Mapping[Kind, Callable[[Fault], End | None]]:
-        """For each kind of fault, the function that begins it and returns the function that ends
-        it. A kind whose function returns None is never undone."""
+        """For each kind of fault, the function that begins a fault of this kind and returns the
+        function that ends the fault. If a kind's function returns None, faults of the kind are
+        never undone."""
         programs, proxies, operator = self._programs, self._proxies, self._operator
         return {
             Kind.KILL: lambda x: programs.down(x.target),
@@ -156,10 +158,10 @@ class TortureSite:
         }
 
     def _mended(self, name: str, end: End) -> End:
-        """Restarts the program when the disk fails, and again when the disk is mended.
+        """Restarts the program when the program's disk fails, and again when the disk works again.
 
-        Without the first restart, open files would stay writable; without the second restart, a
-        broker would not use the log directory again.
+        The first restart closes the program's open files, which would otherwise stay writable.
+        Without the second restart, a broker would not use its log directory again.
         """
         if name == LAKE:
             return end
@@ -198,8 +200,8 @@ class TortureSite:
         return back
 
     def _restore(self, name: str) -> End:
-        """Copies a program's state. The returned function replaces the program's newer state by
-        this copy."""
+        """Copies a program's state. The returned function restores this copy in place of the
+        program's newer state."""
         state, copy = self._site.data(name), self._site.folder / "copies" / name
         up = self._programs.down(name)
         copied(state, copy)
@@ -216,9 +218,10 @@ class TortureSite:
     # --- when it is quiet -------------------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """Stops the writers. Waits until the truth does not improve any more, and returns it.
+        """Stops the writers. Waits until the truth (what became of every line) no longer changes,
+        and returns it.
 
-        Raises NotReady if a program does not do its work although no fault disturbs it.
+        Raises NotReady if a program does not finish its work in time although no fault is active.
         """
         for host in self._hosts.values():
             host.stop()
@@ -226,7 +229,8 @@ class TortureSite:
             self._is_up, self._is_idle, self._is_read, self._is_mirrored, self._is_loaded,
         ):  # fmt: skip
             eventually(what, within_s=QUIET_WITHIN_S, every_s=0.5, what=what.__name__)
-        # A run may have committed its load without publishing the counts; the next run does that.
+        # A run of the loader may have committed its load without publishing the counts. The next
+        # run then publishes them.
         runs = self._runs_of_the_loader() + 2
         eventually(
             lambda: self._runs_of_the_loader() >= runs, within_s=QUIET_WITHIN_S, every_s=1.0,
@@ -247,14 +251,14 @@ class TortureSite:
 
     @property
     def failed(self) -> list[BaseException]:
-        """The errors that ended threads of the torture itself. With any such error, the run proves
-        nothing."""
+        """The errors that ended threads of the torture itself. If there is any error of this kind,
+        the run proves nothing."""
         writers = (host.failed for host in self._hosts.values())
         found = (self._operator.failed, self._programs.failed, *writers)
         return [each for each in found if each is not None]
 
     def truth(self) -> Truth:
-        """The fate of every line up to now."""
+        """What has become of every line so far."""
         lines: Iterable[Line] = (line for host in self._hosts.values() for line in host.lines)
         self.replaced = sum(map(self._lake.replaced, all_topics()))
         arrived = Arrived(
@@ -275,7 +279,7 @@ class TortureSite:
         return list(self._asked("report").get("buckets", ()))
 
     def _recount(self) -> set[Bucket]:
-        """The buckets whose rows differ from the counts, according to the recount."""
+        """The buckets in which, according to a recount, the rows differ from the counts."""
         output = ["--output", str(self._lake.output)]
         return named_by_recount(self._asked("recount", *output), TIMING.bucket_ms)
 
@@ -313,7 +317,7 @@ class TortureSite:
         return False
 
     def _runs_of_the_loader(self) -> int:
-        """How many of its runs have ended (see torture.loads)."""
+        """How many runs the loader has completed (see torture.loads)."""
         return len(re.findall(r"^\d+\.\d s$", (self._site.logs / "loader.json").read_text(), re.M))
 
     def _is_loaded(self) -> bool:

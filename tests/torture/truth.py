@@ -1,4 +1,4 @@
-"""Compares lines, rows and verdicts, and computes the numbers that the torture reports. Pure."""
+"""Compares lines, rows and verdicts, and computes the numbers that the torture reports. No I/O."""
 
 from __future__ import annotations
 
@@ -12,35 +12,36 @@ from torture.hosts import REMADE, Line
 from torture.lake import Row
 
 Bucket = tuple[str, int]
-"""(the topic under the mirror's name and without `.rejected`, the start of the bucket in ms)."""
+"""A pair: the topic (under the mirror's name, without `.rejected`), and the start of the bucket in
+ms."""
 
 
 HOUR_MS = 3_600_000
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
-"""A run proves something only if at least this share of all lines is proven."""
+"""A run of the torture proves nothing if a smaller share of all lines is proven."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
-"""All verdicts; the gravest is the last."""
+"""All verdicts, from the best to the gravest."""
 Said = tuple[str, Sequence[str]]
-"""The verdict on a bucket, and its reasons."""
+"""The verdict on a bucket, and the reasons for this verdict."""
 
 
 INHERITED_MS = 600_000
-"""A bucket that the audit does not list inherits the verdict of the next listed bucket, but only if
-that bucket begins less than this many milliseconds later."""
+"""A bucket that the audit does not list inherits the verdict of the next listed bucket if this
+bucket begins less than INHERITED_MS milliseconds later."""
 
 
 @dataclass(slots=True)
 class Truth:
-    """What became of every line, by line numbers and by buckets.
+    """What became of every line. The fields contain line numbers, buckets or counts.
 
-    - lost, doubled: lines that are missing or came twice in complete buckets.
+    - lost, doubled: lines of complete buckets that are missing, or that arrived twice.
     - torn, invented: rows or rejects that match no line.
     - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
       still waits for them.
-    - marked: the number of hours that the output marks as complete; false_marks: those of them that
-      lack a line or have one twice.
+    - marked: the number of hours that the output marks as complete. false_marks: the marked hours
+    in which a line is missing or came twice.
     - declared: the number of all other lines that are missing or came twice.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
@@ -74,16 +75,16 @@ class Truth:
 
     @property
     def numbers(self) -> tuple[object, ...]:
-        """The numbers that may still improve. Reasons are left out, because they may contain
-        times."""
+        """The numbers that may still improve. The reasons of verdicts are left out, because they
+        may contain times."""
         wrong = (self.lost, self.doubled, self.missing, self.torn, self.invented)
         alarms = (set(x) for x in (self.beside, self.false_alarms, self.unhealed))
         return (*map(len, wrong), self.rows, self.complete, self.declared, *alarms)
 
     @property
     def is_good(self) -> bool:
-        """Whether no line was lost or doubled silently. False if too few lines were proven, because
-        then the run proves nothing."""
+        """Whether enough lines were proven and no line was silently lost or doubled. If too few
+        lines were proven, the run proves nothing."""
         wrong = self.lost or self.doubled or self.missing or self.torn or self.invented
         false = self.false_complete or self.false_marks
         return not (wrong or false) and self.proven >= PROVEN_LEAST * self.lines
@@ -91,15 +92,15 @@ class Truth:
 
 @dataclass(frozen=True, slots=True)
 class Arrived:
-    """What arrived.
+    """What arrived at the end of the pipeline, as rows, rejects and verdicts.
 
-    rows: the rows of each topic, under the mirror's name.
-    rejects: the numbers of the rejected lines of each topic, under the mirror's name without
-    `.rejected`.
-    verdicts: the buckets of the audit's report.
-    recounted: the buckets whose rows differ from the counts, according to a recount.
-    gone: the numbers of the lines in deleted files of the output.
-    marked: the topics and the starts of the hours that the output marks as complete.
+    - rows: the rows of each topic, under the mirror's name.
+    - rejects: the numbers of the rejected lines of each topic, under the mirror's name without
+      `.rejected`.
+    - verdicts: the buckets of the audit's report.
+    - recounted: the buckets whose rows differ from the counts, according to a recount.
+    - gone: the numbers of the lines in deleted files of the output.
+    - marked: the hours that the output marks as complete, each with its topic and its start.
     """
 
     rows: Mapping[str, Sequence[Row]]
@@ -177,10 +178,11 @@ class _Words:
     loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
     that is not listed inherits the verdict of the next listed bucket of its topic id, if this
     verdict is "lost" or "unknown". If the bucket is listed under another id of its topic, it
-    inherits nothing. A bucket of the topic that the torture makes again inherits any
-    verdict, under both ids. The time of a line that does not match the pattern is the time at which
-    the agent read it. So a line of this kind may be counted in any later bucket of the topic of
-    rejects.
+    inherits nothing. The topic that the torture makes again is an exception: its buckets inherit
+    any verdict, under the old and the new id.
+
+    A line that does not match the source's pattern gets the time at which the agent read it. So
+    such a line may be counted in any later bucket of the topic of rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
@@ -198,7 +200,8 @@ class _Words:
                 self.gravest[bucket] = word, each["reasons"]
 
     def of(self, bucket: Bucket, *, fits: bool) -> str:
-        """The gravest verdict that concerns a line of the bucket; "complete" if no verdict does."""
+        """Returns the gravest verdict that concerns a line of the bucket, or "complete" if there is
+        none. fits: whether the line matches its source's pattern."""
         topic, start = bucket
         found = [self._one(words, topic, start) for words in self._words[topic].values()]
         if not fits:
@@ -208,8 +211,8 @@ class _Words:
         return max((x for x in found if x), key=ORDER.index, default="complete")
 
     def _one(self, words: Mapping[int, str], topic: str, start: int) -> str:
-        """The verdict on the bucket for one topic id; empty if this topic id has no verdict on the
-        bucket."""
+        """Returns the verdict on the bucket for one topic id, or an empty string if there is none
+        for this topic id."""
         own = words.get(start)
         if own is not None:
             return own
@@ -221,8 +224,8 @@ class _Words:
 
 
 def named_by_recount(document: Mapping[str, Any], bucket_ms: int) -> set[Bucket]:
-    """The buckets in which the recount found a difference. If the recount found a fault in a file,
-    also all buckets of the file's hour."""
+    """The buckets in which the recount found a difference. If the recount found a damaged file, the
+    result also has all buckets of the file's hour."""
     found: set[Bucket] = set()
     for each in document.get("topics", ()):
         topic = each["topic"].removesuffix(".rejected")

@@ -1,8 +1,9 @@
-"""Python imports this module at its start if this folder is on its path. Then time.sleep works
-under libfaketime.
+"""Makes time.sleep work under libfaketime. Python imports this module when it starts, if this
+folder is on its module path.
 
-Python's own time.sleep waits until a moment of the monotonic clock. If libfaketime has set that
-clock back, Python's time.sleep fails with EINVAL. So this module replaces time.sleep.
+Python's own time.sleep waits until the monotonic clock reaches a certain time. If libfaketime has
+set this clock back, Python's time.sleep fails with EINVAL. Therefore this module replaces
+time.sleep.
 """
 
 from __future__ import annotations

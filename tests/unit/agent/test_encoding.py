@@ -18,7 +18,7 @@ REJECTED = TopicPartition("logs.rejected", 0)
 
 
 def lines(world: World) -> list[tuple[object, object]]:
-    """The line and the mark `encoding_replaced` of each record, in log order."""
+    """The line and the field `encoding_replaced` of each record, in the order of the log."""
     schema = world.destinations()[0].recipe.schema.text
     values = [record.value[5:] for record in world.brokers.records("logs")]
     found = Codec(schema).decode(pa_binary(values)).batch.to_pylist()
@@ -27,8 +27,8 @@ def lines(world: World) -> list[tuple[object, object]]:
 
 @promise("2 encoding")
 def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again() -> None:
-    """A line that was promised before a kill is sent again by the recipe of that time, although
-    on_error was changed meanwhile."""
+    """If the agent promised to send a line before it was killed, it sends the line again by the old
+    settings, even if on_error was changed before the restart."""
     replacing = settings(raw(on_error="replace"))
     world = World(replacing)
     world.kill_in_flight(b"caf\xe9\n", arrives=FIRST)
@@ -46,8 +46,8 @@ def test_killed_before_the_acknowledgement_the_same_replaced_line_is_sent_again(
 
 @promise("2 re-send")
 def test_a_rejected_line_that_is_sent_again_says_the_path_of_its_announcement() -> None:
-    """If a rejected line is sent again after its file was renamed, the record still names the
-    announced path, because a re-send is byte for byte the same."""
+    """If a rejected line is sent again after its file was renamed, its record still contains the
+    announced path. A record that is sent again is always byte for byte the same."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.kill_in_flight(b"caf\xe9\n", arrives=REJECTED)
     world.files.rename("/log/a.log", "/log/a.log.1")
@@ -73,8 +73,8 @@ def configured(tmp_path: Path, **source: object) -> list[str]:
 def test_validate_says_in_how_many_lines_something_is_replaced(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With `on_error: replace`, `validate` counts lines with replaced bytes as fitting; without
-    this setting they do not fit."""
+    """With `on_error: replace`, `validate` counts lines with invalid bytes as good lines. Without
+    this setting, it counts them as lines that would be rejected."""
     assert main(configured(tmp_path, on_error="replace")) == 0
     said = capsys.readouterr().out
     assert "all of 2 lines fit; in 1 something is not UTF-8, replaced\n" in said
@@ -85,8 +85,9 @@ def test_validate_says_in_how_many_lines_something_is_replaced(
 def test_validate_refuses_what_would_leave_the_mark_out(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The field `encoding_replaced` marks lines with bad bytes. If the schema has no such field, or
-    the pattern has a group of that name, `validate` exits with status 78 and one sentence."""
+    """`validate` exits with status 78 and one sentence if the schema has no field
+    `encoding_replaced`, which marks lines with invalid bytes. It does the same if the pattern has a
+    group with this name."""
     schema = tmp_path / "s.avsc"
     fields = [{"name": "line", "type": "string"}]
     schema.write_text(json.dumps({"type": "record", "name": "r", "fields": fields}))
@@ -102,6 +103,7 @@ def test_validate_refuses_what_would_leave_the_mark_out(
 
 
 def test_the_settings_are_utf_8_and_reject_by_default() -> None:
-    """By default the encoding is utf-8, and no byte is replaced."""
+    """By default, the encoding is utf-8, and lines with invalid bytes are rejected without any
+    replacement."""
     source = SourceSettings(topic="t", paths=["/x"])
     assert (source.encoding, source.on_error) == ("utf-8", "reject")

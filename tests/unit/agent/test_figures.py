@@ -1,4 +1,5 @@
-"""The agent's metrics by topic, and its pending bytes."""
+"""The agent's metrics for each topic, and its pending bytes: those that are not yet acknowledged,
+rejected, or declared lost or uncertain."""
 
 import threading
 from typing import Any
@@ -26,8 +27,8 @@ def a_world(topic: str, **source: Any) -> World:
 
 
 def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
-    """Rejected lines and bytes are counted by data topic and reason. The bytes are those in the
-    file, with line terminators."""
+    """The agent counts rejected lines and their bytes by data topic and reason. The bytes are those
+    in the file, including line terminators."""
     world = a_world("figures-rejected", max_line_bytes=64)
     world.files.append(A, b"good\n\xff\n\xfe\xfe\r\n" + b"x" * 65 + b"\n")
     world.start()
@@ -39,7 +40,7 @@ def test_rejected_lines_and_bytes_are_told_by_topic_and_reason() -> None:
 
 
 def test_replaced_lines_are_told_by_topic() -> None:
-    """Lines with replaced bytes count as delivered, not as rejected."""
+    """The metrics count lines with replaced bytes as delivered and not as rejected."""
     world = a_world("figures-replaced", on_error="replace")
     world.files.append(A, b"good\n\xff\n")
     world.start()
@@ -50,7 +51,7 @@ def test_replaced_lines_are_told_by_topic() -> None:
 
 
 def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
-    """A record that the broker refuses counts as one lost line with its bytes."""
+    """The metrics count a record that the broker refuses as one lost line with its bytes."""
     world = a_world("figures-refused")
     world.files.append(A, b"a\nbb\nc\n")
     world.start()
@@ -64,8 +65,9 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
-    """The loss of a truncated file counts as the bytes that were seen, and as no lines. The loss
-    counts once, even if the agent is restarted before it puts the loss into a delta."""
+    """The metrics count the loss of a truncated file with the bytes that the agent had seen, and
+    with no lines. They count it once, even if the agent is restarted before it reports the loss to
+    the audit in a delta."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -87,8 +89,8 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
-    """Generations (rotated files) that were gone before the agent saw them count as lost ranges of
-    their topic, without bytes."""
+    """Generations (rotated files) that were deleted before the agent saw them count in the metrics
+    as lost ranges of their topic, without bytes."""
     events.unseen(Unseen("figures-unseen", "id", "/log/a", "gone"))
     labels = {"topic": "figures-unseen", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1
@@ -99,8 +101,8 @@ def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
 
 
 def written_and_reported(world: World) -> None:
-    """Starts the agent, lets it look once, then writes a line and reports the file to the agent.
-    With `quiet` the next look comes only after an hour."""
+    """Starts the agent and lets it look once. Then writes a line and reports the file to the agent.
+    If the agent is `quiet`, its next look comes only after an hour."""
     world.start()
     world.tick()
     world.files.append(A, b"x" * 99 + b"\n")
@@ -115,8 +117,8 @@ def quiet() -> World:
 
 
 def test_pending_bytes_are_those_of_now(quiet: World) -> None:
-    """The pending bytes are computed when they are asked for, not at the last look, so they do not
-    include bytes that were acknowledged since the look."""
+    """The agent computes the pending bytes when somebody asks for them, not when it looks at its
+    files. So they do not include bytes that were acknowledged since the last look."""
     written_and_reported(quiet)
     assert quiet.agent.pending_bytes == 100
     for _ in range(10):
@@ -126,7 +128,8 @@ def test_pending_bytes_are_those_of_now(quiet: World) -> None:
 
 
 def test_metrics_and_health_ask_when_they_are_asked(quiet: World) -> None:
-    """Metrics and /health compute the pending bytes when asked, without waiting for a turn."""
+    """A request for the metrics or for /health computes the pending bytes at once, and does not
+    wait for the next turn of the agent's loop."""
     written_and_reported(quiet)
     status = program.Status(Health(True, {"status": "running"}))
     assert status.answer() == Health(True, {"status": "running"})

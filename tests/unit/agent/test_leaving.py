@@ -1,5 +1,6 @@
 """An agent that is asked to leave. Its last word on a topic is a final seal, which says that all
-lines are delivered; the tests show what prevents the last word, and what takes it back."""
+lines are delivered. The tests show what prevents a last word, and what makes the agent take it
+back."""
 
 import pytest
 
@@ -31,8 +32,8 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
-    """A leaving agent delivers all lines, even one without a line end, and sends no delta after its
-    last word."""
+    """An agent that leaves delivers all lines, including a last line without a line end. It sends
+    no delta (a message of counts) after its last word."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()
@@ -48,8 +49,8 @@ def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
 
 @promise("6 last word")
 def test_no_file_is_closed_by_leaving(world: World) -> None:
-    """Leaving closes no file, because a closure cannot be taken back. So bytes that vanish before
-    the agent comes back are still declared lost."""
+    """An agent that leaves closes no file, because it could not take a closure back. So bytes that
+    are deleted before the agent runs again are still declared lost."""
     world.files.append(A, b"1\n")
     assert drain(world)
     assert [x for x in world.of(Announcement) if x.length is not None] == []
@@ -63,8 +64,8 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent with nothing to deliver sends its last word, even if it is asked to leave a second
-    time."""
+    """An agent that has nothing to deliver still sends its last word, also if it is asked to leave
+    a second time."""
     assert drain(world)
     said = len(world.of(Seal))
     world.kill()
@@ -74,8 +75,9 @@ def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
 
 
 def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World) -> None:
-    """While a file is written to, its topic gets ordinary seals, and the agent names the file as an
-    obstacle to leaving; the last word waits until the file rests."""
+    """While a program writes to a file, the agent reports the file as an obstacle to leaving, and
+    sends ordinary seals for the file's topic. It sends the last word when the file no longer
+    changes."""
     world.files.append(A, b"0\n")
     world.start().leave()
     for index in range(40):
@@ -94,8 +96,9 @@ def test_a_file_that_is_written_to_has_no_last_word_until_it_rests(world: World)
 
 @promise("6 last word")
 def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
-    """If a topic grows after its last word while another topic still waits, the next look takes the
-    last word back. The new bytes are delivered, and the last word is sent anew."""
+    """An agent has left only when one look finds all topics unchanged. If a topic grows after its
+    last word while another topic still waits, the agent takes the last word back. It delivers the
+    new bytes and sends the last word again."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     waits = world.files.append("/other/b.log", b"2\n")
@@ -123,8 +126,8 @@ def test_it_has_left_only_when_all_topics_rest_at_one_look() -> None:
 
 
 def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
-    """An event after the last look keeps the agent from leaving, although its last word was
-    sent."""
+    """If the kernel reports a change after the last look, the agent does not leave yet, although it
+    has sent its last word."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.files.append(A, b"2\n")
@@ -135,8 +138,8 @@ def test_what_was_said_does_not_end_it_when_more_is_seen(world: World) -> None:
 
 @promise("6 last word")
 def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) -> None:
-    """After the agent left, a file grows and becomes unreadable. The agent is asked to leave again.
-    Then the old last word is taken back, although the new bytes cannot be read."""
+    """After the agent has left, a file may grow and become unreadable. If the agent is asked to
+    leave again, it takes the old last word back, although it cannot read the new bytes."""
     file = world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -153,8 +156,8 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """If a file gets different bytes and keeps its size, the last word is taken back and the new
-    bytes are read."""
+    """If the bytes of a file change and its size does not, the agent takes the last word back and
+    reads the new bytes."""
     world.files.append(A, b"1\n")
     world.start().leave()
     for _ in range(20):
@@ -172,8 +175,8 @@ def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) 
 
 @promise("6 last word")
 def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World) -> None:
-    """When an agent runs again, it replaces its last word by an ordinary seal of the same time,
-    before it reads a new line."""
+    """When an agent that has left runs again, it replaces its last word by an ordinary seal of the
+    same time before it reads a new line."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -191,8 +194,8 @@ def test_an_agent_that_runs_again_takes_its_last_word_back_at_once(world: World)
 
 
 def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
-    """If an agent is asked to leave again, it takes the old last word back in its first
-    transaction. So even after a crash no last word vouches for unread lines."""
+    """If an agent is asked to leave a second time, it takes the old last word back in its first
+    transaction. So even after a crash, no last word claims that unread lines are delivered."""
     world.files.append(A, b"1\n")
     assert drain(world)
     world.kill()
@@ -208,8 +211,9 @@ def test_an_agent_that_is_asked_again_takes_it_back_first(world: World) -> None:
 
 
 def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
-    """If an older version of the program, which knows no last words, has begun a new epoch, the
-    old last word is dropped, and the first seal gets its own time, not the last word's time."""
+    """An older version of the agent that does not support last words may have begun a new epoch.
+    The agent then forgets the old last word, and its first seal contains its own time and not the
+    time of the last word."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -223,8 +227,9 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
-    """A version of the program that knows no last words sent a later seal. Then the old last word
-    is dropped, so that its older time does not replace the time of the later seal."""
+    """An older version of the agent that does not support last words may have sent a seal after the
+    last word. The agent then forgets the last word, so that its older time does not replace the
+    time of the later seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)
@@ -240,7 +245,8 @@ def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
 
 
 def test_one_topic_has_its_last_word_while_another_waits() -> None:
-    """An unreadable file holds back only its own topic's last word, and is named."""
+    """An unreadable file prevents only the last word of its own topic, and the agent reports the
+    file."""
     world = World(settings(raw("logs", A), raw("other", "/other/*.log")))
     world.files.append(A, b"1\n")
     world.files.append("/other/b.log", b"2\n").unreadable = True

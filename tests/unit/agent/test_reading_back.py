@@ -1,5 +1,5 @@
-"""The agent looks on the brokers for records that it cannot send again. The whole loop runs in
-memory."""
+"""The agent searches the brokers for records that it cannot send again. In these tests, the agent's
+whole loop runs in memory."""
 
 from __future__ import annotations
 
@@ -37,7 +37,8 @@ def picky() -> World:
 
 @pytest.fixture
 def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
-    """A function; once it is called, the agent runs as another version of the program."""
+    """A function that a test calls to let the agent's next start run another version of the
+    program."""
 
     def to(name: str = "another") -> None:
         monkeypatch.setattr(recipes, "program_version", lambda: name)
@@ -47,8 +48,8 @@ def upgrade(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 @promise("2 found or sent")
 def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -> None:
-    """After an upgrade, records that are found on the broker count as acknowledged, and the others
-    are sent once."""
+    """After an upgrade, promised records that the agent finds on the broker count as acknowledged.
+    The agent sends the other promised records once."""
     world.kill_in_flight(b"one\ntwo\n", b"three\n", arrives=FIRST)
     world.files.append(A, b"four\n")
     upgrade()
@@ -63,9 +64,9 @@ def test_what_is_found_counts_and_the_rest_is_sent(world: World, upgrade: Any) -
 
 
 def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: Any) -> None:
-    """If only the data topic, or only the topic of rejected lines, has the records of an intent (a
-    stored promise to send a range of bytes), the intent is divided. The missing records get an
-    intent of their own, with the old time of reading."""
+    """An intent is a stored promise to send a range of bytes. If only its records for the data
+    topic arrived, or only those for the topic of rejected lines, the agent divides the intent. The
+    missing records get new intents that keep the old time of reading."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     (read_ms,) = {intent.read_ms for intent in StateDatabase(picky.connection).intents()}
     upgrade()
@@ -85,8 +86,9 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
 def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Parts of an intent that were found on the brokers stay promised until the checkpoint passes
-    them. So no part is read as new if the agent is killed before its checkpoint."""
+    """Parts of an intent (a stored promise to send certain bytes) that were found on the brokers
+    stay promised until the checkpoint is past them. So if the agent is killed before its
+    checkpoint, it does not read these parts as new bytes."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -106,10 +108,10 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
 def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """After a crash the agent looks for records at and after a certain offset, the floor. Records
-    of an intent that were found keep the floor at or below their offsets, even if records of
-    another file are acknowledged at higher offsets. So after another crash the records are found
-    again, and not sent again."""
+    """After a crash, the agent searches a partition for its records from a certain offset on, the
+    floor. While the checkpoint is not past the records that it found, the floor stays at or below
+    their offsets, even if records of another file are acknowledged at higher offsets. So after
+    another crash, the agent finds the records again and does not send them again."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -129,8 +131,8 @@ def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
 
 
 def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade: Any) -> None:
-    """Rejected records that are found are counted for the rejected topic, and as rejected in the
-    ledger."""
+    """If the agent finds records of rejected lines on the broker, it counts them for the topic of
+    rejected lines. The ledger shows them as rejected."""
     picky.kill_in_flight(b"b1\nb2\n", survivors=5)
     picky.brokers.arrive_late(TopicPartition("logs.rejected", 0))
     upgrade()
@@ -143,8 +145,8 @@ def test_rejected_records_that_are_found_count_as_rejected(picky: World, upgrade
 
 @promise("2 read back")
 def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
-    """Batches that were on their way when the agent was killed, and that arrive while the restarted
-    agent waits for such batches, are found and not sent again."""
+    """The restarted agent waits for batches that may have been on their way when it was killed. If
+    a batch arrives during this wait, the agent finds its records and does not send them again."""
     world.kill_in_flight(b"one\n", survivors=5)
     upgrade()
     world.start()
@@ -158,7 +160,7 @@ def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
 
 
 def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) -> None:
-    """If all promised records are found, the agent goes on at once and waits for no late
+    """If the agent finds all promised records, it goes on at once and does not wait for late
     batches."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     upgrade()
@@ -171,8 +173,9 @@ def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) ->
 
 @promise("2 read back")
 def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
-    """While the brokers are away the agent sets nothing apart, sends no seal, and names the
-    partitions that it cannot read."""
+    """While the agent cannot reach the brokers, it declares no line lost or uncertain, and reports
+    the partitions that it cannot read. It sends no seal (the message that all earlier lines are
+    counted)."""
     world.kill_in_flight(b"one\n")
     upgrade()
     world.brokers.away = True
@@ -193,7 +196,8 @@ def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
 
 
 def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
-    """Files whose records are being searched for are not read on. All other files are read."""
+    """While the agent searches the brokers for records of a file, it does not read on in this file.
+    It reads all other files."""
     world.kill_in_flight(b"one\n")
     world.files.append(B, b"two\n")
     upgrade()
@@ -204,8 +208,8 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
-    """While one broker is away, the agent finds out which records arrived for every file that has
-    no partition on that broker."""
+    """While one broker is down, the agent still finds out which records arrived of every file that
+    has no partition on this broker."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)
@@ -229,9 +233,9 @@ def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: A
 def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """While one file is unreadable, the agent goes on with the files that come after it in the
-    search for records. The unreadable file's lines are sent in order as soon as the file can be
-    read."""
+    """While the agent searches the brokers for records, one unreadable file does not stop it: it
+    goes on with the next files. The unreadable file's lines are sent in order as soon as the file
+    can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:
         world.files.append(path, path.encode() + b" 1\n")
@@ -267,8 +271,8 @@ def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upg
 
 
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
-    """If the first offset of the log is higher than the floor, missing records are declared
-    uncertain, because they may have arrived and expired."""
+    """If the log begins at a higher offset than the floor (where the search begins), missing
+    records are declared uncertain, because they may have arrived and then expired."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     world.brokers.starts[FIRST] = 1
     upgrade()
@@ -281,8 +285,8 @@ def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
 
 
 def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> None:
-    """Bytes of a deleted file that are found on the broker are counted as delivered, and its other
-    bytes are declared lost with their range."""
+    """If a file is deleted, those of its promised bytes that the agent finds on the broker count as
+    delivered. The other bytes are declared lost, with their range."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     world.files.delete(A)
     world.start()
@@ -297,8 +301,9 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
 
 @promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
-    """If the agent is killed after it divided an intent, it searches the brokers for the parts
-    again, and sends those that it does not find."""
+    """If the agent is killed after it divided an intent (a stored promise to send certain bytes)
+    into parts, it searches the brokers for the parts again. It sends the parts that it does not
+    find."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()
@@ -314,8 +319,9 @@ def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: 
 
 
 def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World) -> None:
-    """If an operator gave up records although their topic was not made again, the agent searches
-    the brokers for them. It sends the records that it does not find, by the current settings."""
+    """If an operator has given up promised lines although their topic was not made again, the agent
+    searches the brokers for their records. It sends the lines that it does not find, with the
+    current settings."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     assert len(given_up(StateDatabase(world.connection), "logs")) == 2
     world.start()
@@ -327,8 +333,9 @@ def test_what_was_given_up_is_read_back_where_its_topic_is_the_same(world: World
 def test_a_record_that_readers_would_drop_is_not_sent(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """The new version accepts a line that the old version rejected, but the line's partition
-    already has later records of the file. So the line is declared lost and not sent."""
+    """If a new version of the agent accepts a line that the old version rejected, the line's
+    partition may already have later records of the file. Readers would drop the line, so the agent
+    declares it lost and does not send it."""
     picky.kill_in_flight(b"b1\na1\n", arrives=FIRST)
     upgrade()
     build = recipes._BUILDERS["raw"]
@@ -344,9 +351,9 @@ def test_a_record_that_readers_would_drop_is_not_sent(
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """A missing part of an intent is sent only if the version of the program that promised it and
-    the version that runs both end records at the part's bounds; otherwise the part is declared
-    lost."""
+    """The agent sends a missing part of an intent (a stored promise to send certain bytes) only if
+    records begin and end at the part's bounds. This must be true for the version that made the
+    intent and for the running version. Otherwise it declares the part lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731
@@ -361,8 +368,8 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
-    """If a version without floors made an intent, the agent searches for the records of this intent
-    from offset 0."""
+    """An older version of the agent stored no floors (the offsets at which the search for records
+    begins). If records were promised by this version, the agent searches for them from offset 0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
@@ -378,8 +385,8 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
-    """While records are on their way, the end of a partition without a floor does not become its
-    floor, because the records may lie at lower offsets."""
+    """A partition without a floor gets its present end as its floor, but not while records are on
+    their way, because these may be at lower offsets."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

@@ -1,5 +1,5 @@
-"""The agent's seals. A seal of a topic names a time (W), and vouches that all lines in the topic's
-files at the time W are acknowledged and counted."""
+"""The agent's seals. A seal of a topic contains a time, here called W. It guarantees that all lines
+that were in the topic's files at the time W are acknowledged and counted."""
 
 from collections.abc import Sequence
 
@@ -21,12 +21,13 @@ def world() -> World:
 
 
 def sealed_until(world: World) -> list[int]:
-    """The W of each published seal."""
+    """The time W of each published seal."""
     return [seal.topics[0].sealed_until for seal in world.of(Seal)]
 
 
 def silently(world: World, turns: int = 10) -> None:
-    """Lets time pass: announcements and seals are published, but no record is acknowledged."""
+    """Runs some turns of the agent in which announcements and seals are published, but no record is
+    acknowledged."""
     world.hold(turns, 0.3)
     world.publish()
 
@@ -38,8 +39,8 @@ def silently(world: World, turns: int = 10) -> None:
 def test_a_seal_names_the_moment_before_its_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """W is the moment before the look that notes the files' sizes, because during the look a line
-    may be written to a file whose size is already noted."""
+    """W is a time before the look that notes the files' sizes. During the look, a line may be
+    written to a file whose size is already noted."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -72,8 +73,8 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """If counts are sent rarely, the agent sends before each seal a delta with the counts for which
-    the seal vouches."""
+    """Before each seal, the agent sends a delta with all counts that the seal guarantees, even if
+    its settings make it send counts only rarely."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)
@@ -92,8 +93,8 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If, before W, a file gets different bytes and keeps its size, the size that the look noted is
-    void, because only the old bytes were acknowledged."""
+    """If the bytes of a file change before W and its size does not, the seal for W is not sent. The
+    size that the look noted is no longer valid, because only the old bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -109,9 +110,9 @@ def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> 
 
 @promise("6 seal")
 def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
-    """The first look after a start notes the length of a rotated file whose lines are promised, but
-    not acknowledged. If the file then turns out to have other bytes, written before W, the noted
-    length is void."""
+    """The first look after a start notes the length of a rotated file with promised, unacknowledged
+    lines. If the agent then finds that the file has other bytes, which were written before W, the
+    noted length is no longer valid."""
     world = World(settings(raw("logs", "/log/*.log", "/log/*.1")))
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -136,8 +137,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """While a seal waits for acknowledgements, the agent finds that generations (rotated files) are
-    missing. Then it notes the files' sizes anew for a later seal."""
+    """If the agent notices missing generations (rotated files) while a seal waits for
+    acknowledgements, it drops the seal and notes the files' sizes again for a later one."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()
@@ -160,8 +161,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """If a delivered, rotated file is unreadable when the agent starts, the file delays its topic's
-    seal only until the agent can look at it."""
+    """If a rotated file whose lines are all delivered is unreadable when the agent starts, it
+    delays the topic's seal only until the agent can look at it."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

@@ -75,7 +75,8 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
 def test_what_cannot_work_is_refused_before_it_runs(
     tmp_path: Path, old: str, new: str, words: str
 ) -> None:
-    """A setting that cannot work is refused with one sentence that names the mistake."""
+    """A setting that cannot work is refused before the agent runs, with one sentence that names the
+    mistake."""
     assert old in SMALLEST
     with pytest.raises(ConfigurationRefused, match=words):
         check_settings(load(SMALLEST.replace(old, new), tmp_path))
@@ -91,8 +92,8 @@ def test_a_topic_must_not_be_called_like_rejects(tmp_path: Path, topic: str) -> 
 
 
 def test_a_schema_file_that_is_none_is_named(tmp_path: Path) -> None:
-    """A file that is no schema is refused; the sentence names the source, the file and the
-    fault."""
+    """If a schema file does not contain a valid schema, the agent refuses it. The error names the
+    source, the file and the mistake."""
     schema = tmp_path / "s.avsc"
     schema.write_text('{"type": "reco')
     text = SMALLEST.replace("topic: hdfs-logs", f"topic: hdfs-logs\n    schema: {schema}")
@@ -116,7 +117,7 @@ def test_a_schema_that_does_not_fit_the_parser_is_refused(tmp_path: Path) -> Non
 
 
 def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
-    """The example file has every key, and is a configuration as soon as the required keys have
+    """The example file has every key. It is a valid configuration as soon as the required keys have
     values."""
     keys = {each.key for each in settings.documented(AgentSettings)}
     text = settings.example(AgentSettings)
@@ -137,7 +138,7 @@ def test_the_example_file_is_a_configuration(tmp_path: Path) -> None:
 
 
 def uncommented(text: str, keys: set[str]) -> str:
-    """The example file with every key in effect."""
+    """The example file without the comment signs before the keys."""
     lines = []
     for line in text.splitlines():
         bare = line.replace("# ", "")
@@ -148,7 +149,7 @@ def uncommented(text: str, keys: set[str]) -> str:
 
 
 def keys_of(node: object, prefix: str = "") -> set[str]:
-    """The keys of a document as `settings.documented` names them."""
+    """The keys of a document, in the form in which `settings.documented` gives them."""
     if isinstance(node, list):
         return set().union(*(keys_of(each, f"{prefix[:-1]}[].") for each in node))
     if not isinstance(node, dict):
@@ -162,8 +163,8 @@ def keys_of(node: object, prefix: str = "") -> set[str]:
 def test_exit_statuses_of_the_command_line(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Exit status 0 means a good configuration, 78 a refused one, and 65 a state that cannot be
-    shown; each comes with one sentence."""
+    """Exit status 0 means a good configuration, 78 a refused configuration, and 65 a state that
+    cannot be shown. The program prints one sentence with each status."""
     good = tmp_path / "good.yml"
     good.write_text(SMALLEST)
     assert main(["agent", "validate", "--config", str(good)]) == 0

@@ -1,4 +1,4 @@
-"""The command line: settings, stores and exit statuses, without a cluster."""
+"""The audit's command line: settings, stores and exit statuses, tested without a cluster."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def _store(folder: Path, *, records: int = 5) -> None:
 
 
 def test_a_complete_store_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A report on a store whose only bucket is complete ends with 0, and prints a table and a
-    sentence with the verdict."""
+    """If the only bucket of a store is complete, `report` ends with status 0, and prints a table
+    and a sentence with the verdict."""
     _store(tmp_path)
     assert main(["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]) == 0
     printed = capsys.readouterr().out
@@ -44,8 +44,7 @@ def test_a_complete_store_is_good(tmp_path: Path, capsys: pytest.CaptureFixture[
 
 
 def test_a_short_tier_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """A report on a store in which a tier lacks records ends with 1, and its JSON has the
-    reason."""
+    """If a tier lacks records, `report` ends with status 1, and its JSON has the reason."""
     _store(tmp_path, records=3)
     arguments = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker", "--json"]
     assert main(arguments) == 1
@@ -54,7 +53,7 @@ def test_a_short_tier_is_not(tmp_path: Path, capsys: pytest.CaptureFixture[str])
 
 
 def test_the_collectors_settings_say_where_its_store_is(tmp_path: Path) -> None:
-    """A report takes the store and the expected tiers from the collector's settings."""
+    """`report` takes the path of the store and the expected tiers from the collector's settings."""
     _store(tmp_path / "store")
     config = tmp_path / "audit.yml"
     text = f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
@@ -71,8 +70,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> None:
-    """A report on a named store uses the installed audit.yml. If no audit.yml is installed, the
-    report says which default settings it used."""
+    """If the store is given as an option, `report` takes all other settings from the installed
+    audit.yml. If no audit.yml is installed, it says which default settings it used."""
     _store(tmp_path / "store")
     monkeypatch.setattr(options, "DIRECTORY", tmp_path)
     named = ["audit", "report", "--store", str(tmp_path / "store")]
@@ -94,7 +93,8 @@ def test_installed_settings_hold_wherever_the_evidence_is_read(
 
 
 def test_topic_and_since_choose_buckets(tmp_path: Path) -> None:
-    """--topic and --since choose the buckets. A report on no bucket at all is not good."""
+    """The options --topic and --since choose the buckets of the report. A report without any bucket
+    is not good."""
     _store(tmp_path)
     base = ["audit", "report", "--store", str(tmp_path), "--tiers", "agent,broker"]
     assert main([*base, "--topic", "logs"]) == 0
@@ -121,7 +121,7 @@ def test_bad_arguments_get_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """A bad argument gets a sentence and exit status 2."""
+    """For a bad argument, the command prints one sentence and ends with status 2."""
     _store(tmp_path)
     given = [argument.format(store=tmp_path) for argument in arguments]
     assert main(["audit", "report", *given]) == status
@@ -131,7 +131,7 @@ def test_bad_arguments_get_a_sentence(
 def test_a_recount_of_nothing_is_not_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A recount of an empty output ends with status 1 and a sentence."""
+    """If the output is empty, `audit recount` prints one sentence and ends with status 1."""
     _store(tmp_path)
     (tmp_path / "out").mkdir()
     arguments = ["--output", str(tmp_path / "out"), "--store", str(tmp_path)]
@@ -143,8 +143,8 @@ def test_a_recount_of_nothing_is_not_good(
 def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
     output: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If --output names no output, the command ends with status 2 and a sentence, as for any other
-    bad option."""
+    """If the path in --output is no output, the command ends with status 2 and a sentence, as it
+    does for any other bad option."""
     assert main(["audit", "recount", "--output", output]) == 2
     assert "output" in capsys.readouterr().err
 
@@ -153,7 +153,8 @@ def test_a_recount_of_what_is_no_output_is_a_mistake_in_the_question(
 def test_settings_can_be_checked_without_starting(
     program: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit validate` ends with 0 for good settings, and with 78 and the mistake for bad ones."""
+    """`audit validate` ends with status 0 if the settings are good. If they are not, it ends with
+    status 78 and prints the mistake."""
     arguments = ["audit", "validate", program, "--set", "bootstrap.servers=a:1"]
     if program == "count":
         arguments += ["--set", f"state.dir={tmp_path}"]
@@ -167,7 +168,7 @@ ROSTER = "hosts:\n  - {host: web1, cluster: dc1, topics: [logs]}\n"
 
 
 def _config(folder: Path, roster: str = ROSTER) -> Path:
-    """Settings with a roster file, beside a store that is complete."""
+    """Writes settings with a roster file. The store of these settings has only complete buckets."""
     _store(folder / "store")
     (folder / "roster.yml").write_text(roster)
     config = folder / "audit.yml"
@@ -181,8 +182,8 @@ def _config(folder: Path, roster: str = ROSTER) -> Path:
 def test_waiting_for_a_host_that_is_proven_ends_at_once(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Waiting for a proven host ends at once. The hdfs tier is not required unless `--tiers` names
-    it, because the next load may be a day away."""
+    """If the host is already proven, `wait` ends at once. It requires the tier hdfs only if
+    `--tiers` contains this tier, because the next load may be a day away."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.hosts.SystemClock", lambda: clock)
     arguments = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1"]
@@ -225,7 +226,8 @@ def test_waiting_for_nonsense_gets_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """A wait with bad arguments fails at once with a sentence, not at the end of the wait."""
+    """`wait` with bad arguments fails at once with a sentence, and not only at the end of the
+    allowed time."""
     given = ["audit", "wait", "--config", str(_config(tmp_path)), "--host", "web1", "--since", "9s"]
     assert main([*given, *arguments]) == status
     assert words in capsys.readouterr().err
@@ -234,7 +236,8 @@ def test_waiting_for_nonsense_gets_a_sentence(
 def test_a_host_that_is_short_is_named_when_the_time_is_over(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """When the time is over, each host that is not proven gets one sentence."""
+    """When the allowed time is over, `wait` prints one sentence for each host that is not
+    proven."""
     config = _config(tmp_path, ROSTER + "  - {host: web2, cluster: dc1}\n")
     arguments = ["--host", "web1", "--host", "web2", "--since", "0s", "--timeout-s", "0"]
     assert main(["audit", "wait", "--config", str(config), *arguments]) == 1
@@ -264,8 +267,8 @@ def _heard(folder: Path, time_ms: int, *, number: int = 1) -> None:
 
 @pytest.fixture
 def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
-    """The clock of `audit complete`, a little after the newest message of the store. A pause lets
-    it go on."""
+    """The clock of `audit complete`. It begins shortly after the newest message of the store, and
+    moves forward when the command pauses."""
     clock = ManualClock(SEALED_MS + 5_000)
     monkeypatch.setattr("skidway.audit.commands.complete.SystemClock", lambda: clock)
     monkeypatch.setattr("skidway.audit.commands.complete.time.sleep", clock.advance)
@@ -276,8 +279,8 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
 def test_a_job_may_run_when_all_before_a_time_is_complete(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit complete` ends with 0 when everything of the topic before the time is complete, and
-    says in which tiers."""
+    """`audit complete` ends with status 0 if everything of the topic before the given time is
+    complete. It says which tiers this includes."""
     _store(tmp_path)
     _heard(tmp_path, SEALED_MS)
     said = (
@@ -298,8 +301,8 @@ def test_a_job_may_run_when_all_before_a_time_is_complete(
 def test_a_job_must_not_run_while_rows_are_missing(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`audit complete` ends with 1 if records are missing, and says in which hours, how many, and
-    why. Topics of which it knows nothing are not complete."""
+    """If records are missing, `audit complete` ends with status 1, and says in which hours, how
+    many, and why. An unknown topic is not complete."""
     _store(tmp_path, records=3)
     _heard(tmp_path, SEALED_MS)
     assert _complete(tmp_path) == 1
@@ -326,8 +329,8 @@ def test_a_job_must_not_run_while_rows_are_missing(
 def test_a_job_can_wait_until_all_is_complete(
     tmp_path: Path, clock: ManualClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """With --wait, `audit complete` looks again and again until all is complete, or until the time
-    is over."""
+    """With --wait, `audit complete` checks again and again until everything is complete, or until
+    the allowed time is over."""
     _store(tmp_path)
     begun = clock.monotonic()
     assert _complete(tmp_path, "--wait", "2m") == 1
@@ -365,16 +368,16 @@ def test_asking_nonsense_gets_a_sentence(
     status: int,
     words: str,
 ) -> None:
-    """`audit complete` with bad arguments fails at once, with a sentence and the status that all
-    commands use."""
+    """`audit complete` with bad arguments fails at once with a sentence, and with the status that
+    all commands use for bad arguments."""
     _store(tmp_path)
     assert _complete(tmp_path, *arguments) == status
     assert words in capsys.readouterr().err
 
 
 def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`audit hosts` ends with 1 while an expected host is missed, and when there is no host at
-    all."""
+    """`audit hosts` ends with status 1 while an expected host is missed, and also if there is no
+    host at all."""
     config = _config(tmp_path)
     assert main(["audit", "hosts", "--config", str(config)]) == 1
     assert "1 of 1 expected hosts does not report (silent: web1)." in capsys.readouterr().out
@@ -389,8 +392,8 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_names_the_hosts_that_are_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report names the missed hosts (expected hosts that do not report) even if all its buckets
-    are complete, because these buckets lack what a silent host has not sent."""
+    """A report lists the missed hosts (expected hosts that do not report) even if all its buckets
+    are complete. A silent host may have lines of these buckets that it has not sent."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
     assert main(report) == 0
     said = capsys.readouterr().out
@@ -406,8 +409,8 @@ def test_a_report_names_the_hosts_that_are_missed(
 def test_reports_name_what_the_roster_says(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """An expected host that never reported keeps a bucket from being complete. A retired host with
-    data is marked as retired."""
+    """An expected host that never reported keeps a bucket from being complete. The report marks a
+    retired host that has data as retired."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config"]
     assert main([*report, str(_config(tmp_path))]) == 0
     capsys.readouterr()
@@ -426,7 +429,7 @@ def test_reports_name_what_the_roster_says(
 def test_a_roster_that_cannot_be_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A bad roster is refused by `validate` and by each command that reads it."""
+    """`validate`, and each command that reads the roster, refuses a roster with mistakes."""
     config = str(_config(tmp_path, "hosts:\n  - {host: web1}\n"))
     for verb in (["validate"], ["report"], ["hosts"]):
         assert main(["audit", *verb, "--config", config]) == 78

@@ -1,5 +1,5 @@
-"""The tests read the files that docs/audit.md shows, and run the page's examples at the time that
-the page names."""
+"""The files and examples in docs/audit.md. The tests read the files that the page shows, and run
+the page's examples with a clock that shows the time given in the page."""
 
 from __future__ import annotations
 
@@ -37,8 +37,9 @@ def ms(time: str) -> int:
 
 
 def said() -> list[Message]:
-    """app1 is good. app2 has not sealed the topic auth, and the broker has too few records of app2.
-    app4 stopped sending earlier."""
+    """The messages of a site with three hosts. The host app1 is good. The host app2 has sealed the
+    topic auth only up to 10:01:30, and the broker's counter has counted too few of its records. The
+    host app4 stopped sending earlier."""
     counts = {
         "app1": {"10:00:00": (520, 520), "10:01:00": (498, 498)},
         "app2": {"10:00:00": (77, 77), "10:01:00": (80, 77)},
@@ -65,7 +66,7 @@ def said() -> list[Message]:
 
 @pytest.fixture
 def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The current directory has the page's two files and a store; the time is five past ten."""
+    """A current directory with the page's two files and a store. The time is five past ten."""
     for name, text in FILES:
         (tmp_path / name).write_text(text)
     (tmp_path / "store").mkdir()
@@ -80,7 +81,7 @@ def site(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def test_the_page_has_its_files() -> None:
-    """The page holds both files that its examples use, and four examples."""
+    """The page contains both files that its examples use, and four examples."""
     assert [name for name, _ in FILES] == ["audit.yml", "roster.yml"]
     assert len(CONSOLES) == 4
 
@@ -89,8 +90,8 @@ def test_the_page_has_its_files() -> None:
 def test_examples_print_what_the_page_says(
     site: Path, console: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Each example prints what the page shows, word for word, with the exit status where the page
-    shows it."""
+    """Each example prints exactly the output that the page shows. If the page shows an exit status,
+    the example ends with this status."""
     shown, status = "", 0
     for line in console.splitlines():
         if line == "$ echo $?":
@@ -103,5 +104,5 @@ def test_examples_print_what_the_page_says(
 
 
 def test_the_files_are_good(site: Path) -> None:
-    """`audit validate` finds the page's files good."""
+    """`audit validate` reports that the page's files are good."""
     assert main(["audit", "validate", "--config", "audit.yml"]) == 0

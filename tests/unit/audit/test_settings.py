@@ -17,7 +17,8 @@ COUNT = ["bootstrap.servers=a:1", "state.dir=/x"]
 
 
 def test_the_policy_follows_the_settings() -> None:
-    """The policy has the tiers, lateness, roster and retired hosts of the settings."""
+    """The policy (by which the audit judges) has the tiers, the lateness, the roster and the
+    retired hosts of the settings."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -31,8 +32,8 @@ def test_the_policy_follows_the_settings() -> None:
 
 
 def test_topics_are_exempt_from_a_tier_by_name_or_pattern() -> None:
-    """exempt.mirror and exempt.hdfs name, by name or pattern, the topics that nobody mirrors or
-    loads."""
+    """The settings exempt.mirror and exempt.hdfs contain the names or patterns of the topics that
+    are not mirrored or not loaded."""
     loaded = settings.load(
         AuditSettings, None, [*AUDIT, "exempt.mirror=dc3\\..+", "exempt.hdfs=dc1.debug,dc3\\..+"]
     )
@@ -48,7 +49,8 @@ def test_topics_are_exempt_from_a_tier_by_name_or_pattern() -> None:
 
 
 def test_places_are_retired_beside_hosts(tmp_path: Path) -> None:
-    """`retired` and `retired.places` are two keys, though one begins like the other."""
+    """`retired` and `retired.places` are two different keys of the settings, although the second
+    begins with the first."""
     path = tmp_path / "audit.yml"
     path.write_text(
         "bootstrap.servers: a:1\nretired: [web3]\nretired.places: ['hdfs /old', mirror]\n"
@@ -62,7 +64,7 @@ def test_places_are_retired_beside_hosts(tmp_path: Path) -> None:
 
 
 def test_without_a_roster_every_agent_is_expected() -> None:
-    """Without a roster every agent is expected."""
+    """If the settings have no roster, the audit expects every agent to report."""
     assert settings.load(AuditSettings, None, AUDIT).policy().roster.is_silent
 
 
@@ -78,14 +80,15 @@ def test_without_a_roster_every_agent_is_expected() -> None:
     ],
 )
 def test_what_cannot_work_is_refused(override: str, words: str) -> None:
-    """Settings that cannot work are refused in one sentence before anything starts."""
+    """Settings that cannot work are refused with one sentence before the program starts its
+    work."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(AuditSettings, None, [*AUDIT, override])
 
 
 def test_exemptions_leave_two_tiers_to_compare() -> None:
-    """Exemptions must leave two tiers; otherwise a topic would be complete on the agent's word
-    alone."""
+    """Exemptions must leave at least two tiers to compare. Otherwise the agent's counts alone would
+    make a topic complete."""
     given = [*AUDIT, "tiers=agent,mirror,hdfs", "exempt.mirror=a.b", "exempt.hdfs=a.b"]
     with pytest.raises(ConfigurationRefused, match=r"exempt\.mirror, exempt\.hdfs: .*two"):
         settings.load(AuditSettings, None, given)
@@ -97,13 +100,14 @@ def test_exemptions_leave_two_tiers_to_compare() -> None:
     [("topics=a(", "regular expression"), ("tier=agent", "tier"), ("cluster.name=a.b", "dot")],
 )
 def test_a_counter_that_cannot_work_is_refused(override: str, words: str) -> None:
-    """Counter settings that cannot work are refused in one sentence before anything starts."""
+    """Settings of the counter that cannot work are refused with one sentence before the counter
+    starts its work."""
     with pytest.raises(ConfigurationRefused, match=words):
         settings.load(CounterSettings, None, [*COUNT, override])
 
 
 def test_a_counters_name_follows_tier_and_cluster() -> None:
-    """A counter's name has its tier and cluster, so that two counters of a site never share numbers
-    by accident."""
+    """A counter's name contains its tier and its cluster. So two counters of a site never use the
+    same message numbers under the same name by accident."""
     loaded = settings.load(CounterSettings, None, [*COUNT, "tier=mirror", "cluster.name=offline"])
     assert loaded.producer_name == "mirror-offline"

@@ -1,4 +1,4 @@
-"""The load beside which a client is measured."""
+"""The additional load on the broker while a benchmark measures a client."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ class FakeProducer:
 def test_messages_that_are_never_delivered_are_no_figure(
     monkeypatch: pytest.MonkeyPatch, left: int
 ) -> None:
-    """If a producer cannot deliver all its messages, the load ends with an error and without a
-    figure."""
+    """If the producer of the load cannot deliver all its messages, the load ends with an error and
+    reports no number."""
     monkeypatch.setattr(neighbours_load, "Producer", FakeProducer)
     monkeypatch.setattr(FakeProducer, "left", left)
     monkeypatch.setattr(sys, "stdin", io.StringIO())

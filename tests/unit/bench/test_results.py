@@ -1,4 +1,4 @@
-"""Measurements become tables and plots, and take their place in docs/performance.md."""
+"""How measurements become tables and plots, and how the tables get into docs/performance.md."""
 
 from __future__ import annotations
 
@@ -27,15 +27,16 @@ def sides() -> SidesTable:
 
 
 def test_a_table_of_several_sides_leaves_a_cell_empty_where_a_side_has_no_such_thing() -> None:
-    """Each side's column has the median with its spread, a single value without a spread, or an
-    empty cell if that side did not measure the row."""
+    """A table has a column for each side (each compared program). A cell has the median with its
+    spread, or a single value without a spread. It is empty if the side did not measure the row."""
     *_, line = sides().markdown().strip().splitlines()
     assert line == "| speed, msg/s | 2 (1-3) | 400 |  |"
 
 
 @pytest.mark.parametrize("kind", ["pair", "sides"])
 def test_the_csv_file_has_every_round_of_every_side(results: Path, kind: str) -> None:
-    """The CSV file has every measured value of every round, and not only medians."""
+    """The CSV file has every value that every side measured in every round, and not only the
+    medians."""
     pair = Table("sample: two sides")
     pair.add(Row("speed", "msg/s", (3.0, 1.0, 2.0), (400.0,), "one"))
     measure.save(pair if kind == "pair" else sides(), "a machine")
@@ -46,8 +47,8 @@ def test_the_csv_file_has_every_round_of_every_side(results: Path, kind: str) ->
 
 
 def test_a_plot_names_sides_rows_and_units(results: Path) -> None:
-    """A plot keeps its words as text, so that they can be found and read aloud. The same figures
-    give the same file."""
+    """In a plot, labels are stored as text, so that they can be searched and read aloud. The same
+    measurements always give the same file."""
     plots.bars(sides())
     first = (results / "sample.svg").read_text()
     for words in ("sample: three sides", "speed", "msg/s", ">ours<", ">one<"):
@@ -57,8 +58,8 @@ def test_a_plot_names_sides_rows_and_units(results: Path) -> None:
 
 
 def test_a_table_goes_to_its_place_and_nothing_else_of_the_page_changes() -> None:
-    """A table replaces only what is in its own place of docs/performance.md, because people write
-    the rest of the page."""
+    """A new table replaces only the old table at its place in docs/performance.md, because the rest
+    of the page is written by hand."""
     page = "before\n<!-- bench:sample -->\nold\n<!-- /bench -->\nafter\n"
     text = run.placed(page, sides(), "a machine")
     assert text.startswith("before\n<!-- bench:sample -->\n### sample: three sides\n")
@@ -69,30 +70,32 @@ def test_a_table_goes_to_its_place_and_nothing_else_of_the_page_changes() -> Non
 
 
 def test_a_table_without_a_place_is_refused() -> None:
-    """A table without a place in the page is refused, so that no result is dropped in silence."""
+    """If the page has no place for a table, the table is refused with an error, so that no result
+    is silently dropped."""
     with pytest.raises(ValueError, match="no place for sample"):
         run.placed("nothing\n", sides(), "a machine")
 
 
 @pytest.mark.parametrize("name", run.NAMES)
 def test_every_benchmark_has_a_place_in_the_page(name: str) -> None:
-    """Every benchmark has a place in the page, so that there is a place for the table at the end of
-    a long run."""
+    """Every benchmark has a place for its table in the page. Otherwise the missing place would be
+    noticed only at the end of a long run."""
     assert run.PAGE.read_text().count(f"<!-- bench:{name} -->\n") == 1
 
 
 def test_the_rate_of_a_run_is_its_messages_over_its_time() -> None:
-    """A run's rate is its messages divided by its time. A run is measured at a series of points in
-    time. The rate at each point covers the time since the previous point, however long that was."""
+    """The rate of a run is the number of its messages divided by its time. During the run, the rate
+    is also measured at several points in time. Each of these rates is for the time since the
+    previous point, however long this time is."""
     series = Series([Point(1.0, 100), Point(3.0, 200)])
     assert (series.messages, series.rate) == (200, pytest.approx(200 / 3))
     assert list(series.rates()) == [(100, 100.0), (200, 50.0)]
 
 
 def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
-    """The lines that perf-test, RabbitMQ's load generator, prints become a series. Each rate covers
-    the time since the previous line. The averages that perf-test prints at the end are not part of
-    the series."""
+    """The lines that perf-test, the load generator of RabbitMQ, prints become a series of rates.
+    Each rate is for the time since the previous line. The averages at the end of perf-test's output
+    are not in the series."""
     printed = (
         "id: test, starting producer #0\n"
         "id: test, time 1.000 s, sent: 100 msg/s\n"
@@ -105,6 +108,6 @@ def test_the_seconds_that_perf_test_prints_become_a_series() -> None:
 
 
 def test_a_silent_load_generator_is_an_error() -> None:
-    """If the load generator prints no rates, the run is an error, and no figure is made up."""
+    """If the load generator prints no rates, the run fails, and no number is reported."""
     with pytest.raises(RuntimeError, match="connection refused"):
         sampled("connection refused\n")

@@ -1,4 +1,4 @@
-"""The agent declares each loss once, and the loss stays declared."""
+"""The agent declares each loss exactly once, also across crashes and restarts."""
 
 import pytest
 
@@ -18,8 +18,8 @@ def world() -> World:
 
 @promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
-    """A lost range that is found again is not declared again, unless its certainty changes (from
-    uncertain to lost)."""
+    """If the agent finds a declared loss again, it declares the loss a second time only if the
+    certainty has changed from uncertain to lost."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(5)
@@ -35,8 +35,8 @@ def test_a_range_is_declared_once(world: World) -> None:
 
 @promise("6 losses")
 def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> None:
-    """The agent declares a loss once, even if it is killed several times between writing the loss
-    and moving the position past the lost bytes."""
+    """The agent declares a loss once, even if it is killed several times after it stored the loss
+    and before its position is past the lost bytes."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -62,8 +62,8 @@ def test_a_loss_that_a_start_finds_again_is_not_declared_again(world: World) -> 
 
 @promise("clocks reach of a loss")
 def test_a_clock_that_was_set_back_hides_no_lost_line() -> None:
-    """An unread line may have been written before the clock was set back, when the clock showed a
-    later time than the present. So the declared loss also covers the bucket of the later time."""
+    """A loss that is declared after the clock was set back also covers the bucket of the later time
+    that the clock showed before. A line that the agent had not read may have this later time."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(A, b"1\n")
     world.start()

@@ -1,5 +1,6 @@
-"""Each delta names, for each of its buckets, the bucket's previous delta. So the deltas of a bucket
-form one chain, however they are spread over transactions."""
+"""A delta is a message with the sums of some buckets. For each bucket it contains the number of the
+bucket's previous delta. So all deltas of a bucket form one chain, whichever transactions stored
+them."""
 
 from __future__ import annotations
 
@@ -48,8 +49,8 @@ def deltas_of(mail: Mail) -> list[Delta]:
 
 
 def test_two_deltas_of_one_transaction_follow_each_other() -> None:
-    """A second delta in one transaction names the first one as its previous delta, although the
-    database does not have the first one yet."""
+    """If one transaction stores two deltas of a bucket, the second delta contains the number of the
+    first, although the first is not in the database yet."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, nothing_stored)
@@ -61,8 +62,8 @@ def test_two_deltas_of_one_transaction_follow_each_other() -> None:
 
 
 def test_behind_the_transaction_the_database_is_asked() -> None:
-    """After the transaction the agent reads the previous number from the database, so that it does
-    not keep the numbers of all buckets in memory for ever."""
+    """After the transaction, the agent reads the number of a bucket's previous delta from the
+    database. So it does not have to keep the numbers of all buckets in memory."""
     mail, changes = Mail([]), Changes()
     sender = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     deltas = Deltas(sender, 10, 60_000, mail, lambda keys: dict.fromkeys(keys, 9))
@@ -76,8 +77,8 @@ def test_behind_the_transaction_the_database_is_asked() -> None:
 
 @promise("2 checkpoint")
 def test_what_was_counted_is_durable_with_each_checkpoint() -> None:
-    """Until a delta is cut, the database has each bucket's sum over all checkpoints, so a kill
-    before the cut loses no count."""
+    """Until the agent makes the next delta, the database has each bucket's sum over all
+    checkpoints. So a kill before the delta loses no count."""
     connection = sqlite3.connect(":memory:", isolation_level=None)
     create_tables(connection, "machine")
     state, mail = StateDatabase(connection), Mail([])
@@ -110,7 +111,7 @@ def _one(state: StateDatabase) -> Counts:
 
 
 def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Path) -> None:
-    """After a crash the sums and losses that are in no delta yet are counted exactly once."""
+    """Sums and losses that were in no delta before a crash are counted exactly once after it."""
     for counted in (0, 2):
         state, changes = open_state(tmp_path), Changes()
         deltas = _opened(state, Mail([]))
@@ -130,7 +131,7 @@ def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Pa
 
 def test_what_is_in_a_delta_is_in_no_other(tmp_path: Path) -> None:
     """One transaction stores a delta or seal and removes the sums and losses that this message
-    contains. The same transaction stores the numbers with which the next delta and the next
+    contains. The same transaction stores the message numbers from which the next delta and the next
     heartbeat continue."""
     state, mail, changes = open_state(tmp_path), Mail([]), Changes()
     deltas = _opened(state, mail)

@@ -1,5 +1,5 @@
-"""When the agent gives a topic its last word (a final seal), when it takes the last word back, and
-what prevents the last word."""
+"""The last word of an agent about a topic: a final seal, which says that all lines are delivered.
+The tests check when the agent sends a last word, when it takes one back, and what prevents one."""
 
 from dataclasses import replace
 
@@ -31,8 +31,8 @@ def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:
 
 
 def test_only_a_topic_at_rest_gets_its_last_word() -> None:
-    """A topic gets its last word only if the agent was asked to leave, every byte is acknowledged,
-    and every file is verified."""
+    """A topic gets its last word (the message that all its lines are delivered) only if the agent
+    was asked to leave, every byte is acknowledged, and every file is verified."""
     leaving = Leaving({})
     assert not is_last_word(leaving, tracked(9, 9))
     leaving.is_asked = True
@@ -45,9 +45,9 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 
 
 def test_a_last_word_lasts_until_something_turns_up() -> None:
-    """A last word that was sent before a start of the agent is taken back at once at the start. A
-    last word that was sent since the start is taken back as soon as a look at the files finds more
-    bytes, another file or an error."""
+    """When the agent starts, it takes back every last word (the message that all lines of a topic
+    are delivered) that it sent before. A last word that was sent since the start is taken back as
+    soon as a look at the files finds more bytes, another file or an error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -69,8 +69,9 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 
 def test_a_note_in_doubt_is_made_again() -> None:
-    """If a file whose size was noted is replaced, a later look finds the new file, and the topic
-    gets no last word until the agent has read the new file."""
+    """If a file is replaced after the agent noted its size, a later look at the files finds the new
+    file. The topic gets no last word (the message that all its lines are delivered) until the agent
+    has read the new file."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -79,7 +80,8 @@ def test_a_note_in_doubt_is_made_again() -> None:
 
 
 def test_what_is_not_durable_yet_is_not_done() -> None:
-    """On a full disk the last word is not valid before its transaction is committed."""
+    """A last word (the message that all lines of a topic are delivered) is not valid before its
+    transaction is committed. A full disk can delay the commit."""
     leaving = Leaving({})
     leaving.is_asked = True
     file = tracked(9, 9)
@@ -93,8 +95,9 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
 
 
 def test_what_stands_in_the_way_is_named() -> None:
-    """The obstacles name each file that prevents the last word, with its unread bytes or its error.
-    Closed files and finished topics are no obstacles."""
+    """The list of obstacles names each file that prevents a topic's last word (the message that all
+    its lines are delivered), with the number of undelivered bytes or the error. Closed files and
+    finished topics are not in the list."""
     files = [tracked(3, 9), tracked(0, 5, state=FileState.CLOSED, length=5)]
     assert list(obstacles(["t"], files, {})) == ["topic t: 6 bytes of /p are not delivered"]
     denied = {"t": {"/p": "Permission denied"}}

@@ -1,4 +1,5 @@
-"""Closures: a file's final length is announced once its records are acknowledged, not before."""
+"""Closures. A closure is a message that announces a file's final length. The agent sends it only
+when all records of the file are acknowledged."""
 
 import pytest
 
@@ -17,14 +18,14 @@ def world() -> World:
 
 
 def closures(world: World) -> list[int]:
-    """The final lengths of all durable closures, published or not."""
+    """The final lengths in all durable closures, whether or not these are published."""
     waiting = [decode(message.value) for message in StateDatabase(world.connection).outbox()]
     found = [*world.of(Announcement), *waiting]
     return [m.length for m in found if isinstance(m, Announcement) and m.length is not None]
 
 
 def silently(world: World, turns: int) -> None:
-    """Lets time pass while only announcements are acknowledged."""
+    """Runs some turns of the agent in which only announcements are acknowledged."""
     for _ in range(turns):
         world.clock.advance(0.5)
         world.publish()
@@ -33,7 +34,7 @@ def silently(world: World, turns: int) -> None:
 
 
 def ended(world: World) -> None:
-    """Makes a rotated file that the agent has read to its end, and whose records are not
+    """Makes a rotated file. The agent has read the file to its end, but no record of it is
     acknowledged yet."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -47,8 +48,8 @@ def ended(world: World) -> None:
 
 @promise("1 announcement")
 def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> None:
-    """A file is not closed as soon as it was read to its end, but only when all its records are
-    acknowledged, because a closure says that no more records come."""
+    """A file that was read to its end is closed only when all its records are acknowledged, because
+    a closure says that no more records of the file will come."""
     ended(world)
     world.settle(3)
     assert closures(world) == [8]
@@ -58,8 +59,8 @@ def test_a_file_is_closed_once_its_records_are_acknowledged(world: World) -> Non
 def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
     world: World,
 ) -> None:
-    """One transaction writes the closure and the final position, so a kill after any turn leaves
-    both or neither."""
+    """One transaction stores a file's closure and its final position, so that a kill after any turn
+    leaves both or neither of them in the database."""
     ended(world)
     deliveries = world.producer.deliver_all()
     for _ in range(4):
@@ -74,9 +75,9 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
-    """After a start the agent does not close a file while promised records of the file are
-    undelivered, even if the agent cannot open the file and so has sent none of these records
-    again."""
+    """After a start, the agent does not close a file while records that it promised to send from
+    this file are undelivered. Even a file that the agent cannot open, and whose records it
+    therefore has not sent again, is not closed."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

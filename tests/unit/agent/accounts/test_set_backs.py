@@ -1,4 +1,4 @@
-"""The greatest time that the clock showed before it was set back."""
+"""The greatest time that the agent's clock showed before the clock was set back."""
 
 from __future__ import annotations
 
@@ -22,9 +22,10 @@ def test_a_clock_that_only_goes_on_says_the_present() -> None:
 
 @promise("clocks reach of a loss")
 def test_what_it_said_before_it_was_set_back_holds_until_a_seal_that_was_noted_later() -> None:
-    """After the clock was set back, a topic uses the greater time that the clock showed before,
-    because an unread line may have that time. The topic uses the greater time until its first seal
-    for which the agent looked at the files after the set-back."""
+    """After the clock was set back, the agent uses the greater time that the clock showed before,
+    because an unread line may have that time. For each topic, the agent uses the greater time until
+    the first seal (the message that all earlier lines are counted) for which it looked at the files
+    after the clock was set back."""
     found = SetBacks()
     _read(found, 10)
     found.noted("logs")

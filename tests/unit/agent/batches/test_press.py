@@ -1,5 +1,5 @@
-"""Pressing makes record batches of the bytes that intents name, by the source's recipe. An intent
-is a stored promise to send certain bytes of a file."""
+"""Pressing turns the bytes of intents into record batches, by the rules of the source's recipe. An
+intent is a stored promise to send certain bytes of a file."""
 
 import json
 from dataclasses import replace
@@ -24,8 +24,8 @@ from support.promises import promise
 
 
 def test_a_record_says_which_bytes_it_came_from() -> None:
-    """A record's origin covers the line with its terminator. The record's value does not contain
-    the terminator."""
+    """A record's origin gives the range of the line's bytes, including the line end. The record's
+    value does not contain the line end."""
     found = records(press(recipe(), reading(b"one\r\n\ntwo")))
     assert [(datum_text(r.value), r.first, r.length) for r in found] == [
         ("one", 100, 5), ("", 105, 1), ("two", 106, 3)
@@ -36,7 +36,8 @@ def test_a_record_says_which_bytes_it_came_from() -> None:
 
 @promise("2 re-send", "clocks reading")
 def test_pressing_again_gives_the_same_bytes() -> None:
-    """The same intent, recipe and bytes give the same batches."""
+    """The same intent (a stored promise to send certain bytes) and the same recipe (the rules for
+    the source) always give the same batches."""
     made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
     data = b"".join(b"%d line\nbad\n" % i for i in range(300))
     first, again = press(made, reading(data)), press(from_json(made.to_json()), reading(data))
@@ -45,8 +46,8 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """The bytes of an intent become the same records, whether they are pressed alone or together
-    with the bytes of other intents."""
+    """The bytes of an intent (a stored promise to send them) become the same records whether they
+    become batches alone or together with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -65,8 +66,8 @@ def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
 
 @promise("2 partition")
 def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
-    """A file's records go to its own partition, even when files of several partitions are pressed
-    together."""
+    """All records of a file go to the file's partition, even if batches are made from files of
+    several partitions together."""
     made = recipe(partitions=8)
     readings = [reading(b"x\n", file=file) for file in range(1, 9)]
     alone = [press(made, each).batches[0].tp for each in readings]
@@ -76,8 +77,9 @@ def test_each_file_keeps_its_partition_whatever_travels_with_it() -> None:
 
 
 def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
-    """A line that does not fit the source's parser goes whole to the rejected topic, with its
-    place, a reason and the time of reading, and is counted there."""
+    """A line that the source's parser rejects goes unchanged to the rejected topic, with its
+    position, a reason and the time at which it was read. The line is counted under the rejected
+    topic."""
     pressed = press(recipe(**regex(r"(?P<a>[0-9]+)")), reading(b"1\nno\n\xff\xfe\r\n"))
     assert [(r["reason"], r["line"], r["first"], r["length"]) for r in rejected(pressed)] == [
         ("no-match", b"no", 102, 3), ("encoding", b"\xff\xfe", 105, 4)
@@ -95,7 +97,8 @@ def test_lines_that_do_not_fit_go_whole_to_the_rejected_topic() -> None:
 
 
 def test_counts_are_those_of_the_records() -> None:
-    """The count, bytes and checksum of each bucket of event time are those of its records."""
+    """For each bucket of event time, the count, the bytes and the checksum agree with the records
+    of the bucket."""
     source = regex(
         r"(?P<t>\d+) .*", timestamp=TimestampSettings(fields=["t"], format="epoch", timezone="UTC")
     )
@@ -113,7 +116,8 @@ def test_counts_are_those_of_the_records() -> None:
 
 @promise("4 times ahead", "clocks reading")
 def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
-    """A record whose time is more than an hour ahead, or before 1970, gets the time of reading."""
+    """If a line's time is before 1970 or more than an hour ahead, its record gets the time at which
+    the line was read."""
     source = regex(
         r"(?P<t>-?\d+)",
         timestamp=TimestampSettings(fields=["t"], format="epoch_ms", timezone="UTC"),
@@ -125,7 +129,8 @@ def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
-    """Only the head of an over-long line is read and kept, but its origin covers the whole line."""
+    """Of an over-long line only the beginning is read and kept, but the record's origin covers the
+    whole line."""
     intent = Intent(1, 5, 100, 100 + 3 * READ_BYTES, 0, READ_MS, b"")
     pressed = press(recipe(), Reading(intent, b"x" * READ_BYTES, "host", "/log/a"))
     (row,) = rejected(pressed)
@@ -136,8 +141,8 @@ def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
 
 
 def test_lines_longer_than_allowed_are_rejected() -> None:
-    """A line that is longer than max.line.bytes, or too long for a batch, is rejected; its
-    neighbours are delivered."""
+    """A line that is longer than max.line.bytes, or too long for a batch, is rejected. The lines
+    before and after it are delivered."""
     made = recipe(max_line_bytes=100)
     pressed = press(made, reading(b"a\n" + b"x" * 101 + b"\n" + b"y" * 100 + b"\n"))
     assert [datum_text(r.value)[0] for r in records(pressed)] == ["a", "y"]
@@ -150,7 +155,8 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
 
 
 def test_batches_stay_below_the_limit() -> None:
-    """No batch is larger than batch.size or the topic's max.message.bytes, before compression."""
+    """Before compression, no batch is larger than batch.size or than the topic's
+    max.message.bytes."""
     data = b"".join(b"%05d" % i + b"x" * 500 + b"\n" for i in range(400))
     pressed = press(recipe(limit=30_000), reading(data))
     assert len(pressed.batches) > 5
@@ -160,7 +166,8 @@ def test_batches_stay_below_the_limit() -> None:
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
     """In each partition the records of a file lie in the order of their positions in the file.
-    Programs that read the topic need that order to recognize repeats by their marks."""
+    Programs that read the topic need this order to recognize repeated records by their
+    positions."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)
     data = b"".join(b"k%d v\n" % (i % 50) for i in range(500))
     pressed = press(made, reading(data))
@@ -206,8 +213,7 @@ def test_a_key_that_is_no_field_is_refused() -> None:
 
 
 def test_a_schema_that_contains_itself_is_refused() -> None:
-    """A source whose schema contains itself is refused at once, in a sentence that names the
-    field."""
+    """A source whose schema contains itself is refused at once, and the error names the field."""
     fields = [{"name": "line", "type": "string"}, {"name": "of", "type": ["null", "R"]}]
     text = json.dumps({"type": "record", "name": "R", "fields": fields})
     with pytest.raises(SchemaUnsupported, match="Field of contains itself: its values are only"):
@@ -215,8 +221,8 @@ def test_a_schema_that_contains_itself_is_refused() -> None:
 
 
 def test_recipes_are_known_by_their_fingerprint() -> None:
-    """Equal recipes have equal fingerprints, and any change to what is sent changes the
-    fingerprint."""
+    """A recipe is the set of rules by which a source's lines become records. Equal recipes have
+    equal fingerprints. A recipe that makes other records has another fingerprint."""
     assert recipe().fingerprint == recipe().fingerprint
     assert from_json(recipe().to_json()) == recipe()
     others = [recipe(partitions=2), recipe(limit=5), recipe(max_line_bytes=99), recipe(key="line")]

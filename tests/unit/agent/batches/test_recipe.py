@@ -1,5 +1,5 @@
-"""The name of the program that makes records of lines: it changes with everything that can change
-those records."""
+"""The name of the code that turns lines into records. The name changes with everything that can
+change these records."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 
 KNOWN = "9cddd403b67c3675cf0afc6c6ccaa2e249f2e82faef56da6755982a8dfb3b532"
-"""Digest of the records made of known lines. If it changes, raise PRESS_VERSION (or
-FRAMING_VERSION)."""
+"""The digest of the records that are made from known lines. If this digest changes, raise
+PRESS_VERSION (or FRAMING_VERSION)."""
 
 LINES = (
     b"2023-11-14 23:13:20 as far ahead as is believed\n2023-11-14 23:13:21 and more\n"
@@ -47,15 +47,16 @@ def digest() -> str:
 
 @promise("2 another program")
 def test_known_lines_become_known_records() -> None:
-    """This test notices a change in the records made of known lines; such a change needs a higher
+    """Known lines always become the same records. A change of these records needs a higher
     PRESS_VERSION or FRAMING_VERSION."""
     assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
 
 
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The program's name contains the version of Python for JSON sources, the version of pyarrow
-    for regex and JSON sources, and, for a source with a time zone, the rules of this zone."""
+    """The field `program` of a recipe identifies the code that makes the records. For JSON sources,
+    it contains the version of Python. For regex and JSON sources, it contains the version of
+    pyarrow. For a source with a time zone, it also contains the rules of this zone."""
     assert program_of("raw", None) == recipes.program_version()
     assert "pyarrow-" in program_of("regex", None)
     assert "python-" not in program_of("regex", None)
@@ -73,8 +74,8 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_new_rules_of_a_zone_are_another_program(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the machine gets new rules of a time zone, the program gets another name, because the
-    rules may change a line's event time."""
+    """If the machine gets new rules for a time zone, the recipe's `program` (the name of the code
+    that makes the records) changes, because the rules may change a line's event time."""
     zone = tmp_path / "Nowhere" / "City"
     zone.parent.mkdir()
     monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"), str(tmp_path)))

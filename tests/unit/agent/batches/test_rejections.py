@@ -1,4 +1,5 @@
-"""What the agent logs about lines that do not fit, and their recent share in each topic."""
+"""What the agent logs about rejected lines, and the recent share of rejected lines in each
+topic."""
 
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.batches.rejections import HALF_WINDOW_S, TELL_EVERY_S, Rejections, Untold
@@ -9,8 +10,8 @@ def line(first: int, reason: str = "no-match") -> RejectedLine:
 
 
 def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
-    """Each rejected line is logged once, in a summary that says how many lines were rejected for
-    each reason, and where the first of these lines lies."""
+    """Each rejected line is logged once, in a summary. The summary says for each reason how many
+    lines were rejected, and where the first of them is."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 3, [line(40), line(50, "schema")], 0.0)
     assert rejections.due(0.0) == [Untold("logs", {"no-match": 1, "schema": 1}, "/log/a", 40)]
@@ -23,8 +24,8 @@ def test_the_log_is_told_at_once_and_then_once_a_minute() -> None:
 
 
 def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
-    """A topic that rejects more than the configured share of its lines is reported, unless it had
-    only a few lines."""
+    """The agent reports a topic if more than the configured share of its lines is rejected. It does
+    not report a topic that had only a few lines."""
     rejections = Rejections(0.5)
     rejections.saw("few", 0, [line(1)], 0.0)
     rejections.saw("good", 10, [line(n) for n in range(10)], 0.0)
@@ -39,8 +40,8 @@ def test_a_topic_that_rejects_more_than_its_share_is_named() -> None:
 
 
 def test_a_source_that_was_mended_is_well_after_ten_minutes_of_lines() -> None:
-    """A repaired source is well again once new lines have replaced the old ones in the window of
-    recent lines; silence alone is not enough."""
+    """A repaired source is no longer reported once good lines have replaced the rejected lines in
+    the window of recent lines. Time without new lines is not enough."""
     rejections = Rejections(0.5)
     rejections.saw("logs", 0, [line(n) for n in range(100)], 0.0)
     assert rejections.too_many()

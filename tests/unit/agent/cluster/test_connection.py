@@ -22,7 +22,7 @@ CLUSTER = Cluster("main", "memory")
 
 
 class Registry:
-    """A registry that gives ids to schemas in the order of their registration."""
+    """A schema registry that numbers the schemas in the order in which they are registered."""
 
     def __init__(self) -> None:
         self.registered: dict[tuple[str, str], int] = {}
@@ -58,8 +58,8 @@ class Site:
 
 
 def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
-    """The agent creates the data and rejected topics that are missing, with the configured number
-    of partitions, and does not change existing topics."""
+    """The agent creates missing data topics and missing topics for rejected lines, with the
+    configured number of partitions. It does not change existing topics."""
     site = Site(raw("a"), raw("b"), topic_partitions=3)
     site.cluster.create("a", 7)
     site.ensure()
@@ -70,8 +70,8 @@ def test_missing_topics_are_made_and_existing_ones_left_alone() -> None:
 
 @promise("4 Apache Kafka")
 def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
-    """On Apache Kafka the agent creates topics in which old lines do not expire by event time, and
-    refuses an existing topic whose settings would delete old lines."""
+    """On Apache Kafka, the agent creates topics whose settings keep old lines from being deleted by
+    event time. It refuses an existing topic whose settings would delete old lines."""
     site = Site(raw("a"))
     site.ensure(apache=True)
     configs = site.cluster.topics["a"].configs
@@ -83,8 +83,8 @@ def test_on_apache_kafka_nothing_may_expire_by_event_time() -> None:
 
 
 def test_event_times_are_not_written_over() -> None:
-    """A topic with LogAppendTime is refused, even on our own broker, because the broker would
-    overwrite event times."""
+    """The agent refuses a topic with LogAppendTime, even on Skidway's own broker, because the
+    broker would overwrite the event times."""
     site = Site(raw("a"))
     site.cluster.create("a", 1, {"message.timestamp.type": "LogAppendTime"})
     with pytest.raises(ConfigurationRefused, match=r"topic a: message\.timestamp\.type"):
@@ -92,7 +92,9 @@ def test_event_times_are_not_written_over() -> None:
 
 
 def test_a_source_becomes_a_recipe() -> None:
-    """A source becomes a recipe with its schemas' ids and its topics' partitions and limits."""
+    """The agent turns each source of its settings into a recipe (the rules by which lines become
+    records). The recipe has the ids of the source's schemas, and the partitions and limits of its
+    topics."""
     site = Site(raw("a"))
     site.cluster.create("a", 4, {"max.message.bytes": "5000"})
     site.ensure()
@@ -118,15 +120,16 @@ def test_schemas_come_from_files_and_subjects(tmp_path: Path) -> None:
 
 
 def test_a_schema_that_the_registry_refuses_is_a_mistake_of_the_configuration() -> None:
-    """A schema that the registry refuses is a configuration error; the error names the source and
-    quotes the registry."""
+    """If the registry refuses a schema, the agent reports a configuration error that names the
+    source and quotes the registry's answer."""
     site = Site(raw("refused"))
     with pytest.raises(ConfigurationRefused, match="topic refused: the schema is incompatible"):
         connection.schemas_of(site.registry, site.settings)
 
 
 def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
-    """A registered schema that the parser cannot fill is refused when the agent starts."""
+    """When the agent starts, it refuses a registered schema with fields that the source's parser
+    cannot provide."""
     source = SourceSettings(
         topic="a",
         paths=["/x"],
@@ -139,7 +142,8 @@ def test_parser_and_schema_are_compared_before_anything_is_read() -> None:
 
 
 def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the registry refuses a schema, the agent finds out before it creates any topic."""
+    """The agent registers its schemas before it creates any topic. So a schema that the registry
+    refuses leaves no topics behind."""
     site = Site(raw("refused"))
     monkeypatch.setattr(program, "RegistryClient", lambda *_, **__: site.registry)
     monkeypatch.setattr(connection, "cluster_of", lambda *_: (CLUSTER, False))
@@ -153,8 +157,9 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """A running agent uses the new partitions and limits of its topics and keeps the schemas' ids.
-    If a topic was made again, the agent uses nothing of the new topic, and reports this."""
+    """A running agent takes over new partitions and limits of its topics, and keeps the schemas'
+    ids. If a topic was deleted and made again, the agent takes over nothing from the new topic, and
+    reports that the topic was made again."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

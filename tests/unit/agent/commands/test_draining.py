@@ -1,4 +1,5 @@
-"""What draining checks before it connects to anything, and what it answers."""
+"""Draining is the command that asks an agent to leave. The tests show what the command checks
+before it connects to anything, and what it reports at the end."""
 
 import os
 from dataclasses import replace
@@ -18,8 +19,8 @@ from support.agent_world import raw, settings
 def test_a_state_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Draining as another user is refused, because the agent could not read the files that
-    another user, such as root, wrote into the agent's state."""
+    """Draining is refused if another user than the agent's user runs it. The agent could not read
+    the files that another user, such as root, would write into the agent's state directory."""
     open_state(tmp_path).close()
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
@@ -34,9 +35,9 @@ def drained(directory: Path, **others: Any) -> str:
 
 
 def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
-    """An empty state directory shows that no agent ever ran. A missing directory (unmounted disk,
-    wrong state.dir) is refused. SQLite's log without the database to which it belongs is refused as
-    well."""
+    """Only an empty state directory shows that no agent ever ran. Draining is refused if the
+    directory is missing, for example because its disk is not mounted or state.dir is wrong. It is
+    also refused if SQLite's write-ahead log is there without its database."""
     assert "no agent ever ran" in drained(tmp_path)
     assert list(tmp_path.iterdir()) == []
     with pytest.raises(StateRefused, match="there is no directory"):
@@ -47,14 +48,15 @@ def test_only_a_state_that_never_was_has_nothing_to_say(tmp_path: Path) -> None:
 
 
 def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
-    """Draining is refused if read.until is set, because the agent's last word (its final seal)
-    would also vouch for the lines that this setting keeps from being read."""
+    """Draining is refused if read.until is set, because the agent's last word would say that all
+    lines are delivered, including those that this setting keeps the agent from reading."""
     with pytest.raises(ConfigurationRefused, match=r"read\.until is set"):
         drained(tmp_path, read_until=tmp_path / "until.json")
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """On a full disk, draining reports the disk and does not claim that the last word is stored."""
+    """On a full disk, draining reports the disk. It does not claim that the last word (the message
+    that all lines are delivered) is stored."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))
@@ -62,7 +64,8 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """If the brokers have not yet got the message that takes a last word back, the error asks the
-    operator to drain again before the host is retired."""
+    """The agent takes a last word (the message that all lines are delivered) back with another
+    message. If the brokers have not received this message yet, the error asks the operator to drain
+    again before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

@@ -1,5 +1,5 @@
-"""The output of `skidway agent install-snippet`. A test in tests/deploy runs this
-output's commands on a host."""
+"""The output of `skidway agent install-snippet`. A test in tests/deploy runs the commands of this
+output on a host."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ from skidway.errors import UsageError
 
 
 def test_it_is_a_script_of_three_commands() -> None:
-    """The output is a valid shell script: three blocks of commands, then the unit as a comment."""
+    """The output is a valid shell script. It has three blocks of commands, and then the systemd
+    unit as a comment."""
     printed = snippet(Path("wheels"))
     subprocess.run(["sh", "-n"], input=printed, text=True, check=True)
     blocks = printed.split("\n\n")
@@ -27,7 +28,7 @@ def test_it_is_a_script_of_three_commands() -> None:
 
 
 def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
-    """The printed commands use the version and the Python of the given wheels."""
+    """The printed commands use the Skidway version and the Python version of the given wheels."""
     folder = tmp_path / "with blank"
     folder.mkdir()
     (folder / "wheels.json").write_text(json.dumps({"version": "3.1.4", "python": "3.12"}))
@@ -38,12 +39,12 @@ def test_version_and_python_are_those_of_the_wheels(tmp_path: Path) -> None:
 
 
 def test_without_the_wheels_it_is_this_version() -> None:
-    """If the machine has no wheels, the printed commands use the version of the program that prints
-    them."""
+    """Without a directory of wheels, the printed commands use the version of the program that
+    prints them."""
     assert f"/opt/skidway/{version('skidway')} " in snippet(Path("/srv/not-here"))
 
 
 def test_another_directory_is_refused(tmp_path: Path) -> None:
-    """A directory without wheels.json is a usage error; the error names the directory."""
+    """A directory without wheels.json is a usage error, and the error names the directory."""
     with pytest.raises(UsageError, match="is no directory of `make wheels`"):
         snippet(tmp_path)

@@ -1,5 +1,6 @@
-"""When the agent reads back from the brokers what arrived, it turns a fetcher's answers and errors
-into rows and holes. A hole is a part of a partition that cannot be read."""
+"""The agent reads partitions back from the brokers to find out which of its records arrived. It
+turns the results and errors of a fetcher into rows and holes. A hole is a part of a partition that
+cannot be read."""
 
 from __future__ import annotations
 
@@ -47,8 +48,8 @@ class Fetcher:
 
 
 class Asking:
-    """A client that answers with the first offset of a log; if `start` is missing, it reaches no
-    broker."""
+    """A client that returns `start` as the first offset of a log. If `start` is None, the client
+    behaves as if it could reach no broker."""
 
     start: int | None = None
 
@@ -93,8 +94,8 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """A partition counts as read to its end once its position reaches the high watermark. Only a
-    watermark that arrived after the agent last asked for new watermarks counts."""
+    """A partition counts as read to its end when the position in it has reached the high watermark.
+    The high watermark must have arrived after the agent last asked for new ones."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -108,9 +109,9 @@ def test_a_partition_is_read_up_by_a_watermark_told_anew(
 def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """If the first offset of a log is higher than the floor (the offset at which the agent begins
-    to read), the gap becomes a hole, and the agent reads on from the first offset. If the broker's
-    error does not say where the log begins, the agent asks the broker for the first offset."""
+    """The floor is the offset at which the agent begins to read. If the first offset of a log is
+    higher, the missing offsets become a hole, and the agent reads on from the first offset. If the
+    broker's error does not give the first offset, the agent asks the broker for it."""
     fetcher.next = OffsetOutOfRange(P, 5, 20, 30)
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)
@@ -135,9 +136,9 @@ def test_a_log_that_begins_behind_the_floor_has_a_hole_and_is_read_on(
 def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
-    """A partition has a permanent hole if its log was cut below the acknowledged end, if its log is
-    damaged, or if the agent has no right to read the partition. The agent continues to read the
-    other partitions."""
+    """A partition gets a permanent hole in three cases: its log ends below an acknowledged offset,
+    its log is damaged, or the agent has no right to read it. The agent goes on reading the other
+    partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()
     assert isinstance(hole, Hole)

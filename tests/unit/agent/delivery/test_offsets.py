@@ -1,4 +1,5 @@
-"""The last acknowledged offset of each partition outlives the agent."""
+"""The agent stores the last acknowledged offset of each partition, so that it still has these
+offsets after a restart."""
 
 from skidway.agent.state.database import StateDatabase
 from skidway.audit.topic.messages import Seal
@@ -12,8 +13,8 @@ FIRST, REJECTED = TopicPartition("logs", 0), TopicPartition("logs.rejected", 0)
 
 @promise("2 checkpoint")
 def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
-    """One transaction writes the position and the last acknowledged offsets that belong to it, for
-    the data topic and the rejected topic."""
+    """One transaction stores a file's position and the last acknowledged offsets up to this
+    position, both of the data topic and of the rejected topic."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n\xff\n")
     world.start()
@@ -30,8 +31,8 @@ def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
 
 
 def test_seals_name_the_offsets_also_after_a_start() -> None:
-    """After a new start, the agent's seals name the last acknowledged offsets, even before the
-    agent sends anything."""
+    """After a restart, the agent's seals (the messages that all earlier lines are counted) contain
+    the last acknowledged offsets, even before the agent sends any record."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n")
     world.start()

@@ -1,5 +1,6 @@
-"""Flights. An intent is a stored promise to send certain bytes; while its batches are on their way,
-it is a flight. Batches are sent in order. A batch that the producer gives back is sent again."""
+"""Flights. An intent is a stored promise to send certain bytes. While the batches of an intent are
+on their way, they are called a flight. Batches are sent in order. A batch that the producer returns
+undelivered is sent again."""
 
 import pytest
 
@@ -42,8 +43,8 @@ class Sending:
 
 
 def test_a_flight_is_done_when_all_its_batches_are_acknowledged() -> None:
-    """A flight is done when all batches of its intent are acknowledged; `settle` then returns their
-    last offsets."""
+    """A flight is the set of batches that are sent for one intent. It is done when all its batches
+    are acknowledged. `settle` then returns the last offset in each partition."""
     sending = Sending(b"a\n\xff\n", b"b\n")
     assert [flight.waiting for flight in sending.flights] == [2, 1]
     settled = sending.outbound.settle(sending.producer.deliver_all())
@@ -64,7 +65,7 @@ def test_what_the_producer_does_not_take_waits_in_order() -> None:
 
 
 def refused(sending: Sending) -> list[Refusal]:
-    """Delivers everything, and returns the refusals."""
+    """Delivers all batches, and returns the refusals of the broker."""
     found = []
     for _ in range(10):
         found += sending.outbound.settle(sending.producer.deliver_all()).refusals
@@ -73,8 +74,8 @@ def refused(sending: Sending) -> list[Refusal]:
 
 
 def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None:
-    """The record that the broker refuses is identified, and every other record arrives once, in
-    order."""
+    """If the broker refuses a batch because of one record, the agent finds out which record this
+    is. Every other record arrives once, in order."""
     lines = [b"%d\n" % i for i in range(8)]
     sending = Sending(b"".join(lines), b"8\n", b"9\n")
     sending.brokers.refuses = lambda record: record.first == 10
@@ -85,8 +86,8 @@ def test_a_refused_record_is_found_and_all_others_arrive_once_in_order() -> None
 
 
 def test_what_came_back_is_sent_before_what_waited() -> None:
-    """Batches that the producer gave back are sent before a batch that still waits for room in the
-    producer's buffer, because readers drop records that come out of order."""
+    """If the producer returns batches undelivered, the agent sends them before batches that still
+    wait for room in the producer's buffer, because readers drop records that are out of order."""
     sending = Sending(b"a\nb\n", b"c\n", b"d\n", room=2)
     assert not sending.outbound.has_room
     sending.brokers.refuses = lambda record: record.first == 2
@@ -96,8 +97,8 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
-    """A flight is not done until the fate of its refused record is known. If the record arrived, it
-    is counted like every other record; otherwise it is not counted."""
+    """A flight with a refused record is not done until the agent knows whether the record arrived.
+    If it arrived, it is counted like every other record. Otherwise it is not counted."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)
@@ -119,8 +120,8 @@ def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> N
 
 @pytest.mark.parametrize("is_behind", [False, True])
 def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behind: bool) -> None:
-    """A refused record may have arrived in an earlier, larger batch. That is possible if the answer
-    to that batch was lost, or if the producer gave that batch back after an earlier refusal."""
+    """A refused record may have arrived in an earlier, larger batch. Either the answer to this
+    batch was lost, or the producer returned this batch after an earlier record was refused."""
     sending = Sending(b"a\n", b"b\nc\n")
     if is_behind:
         sending.producer.arrive(TP)
@@ -136,8 +137,8 @@ def test_what_was_sent_in_a_larger_batch_or_taken_back_may_have_arrived(is_behin
 
 
 def test_halves_hold_the_same_records() -> None:
-    """A record is the same whether it travels in a whole batch or in one of the two halves that
-    replace a refused batch."""
+    """If the broker refuses a batch, the agent sends two halves of the batch instead. The records
+    in the halves are the same as in the whole batch."""
     whole = Sending(b"a\nbb\nccc\n\ndd\n")
     whole.outbound.settle(whole.producer.deliver_all())
     halved = Sending(b"a\nbb\nccc\n\ndd\n")
@@ -154,8 +155,8 @@ def test_halves_hold_the_same_records() -> None:
 
 
 def test_a_compression_that_brokers_refuse_stops_the_agent() -> None:
-    """A refused compression type is a configuration error that stops the agent; otherwise the agent
-    would set every line apart, and lose it."""
+    """A compression type that the brokers refuse is a configuration error that stops the agent.
+    If the agent went on, it would declare every line lost."""
     sending = Sending(b"a\n")
     sent = sending.producer.sent[TP].pop()
     error = KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

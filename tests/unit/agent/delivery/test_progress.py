@@ -1,5 +1,6 @@
-"""Acknowledged offsets and floors. A partition's floor is the offset at which the agent may begin
-to read back what arrived."""
+"""Acknowledged offsets and floors. An intent is a stored promise to send certain bytes. To find out
+which of its records arrived, the agent reads a partition back from the partition's floor. No record
+of an unfinished intent is below this offset."""
 
 from __future__ import annotations
 
@@ -18,7 +19,8 @@ P, Q = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 class Files:
-    """A stand-in for the tracker, with one file whose intents are on their way."""
+    """A stand-in for the tracker of files. It has one file, and the records of the file's intents
+    are on their way."""
 
     def __init__(self, *sequences: int) -> None:
         self.file: Any = SimpleNamespace(
@@ -45,8 +47,9 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """While intent 1 still waits for partition Q, the floor of P stays at or below the offset of
-    intent 1's batch in P, although later offsets of P are acknowledged."""
+    """Intent 1 has batches in the partitions P and Q. While its batch in Q is not acknowledged, the
+    floor of P (the offset from which the agent searches P for records) stays at or below the offset
+    of its batch in P. Later offsets of P may be acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -63,8 +66,9 @@ def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> N
 
 
 def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() -> None:
-    """An offset that was acknowledged before an intent was sent is lower than the intent's floor,
-    even if no checkpoint has written that offset yet."""
+    """The floor of an intent is the offset from which the agent searches for the intent's records.
+    Offsets that were acknowledged before the intent was sent are below its floor, even if no
+    checkpoint has stored them yet."""
     files, made = Files(1, 2), progress()
     made.sent([Departure(P, (1,))])
     made.acknowledged({P: 9})
@@ -77,9 +81,10 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
-    """The first copies of intents 1 and 2 arrive at offsets 4 and 5. Then the producer's id is
-    lost, and intent 1 is acknowledged at offset 6. The floor stays at or below the first copy of
-    intent 2."""
+    """If records are sent again after the producer's id was lost, the floor (the offset from which
+    the agent searches for its records) stays at or below the first copies. In this test, the first
+    copies of intents 1 and 2 arrive at offsets 4 and 5. Then intent 1 is acknowledged at offset 6,
+    but the floor stays at or below offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -91,8 +96,9 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
-    """Floors do not move while intents of an earlier process of the agent are unfinished, because
-    the running process does not know at which offsets the records of these intents lie."""
+    """Floors (the offsets from which the agent searches for its records) do not move while intents
+    of an earlier process of the agent are unfinished. The running process does not know the offsets
+    of the records of these intents."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})
@@ -110,8 +116,9 @@ def test_floors_stand_still_while_old_intents_wait() -> None:
 
 @promise("2 floor")
 def test_of_several_intents_that_wait_the_lowest_place_is_the_floor() -> None:
-    """A partition's floor is the lowest of the floors of its waiting intents. Here intent 1 is sent
-    before intent 2 is acknowledged, and intent 3 is sent after intent 2 is acknowledged."""
+    """The floor of a partition is the offset from which the agent searches it for records. It is
+    the lowest floor of all unfinished intents. In this test, intent 1 is sent before intent 2 is
+    acknowledged, and intent 3 is sent afterwards."""
     files, made = Files(1, 3), progress()
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 5})

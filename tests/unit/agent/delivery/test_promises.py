@@ -1,5 +1,5 @@
-"""Over-long lines that were promised before a kill: the agent compares them piece by piece and byte
-for byte before it sends them again."""
+"""Over-long lines that the agent promised to send before it was killed. Before it sends such a line
+again, the restarted agent compares the line's bytes, piece by piece, with the promised bytes."""
 
 import pytest
 
@@ -30,8 +30,9 @@ def world() -> World:
 @promise("2 set apart")
 @pytest.mark.parametrize("at", [2_000, READ_BYTES - 1, READ_BYTES, READ_BYTES + 250_000])
 def test_an_overlong_line_with_other_bytes_is_not_sent_again(world: World, at: int) -> None:
-    """If one byte of the line differs, in the line's head or after the head, nothing is sent under
-    the line's old origin. The line is declared lost, because no broker has it."""
+    """If one byte of the line has changed, in the line's beginning or later, the agent sends
+    nothing under the line's old origin. It declares the line lost, because no broker has the
+    line."""
     (old,) = (intent.file for intent in StateDatabase(world.connection).intents())
     world.files.overwrite(A, at, b"y")
     world.start()

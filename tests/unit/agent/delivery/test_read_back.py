@@ -1,5 +1,5 @@
-"""The records that were found in the partitions divide an intent (a promised range of a file's
-bytes) into parts."""
+"""The agent divides an intent (a promised range of a file's bytes) into parts, by the records that
+it found in the partitions."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def parts(*found: Rows, gap: bool = False) -> list[tuple[int, int, Fate]]:
 
 
 def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
-    """An intent's range is divided into arrived and missing parts. Adjacent records join, whatever
-    their partition. Records of other agents and files, and records outside of the range, are
-    ignored."""
+    """An intent's range of bytes in a file is divided into parts that arrived and parts that are
+    missing. Adjacent records form one part, even if they are in different partitions. Records of
+    other agents or files, and records outside the range, are ignored."""
     assert parts() == [(100, 200, Fate.MISSING)]
     assert parts(rows(P, (100, 150)), rows(Q, (150, 200))) == [(100, 200, Fate.ARRIVED)]
     assert parts(
@@ -65,7 +65,8 @@ def test_ranges_are_divided_into_what_arrived_and_what_is_missing() -> None:
 
 def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
     """Equal records in a partition count as one record, even if part of the first copy has expired.
-    Memory grows with the distinct records, not with the copies."""
+    The memory that the agent needs depends on the number of different records, not on the number of
+    copies."""
     monkeypatch.setattr(read_back, "ROWS_MIN", 4)
     copies = [rows(P, (150, 200))] + [rows(P, (100, 150), (150, 200)) for _ in range(20)]
     made = Found(AGENT, [INTENT])
@@ -80,15 +81,16 @@ def test_repeats_are_one_record(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_came_behind_later_records_is_missing() -> None:
     """A record at a higher offset than later records of its file counts as missing, because readers
     drop it. If a part of the log has expired, the record counts as arrived, because an expired copy
-    of it may have come before the later records."""
+    of the record may have been before the later records."""
     late = rows(P, (150, 200), (100, 150))
     assert parts(late) == [(100, 150, Fate.MISSING), (150, 200, Fate.ARRIVED)]
     assert parts(late, gap=True) == [(100, 200, Fate.ARRIVED)]
 
 
 def test_records_that_overlap_are_doubtful() -> None:
-    """Records may overlap if the agent divided the file differently for each of them, or if they
-    lie in two partitions. Overlapping records are doubtful, because readers count all of them."""
+    """Records overlap if the agent divided the file in another way when it sent them again, or if
+    the same bytes are in two partitions. Overlapping records are doubtful, because readers count
+    all of them."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful
@@ -96,8 +98,9 @@ def test_records_that_overlap_are_doubtful() -> None:
 
 
 def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
-    """A missing part is split into records that readers would drop and records that they would
-    keep. Adjacent records of one kind join; records outside of the part do not matter."""
+    """A missing part is split into records that readers would drop if they were sent now, and
+    records that readers would keep. Adjacent records of the same kind form one piece. Records
+    outside the part have no influence."""
     part = Part(110, 160, Fate.MISSING)
     bounds = np.array([100, 110, 120, 130, 150, 160, 200])
 
@@ -113,9 +116,9 @@ def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
 
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_every_record_lies_in_reach(partitioning: str) -> None:
-    """An intent's reach is the set of partitions in which the agent searches for its records. Every
-    record goes to one of these partitions, whatever its line contains and wherever the line
-    begins."""
+    """The reach of an intent (a stored promise to send certain bytes) is the set of partitions in
+    which the agent searches for the intent's records. Every record of the intent goes to one of
+    these partitions, whatever its line contains and wherever in the file the line begins."""
     key = "line" if partitioning == "key" else None
     made = recipe(partitions=4, partitioning=partitioning, key=key, **regex("(?P<line>[^x].*)"))
     data = b"".join(b"%s%d\n" % (b"x" if i % 7 == 0 else b"a", i) for i in range(400))
@@ -126,8 +129,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """If the records of an intent are found in the partitions, they give the same counts, bytes and
-    checksums as if the brokers had acknowledged them."""
+    """If the agent finds the records that it promised to send in the partitions, they count as if
+    the brokers had acknowledged them: with the same counts, bytes and checksums."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

@@ -1,5 +1,5 @@
-"""Records that a broker refuses for good: the agent first reads the partition back, and so finds
-out whether an earlier attempt arrived."""
+"""Records that a broker refuses for good. The agent first reads the partition back to find out
+whether an earlier attempt to send the record arrived."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ FIRST = TopicPartition("logs", 0)
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has sent three lines in two batches and got no answer."""
+    """An agent that has sent three lines in two batches and has no answer yet."""
     world = World(settings(raw()))
     for piece in (b"one\ntwo\n", b"three\n"):
         world.files.append(A, piece)
@@ -43,8 +43,8 @@ def apart(world: World) -> list[tuple[int, int | None, Certainty]]:
 
 @promise("2 refused record")
 def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
-    """If the first attempt arrived, its answer was lost, and the broker refuses the retry, the line
-    is counted once, and is declared neither lost nor uncertain."""
+    """A line is counted once if its first attempt arrived, the answer was lost, and the broker
+    refuses the retry. The agent does not declare the line lost or uncertain."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -57,9 +57,9 @@ def test_what_an_earlier_attempt_brought_is_acknowledged(world: World) -> None:
 
 
 def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -> None:
-    """After the producer's id was lost, the first batch arrived twice. The first copy of the
-    refused record lies at a lower offset than the acknowledged second copy of the first batch; the
-    agent still finds the record."""
+    """After the producer's id was lost, the first batch arrived twice. The agent finds a refused
+    record that has arrived at a lower offset than the acknowledged second copy of the first
+    batch."""
     world.producer.arrive(FIRST)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST, is_known=False)
@@ -74,8 +74,9 @@ def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -
 
 @promise("2 refused record")
 def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
-    """If no attempt arrived, the line is declared lost, but only when no attempt can arrive any
-    more. Until then the agent sends later lines, but no seal."""
+    """If no attempt arrived, the line is declared lost as soon as no attempt can arrive any more.
+    Until then the agent sends later lines, but no seal (the message that all earlier lines are
+    counted)."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -98,8 +99,8 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """If a connection is lost while an attempt is under way, and the attempt arrives during the
-    wait, the agent finds the record."""
+    """The agent waits for attempts whose connection was lost while they were under way. If such an
+    attempt arrives during the wait, the agent finds the record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -113,8 +114,8 @@ def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
 
 
 def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
-    """A line that arrives after later lines of its file is declared lost, because readers take it
-    for a repeat."""
+    """A line that arrives after later lines of its file is declared lost, because readers drop it
+    as a repeat."""
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
     for _ in range(3):
@@ -129,8 +130,8 @@ def test_an_attempt_that_comes_behind_later_lines_is_lost(world: World) -> None:
 
 
 def test_what_expired_unread_is_uncertain(world: World) -> None:
-    """If the first offset of the log is higher than the floor (the offset at which the agent begins
-    to read), the line is declared uncertain, because it may have arrived and then expired."""
+    """The agent reads a partition back from a certain offset, the floor. If the log begins at a
+    higher offset, the line is declared uncertain, because it may have arrived and then expired."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.starts[FIRST] = 2
@@ -142,8 +143,9 @@ def test_what_expired_unread_is_uncertain(world: World) -> None:
 
 
 def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> None:
-    """While the refused record's partition cannot be read, the agent names the partition and does
-    not decide what became of the line. Once the partition can be read, the line is found."""
+    """While the refused record's partition cannot be read, the agent reports the partition and does
+    not decide what became of the line. When the partition can be read again, the agent finds the
+    line."""
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
     world.brokers.refuses = is_two
@@ -158,8 +160,8 @@ def test_while_the_partition_does_not_come_nothing_is_decided(world: World) -> N
 
 @promise("2 refused record")
 def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> None:
-    """After a start of the agent the promised line is sent again and refused at once. The agent
-    then finds the copy that the previous process sent."""
+    """After a restart, the agent sends the promised line again, and the broker refuses it at once.
+    The agent then finds the copy that the previous process sent."""
     world.producer.arrive(FIRST)
     world.kill()
     world.brokers.refuses = is_two
@@ -170,8 +172,9 @@ def test_what_a_process_before_may_have_sent_is_read_back_too(world: World) -> N
 
 
 def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -> None:
-    """An agent that is killed before its checkpoint passes the intent has declared nothing; after
-    its next start the broker takes the line."""
+    """If the agent is killed before its checkpoint is past the bytes of the refused record, it has
+    not declared a loss yet. After the next start, the agent sends the line again, and the broker
+    accepts it."""
     world.brokers.refuses = is_two
     world.turn(world.producer.arrive(FIRST))
     world.turn(world.producer.arrive(FIRST))
@@ -188,8 +191,8 @@ def test_killed_before_its_intent_is_passed_nothing_was_declared(world: World) -
 
 
 def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
-    """After a crash the agent declares the refused line lost. If it were sent again, it would come
-    after later lines, and readers would drop it."""
+    """After a crash, the agent declares the refused line lost. If the agent sent the line again,
+    the line would come after later lines, and readers would drop it."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -207,8 +210,8 @@ def test_after_a_crash_it_is_not_sent_behind_later_lines(world: World) -> None:
 
 @promise("2 refused record")
 def test_after_a_crash_its_neighbours_are_sent() -> None:
-    """After a crash the agent sends the other records of the refused line's intent: these other
-    records go to another topic and have not arrived yet. Only the refused line is lost."""
+    """After a crash, only the refused line is lost. The agent promised other records together with
+    this line. It sends these records, which belong to another topic and have not arrived yet."""
     picky = ParserSettings(type="regex", pattern="(?P<line>[^x].*)")
     world = World(settings(raw(parser=picky)))
     world.files.append(A, b"x1\na1\nx2\na2\n")
@@ -230,8 +233,8 @@ def test_after_a_crash_its_neighbours_are_sent() -> None:
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Later lines are not sent before a transaction has marked the refused record's intent. If the
-    disk is full, the later lines wait."""
+    """The agent sends no later lines until a transaction has marked the intent (the stored promise
+    to send) of the refused record. If the disk is full, the later lines wait."""
 
     def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")
@@ -248,8 +251,8 @@ def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
 
 
 def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When there are too many refused records whose fate is not known yet, the agent stops
-    reading."""
+    """The agent stops reading files while there are too many refused records about which it does
+    not yet know whether they arrived."""
     monkeypatch.setattr(refused, "RECORDS_MAX", 1)
     world.producer.arrive(FIRST)
     world.producer.interrupt(FIRST)
@@ -265,10 +268,10 @@ def test_with_many_undecided_nothing_is_read(world: World, monkeypatch: pytest.M
 
 
 def test_a_record_is_there_where_readers_keep_it(world: World) -> None:
-    """A refused record counts as found if the log holds a record with the same agent, file and
-    range, and holds no record of the file's later lines before that record. If a part of the log
-    has expired, the refused record counts as found even behind later lines, because the record that
-    was found may repeat an expired copy."""
+    """A refused record counts as found if the log has a record with the same agent, file and range.
+    There must be no record of the file's later lines before this record. If a part of the log has
+    expired, the refused record counts as found even after later lines, because the copy that was
+    found may repeat an expired copy."""
     world.brokers.refuses = is_two
     refusals = []
     for _ in range(4):

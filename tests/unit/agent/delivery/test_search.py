@@ -18,7 +18,8 @@ AGENT, FILE = 7, 5
 
 
 class Logs:
-    """One partition. Its watermark stays the same until the agent asks for the watermark anew."""
+    """A partition. The high watermark that it reports stays the same until the agent asks for it
+    again."""
 
     def __init__(self) -> None:
         self.records: list[tuple[int, int]] = []  # first byte and length
@@ -50,8 +51,8 @@ class Logs:
 
 @promise("2 read back")
 def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> None:
-    """When nothing more can arrive, the agent asks for the watermark anew, so it finds a late batch
-    above the first watermark."""
+    """When nothing more can arrive, the agent asks for the high watermark again. So it finds a late
+    batch above the first watermark."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)
@@ -67,8 +68,8 @@ def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> N
 
 
 def test_where_the_new_watermark_is_reached_what_is_missing_is_lost() -> None:
-    """Records that are still missing count as lost when the agent reaches the new watermark, not
-    before."""
+    """Records that are still missing count as lost only when the agent has read up to the new high
+    watermark."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)

@@ -1,4 +1,5 @@
-"""Partitions whose leader acknowledges nothing are silent, and /health names them."""
+"""A partition is silent if its leader acknowledges none of the agent's batches. /health lists the
+silent partitions."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ ONE, TWO = TopicPartition("logs", 0), TopicPartition("logs", 1)
 
 
 def test_a_partition_that_nobody_acknowledges_is_named() -> None:
-    """A partition that acknowledges nothing is named with the seconds since its last
-    acknowledgement, while records of other partitions are sent and acknowledged."""
+    """A partition that acknowledges nothing is reported with the seconds since its last
+    acknowledgement, even while other partitions acknowledge their records."""
     silences = Silences()
     for now in range(12):
         silences.look([ONE, TWO], [TWO], float(now))
@@ -18,8 +19,8 @@ def test_a_partition_that_nobody_acknowledges_is_named() -> None:
 
 
 def test_who_has_nothing_on_its_way_is_not_silent() -> None:
-    """A partition with nothing on its way is not silent. The seconds of its silence are counted
-    anew from its next batch."""
+    """A partition without batches on their way is not silent. When the agent sends the next batch
+    to it, the seconds of silence start again at zero."""
     silences = Silences()
     silences.look([ONE], [], 0.0)
     silences.look([], [ONE], 1.0)

@@ -1,5 +1,5 @@
-"""Compressed generations (rotated files): the agent reads each one once, at the positions of the
-plain file."""
+"""Compressed generations (rotated files). The agent reads each generation once, and the positions
+of its lines are those in the plain file."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ def made(pattern: str = APP, first: bytes = b"seen\n", **others: int) -> World:
 def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
     pattern: str, keeps_time: bool, is_down: bool
 ) -> None:
-    """A file is rotated and compressed between two looks of the agent. The agent reads the file's
-    rest from the compressed file, and reads no byte twice."""
+    """If a file is rotated and compressed between two looks of the agent, the agent reads the rest
+    of the file from the compressed file. It reads no byte twice."""
     world = made(pattern, LONG, max_open_files=1)
     if not is_down and "*" in pattern:
         world.files.append("/log/app.log-other", b"held\n")
@@ -65,8 +65,8 @@ def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
 def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
     ending: str, keeps_time: bool
 ) -> None:
-    """Three generations are rotated and compressed while the agent is down: every line is read
-    once."""
+    """If three generations are rotated and compressed while the agent is down, the agent reads
+    every line once."""
     world = made(first=LONG)
     world.kill()
     for number in range(3):
@@ -85,8 +85,8 @@ def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
 
 
 def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
-    """With `delaycompress` a compressed file keeps the file id of the plain one, whether the agent
-    runs or is down, and nothing is read again or declared lost."""
+    """With logrotate's `delaycompress`, a compressed file keeps the file id of the plain file,
+    whether the agent runs or is down. Nothing is read again or declared lost."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"next" + LONG)
@@ -104,8 +104,8 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
 
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
-    """Generations that were compressed before the agent's first start are not read, even if a known
-    file is gone for good."""
+    """Generations (rotated files) that were compressed before the agent's first start are not read,
+    even if a file that the agent knows is deleted."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")
@@ -122,8 +122,8 @@ def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> No
 
 
 def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
-    """A short compressed file that begins like a known one, but has another time of change, is read
-    and declared uncertain, because its lines may be doubled."""
+    """A short compressed file that begins like a known file but has another modification time is
+    read. Its lines are declared uncertain, because they may be doubled."""
     world = made(first=b"Starting job\n")
     world.kill()
     world.files.append(APP, b"end\n")
@@ -137,8 +137,10 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
-    """A file that cannot be decompressed is named and holds back the seal for a minute, because its
-    compression may still be under way. After that minute the file is declared lost."""
+    """If a file cannot be decompressed, the agent reports it and waits for a minute, because
+    another program may still be compressing the file. It sends no seal (the message that all
+    earlier lines are counted) while it waits. After that minute the agent declares the file
+    lost."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.1")
@@ -158,8 +160,8 @@ def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
 
 @promise("1 compression")
 def test_promises_are_kept_from_the_compressed_file() -> None:
-    """Bytes that were on their way when the agent died are sent again from the compressed file,
-    although the plain file is gone."""
+    """Bytes that were on their way when the agent was killed are sent again. The agent reads them
+    from the compressed file if the plain file is gone."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.tick()
@@ -174,9 +176,9 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
-    """Two known generations are compressed while the agent is down, and each compressed file has
-    the inode of the other's plain file. Nevertheless each generation is read on in its own
-    compressed file."""
+    """If two known generations (rotated files) are compressed while the agent is down, each
+    compressed file may have the inode of the other generation's plain file. The agent still reads
+    on in the right compressed file of each generation."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)
@@ -202,9 +204,9 @@ def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> N
 def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
     knows_births: bool,
 ) -> None:
-    """The application's log gets the inode that the web log had before its compression. When the
-    application's log is deleted, the agent does not confuse it with the web log's compressed file.
-    It declares the unread bytes of the application's log lost."""
+    """The application's log gets the inode that the web log had before the web log was compressed.
+    When the application's log is deleted, the agent does not confuse this log with the web log's
+    compressed file. The agent declares the unread bytes of the application's log lost."""
     web = "/log/web/access.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -234,8 +236,8 @@ def test_a_log_with_the_inode_that_another_one_had_before_it_was_compressed(
 
 @pytest.mark.parametrize("is_down", [True, False])
 def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
-    """A short compressed file is known by its time of change, because its few bytes alone might be
-    another log's."""
+    """The agent recognizes a short compressed file by its modification time, because another log
+    may begin with the same few bytes."""
     world = made()
     if is_down:
         world.kill()
@@ -250,8 +252,8 @@ def test_a_short_file_is_known_by_its_time_of_change(is_down: bool) -> None:
 
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_births: bool) -> None:
-    """While a file is being compressed, the agent reads the plain file until that file is gone. No
-    line is read twice."""
+    """While a file is being compressed, the agent reads the plain file until the plain file is
+    deleted. No line is read twice."""
     world = World(settings(raw("logs", f"{APP}*")))
     world.files.knows_births = knows_births
     world.files.append(APP, LONG)
@@ -270,8 +272,8 @@ def test_while_the_plain_file_is_there_the_compressed_one_is_not_read(knows_birt
 
 @contextmanager
 def measuring(world: World) -> Iterator[None]:
-    """Within this block the agent does not know any compressed file's plain size yet, as if it were
-    still measuring large files."""
+    """Within this block the agent does not know the plain size of any compressed file, as if it
+    were still decompressing large files to measure them."""
     open_ = world.files.open
 
     def opened(path: str) -> MemoryHandle:
@@ -286,8 +288,9 @@ def measuring(world: World) -> Iterator[None]:
 
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
-    """Bytes that the agent has promised to send wait until their compressed file is measured, even
-    if the wait takes many looks, and is longer than the wait for late batches. Nothing is lost."""
+    """Bytes that the agent has promised to send wait until their compressed file is measured.
+    Nothing is lost, even if the measurement takes many looks, and longer than the wait for late
+    batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -308,9 +311,9 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """An unseen generation is read even if measuring it takes long. It does not count as history
-    (which is not read), although it is old when the measuring ends, and later rotations may have
-    renamed it."""
+    """A generation that the agent has not seen before is read even if measuring its size takes
+    long. By then the generation is old, and later rotations may have renamed it. It nevertheless
+    does not count as history, which the agent does not read."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")
@@ -337,8 +340,8 @@ def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
 
 
 def test_promises_are_not_given_up_before_the_first_look() -> None:
-    """An agent that is stopped as soon as it starts does not give up the bytes that it promised to
-    send, because it has not looked for compressed files yet."""
+    """An agent that is stopped immediately after its start does not give up the bytes that it
+    promised to send, because it has not yet looked for compressed files."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -356,8 +359,8 @@ def test_promises_are_not_given_up_before_the_first_look() -> None:
 
 
 def test_a_compressed_file_with_fewer_bytes_than_were_promised_is_another_one() -> None:
-    """A compressed file that begins like the known one, but has fewer bytes than were promised, is
-    another file. The promised bytes are sent from the right file."""
+    """A compressed file that begins like the known file but has fewer bytes than the agent promised
+    to send is another file. The agent sends the promised bytes from the right file."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

@@ -1,4 +1,5 @@
-"""Real compressed files: their plain bytes at any position, their sizes, and damage."""
+"""Real compressed files: reading their plain bytes at any position, measuring their plain sizes,
+and noticing damage."""
 
 from __future__ import annotations
 
@@ -31,7 +32,8 @@ COMPRESS: dict[str, Callable[[bytes], bytes]] = {
 
 
 def opened(host: OperatingSystem, path: Path) -> Handle:
-    """Opens the file as the agent does: tries again until the file's size is known."""
+    """Opens the file as the agent does: tries again until the file's plain size has been
+    measured."""
 
     handles: list[Handle] = []
 
@@ -46,8 +48,8 @@ def opened(host: OperatingSystem, path: Path) -> Handle:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
-    """Plain bytes are read forwards, backwards, across separately compressed parts, and beyond the
-    end."""
+    """The plain bytes of a compressed file can be read at any position: forwards, backwards, across
+    separately compressed parts, and beyond the end."""
     path = tmp_path / f"app.log.1{ending}"
     parts = [PLAIN[:1_000], PLAIN[1_000:]] if ending != ".lzma" else [PLAIN]
     path.write_bytes(b"".join(COMPRESS[ending](part) for part in parts))
@@ -68,8 +70,8 @@ def test_plain_bytes_at_any_position(tmp_path: Path, ending: str) -> None:
 
 
 def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
-    """A plain file named like a compressed one is read as it is, because its first bytes show that
-    it is not compressed."""
+    """A plain file with a name like that of a compressed file is read unchanged, because its first
+    bytes show that it is not compressed."""
     path = tmp_path / "app.log.gz"
     path.write_bytes(b"plain\n")
     host = OperatingSystem()
@@ -83,8 +85,8 @@ def test_a_plain_file_under_such_a_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("ending", COMPRESS)
 def test_half_a_file_is_damaged_until_it_is_whole(tmp_path: Path, ending: str) -> None:
-    """A file that is still being compressed counts as damaged until its size changes and it is
-    opened again."""
+    """A compressed file that another program is still writing counts as damaged. When the file's
+    size has changed, the agent can open it again and read it."""
     path = tmp_path / f"app.log.1{ending}"
     packed = COMPRESS[ending](PLAIN)
     path.write_bytes(packed[: len(packed) // 2])
@@ -101,7 +103,7 @@ def test_half_a_file_is_damaged_until_it_is_whole(tmp_path: Path, ending: str) -
 
 
 def test_no_descriptor_is_left_open(tmp_path: Path) -> None:
-    """No descriptor stays open, after reading or after damage."""
+    """No file descriptor stays open after a compressed file was read or was found damaged."""
     host = OperatingSystem()
     whole, half = tmp_path / "a.log.gz", tmp_path / "b.log.gz"
     whole.write_bytes(gzip.compress(PLAIN))

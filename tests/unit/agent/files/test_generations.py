@@ -1,4 +1,5 @@
-"""Names that rotation gives, such as `app.log.1`, and the name of the log that they belong to."""
+"""How the agent finds, by the name of a rotated file such as `app.log.1`, the name of the log from
+which rotation made the file."""
 
 import pytest
 
@@ -44,8 +45,8 @@ from skidway.agent.files.generations import generation
     ],
 )
 def test_names_that_rotation_gives(name: str, base: str) -> None:
-    """Numbers, dates and words mark a generation, after the log's name or before its ending, with
-    or without a separator."""
+    """The name of a generation (rotated file) contains a number, a date or a word after the log's
+    name or before the log's file extension. There may be a separator before this part."""
     found = generation(name)
     assert found is not None
     assert base in found.bases
@@ -57,12 +58,14 @@ def test_names_that_rotation_gives(name: str, base: str) -> None:
     ["app.log", "mail.err", "app.log.swp", "1", ".1", "worker.log", "mailold.log", "archive.log"],
 )
 def test_names_of_strangers(name: str) -> None:
-    """The name of another log, or of an editor's file, is no name of a generation."""
+    """The name of another log, or of an editor's file, does not count as the name of a generation
+    (rotated file)."""
     assert generation(name) is None
 
 
 def test_a_compressed_generation_says_so() -> None:
-    """The name of a compressed generation gives the name that it had before compression."""
+    """From the name of a compressed generation (rotated file), the agent derives the name that the
+    file had before its compression."""
     strange = generation("a\nb.log.1.gz")
     assert strange is not None
     assert "a\nb.log" in strange.bases

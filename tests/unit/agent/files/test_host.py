@@ -22,8 +22,8 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
-    """A file has the same size and key whether it is found by a pattern, by its path or by its
-    handle."""
+    """A file has the same size and the same key (device and inode) whether it is found by a
+    pattern, by its path or by an open handle."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()
@@ -39,7 +39,8 @@ def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
 
 
 def test_only_regular_files_are_opened(tmp_path: Path) -> None:
-    """Only regular files are opened, because a pipe would block, and a directory has no lines."""
+    """The agent opens only regular files, because a pipe would block, and a directory has no
+    lines."""
     os.mkfifo(tmp_path / "pipe")
     for path in (tmp_path, tmp_path / "pipe"):
         with pytest.raises(OSError):
@@ -49,8 +50,9 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """A dead link is named and holds back the seal, because nobody knows where it should lead. A
-    link that was removed is not named."""
+    """The agent reports a dead symbolic link. It sends no seal (the message that all earlier lines
+    are counted) while the link is dead, because the link's file may have unread lines. A link that
+    was removed is not reported."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")
@@ -62,7 +64,7 @@ def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
 
 
 def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
-    """A renamed file is found in its directory by its inode."""
+    """The agent finds a renamed file in its directory by the file's inode."""
     path = tmp_path / "a.log"
     path.write_bytes(b"x")
     found = HOST.look(str(path))
@@ -76,8 +78,8 @@ def test_a_renamed_file_is_found_in_its_directory(tmp_path: Path) -> None:
 def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file renamed between the listing and the look is searched for again, and is not taken for a
-    file that vanished."""
+    """If a file is renamed after the agent listed the directory and before it looked at the file,
+    the agent searches for the file again. It does not conclude that the file is gone."""
     path = tmp_path / "a.log"
     path.write_bytes(b"x")
     found = HOST.look(str(path))
@@ -99,7 +101,7 @@ def test_a_file_that_is_renamed_while_it_is_looked_for_is_found(
 
 def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> None:
     """A file whose own name ends in " (deleted)" counts as existing until it is deleted, although
-    the kernel marks deleted files in the same way."""
+    the kernel appends the same text to the path of a deleted file."""
     path = tmp_path / "a.log (deleted)"
     path.write_bytes(b"x")
     handle = HOST.open(str(path))
@@ -110,8 +112,8 @@ def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> No
 
 
 def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Path) -> None:
-    """A missing directory, for example of an unmounted file system, counts as lying on the device
-    of the directory above it. An empty path lies on no device."""
+    """For a missing directory, for example of an unmounted file system, the agent takes the device
+    of the directory above it. An empty path has no device."""
     device = os.stat(tmp_path).st_dev
     assert HOST.device_of(str(tmp_path)) == HOST.device_of(str(tmp_path / "x" / "y")) == device
     (tmp_path / "file").touch()
@@ -120,8 +122,8 @@ def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Pat
 
 
 def test_descriptors_are_bounded(tmp_path: Path) -> None:
-    """When the limit of open descriptors is reached, the file that was unused for the longest time
-    is closed. It is opened again when it is needed."""
+    """When the limit of open file descriptors is reached, the agent closes the file that it has not
+    used for the longest time. The file is opened again when it is needed."""
     handles = Handles(HOST, 2)
     files = []
     for index in range(4):
@@ -137,8 +139,8 @@ def test_descriptors_are_bounded(tmp_path: Path) -> None:
 
 
 def test_a_handle_follows_a_rename_and_never_another_file(tmp_path: Path) -> None:
-    """A handle follows its file through a rename, and is refused if the path leads to another
-    file."""
+    """A file handle still works after its file was renamed. It never reads from another file that
+    now has the old path."""
     path = tmp_path / "a.log"
     path.write_bytes(b"old")
     mine = tracked(path)

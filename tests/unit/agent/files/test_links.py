@@ -1,5 +1,5 @@
-"""Links that a pattern matches: the agent reads, watches and searches where the file really
-lies."""
+"""Symbolic links that a pattern matches. The agent reads, watches and searches the directory in
+which the link's target really is."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ LINK, TARGET = "/containers/web.log", "/pods/0.log"
 
 @pytest.fixture
 def world() -> World:
-    """Links as kubelet makes them: the pattern matches the link only."""
+    """An agent and a log with a link to it, as kubelet makes them. The pattern matches only the
+    link."""
     made = World(settings(raw("logs", "/containers/*.log")))
     made.files.append(TARGET, b"seen\n")
     made.files.link(LINK, TARGET)
@@ -29,8 +30,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, stamp: str, line: str) -> str:
-    """Rotates as kubelet does: a time is added to the file's name, and the link still names the
-    same path."""
+    """Rotates the log as kubelet does. The old file gets a time at the end of its name, and a new
+    file gets the old name. The link stays unchanged."""
     world.files.rename(TARGET, f"{TARGET}.20261121-{stamp}")
     world.files.append(TARGET, f"{line}\n".encode())
     return line
@@ -42,8 +43,8 @@ def rotations(world: World) -> list[str]:
 
 @promise("1 links")
 def test_generations_beside_the_target_are_read(world: World) -> None:
-    """The target is rotated three times between two looks of the agent: each line is read once, and
-    nothing is declared lost."""
+    """If the link's target is rotated three times between two looks of the agent, each line is read
+    once, and nothing is declared lost."""
     lines = rotations(world)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -52,8 +53,8 @@ def test_generations_beside_the_target_are_read(world: World) -> None:
 
 
 def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
-    """Generations that rotation leaves beside the target while the agent is down are read to their
-    end."""
+    """If the link's target is rotated while the agent is down, the agent reads the rotated files
+    beside the target to their ends."""
     world.kill()
     world.files.append(TARGET, b"unread\n")
     lines = rotations(world)
@@ -66,7 +67,7 @@ def test_rotations_of_the_target_while_the_agent_was_down(world: World) -> None:
 
 def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
     """Programs such as rotatelogs and cronolog start a new file and set a link to it. If the link
-    moves by several files between two looks, the agent finds the files in between by their similar
+    skips several files between two looks, the agent finds the files in between by their similar
     names, and reads them."""
     made = World(settings(raw("logs", "/log/current.log")))
     made.files.append("/log/app.2026-11-20.log", b"seen\n")
@@ -82,7 +83,8 @@ def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
 
 
 def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
-    """If a link is removed while the agent is down, the file it led to is still read."""
+    """If a link is removed while the agent is down, the agent still reads the file to which the
+    link led."""
     world.kill()
     world.files.append(TARGET, b"last\n")
     del world.files.links[LINK]
@@ -94,8 +96,8 @@ def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
-    """A dead link is named and holds back the seal until it is removed, because nobody knows where
-    it should lead."""
+    """The agent reports a dead link, because it does not know to which file the link should lead.
+    It sends no seal (the message that all earlier lines are counted) until the link is removed."""
     world.files.link("/containers/dead.log", "/pods/nowhere.log")
     world.settle(rounds=3)
     seals = len(world.of(Seal))
@@ -108,8 +110,8 @@ def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
 
 
 def test_an_event_of_the_target_is_one_of_the_link(world: World) -> None:
-    """The agent watches the target's directory, so it reads what is written to the target without
-    waiting for a look."""
+    """The agent watches the directory of a link's target. So it reads new lines of the target at
+    once, without waiting for its next look."""
     assert world.agent.tracker.linked_directories == {"/pods"}
     world.files.append(TARGET, b"more\n")
     world.agent.touch([TARGET])
@@ -117,7 +119,7 @@ def test_an_event_of_the_target_is_one_of_the_link(world: World) -> None:
 
 
 def test_a_link_and_its_target_are_one_file() -> None:
-    """If the patterns match a link and its target, each line arrives once."""
+    """If the patterns match both a link and the link's target, each line arrives once."""
     made = World(settings(raw("logs", "/containers/*.log", "/pods/*.log")))
     made.files.append(TARGET, b"seen\n")
     made.files.link(LINK, TARGET)
@@ -138,8 +140,9 @@ def test_a_link_and_its_target_are_one_file() -> None:
     "place", ["/log/2026-11-{}/app.log", "/log/2026/{}/x/app.log", "/log/{}.log", "/log/r{}/a.log"]
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
-    """If a link is set to another file several times between two looks, every file that it led to
-    is read. Some programs set a link anew every day or with every deploy."""
+    """If a link is set to another file several times between two looks, the agent reads every file
+    to which the link led. Some programs set a link to a new file every day or with every
+    deployment."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number in range(1, 5):
         made.clock.advance(1)
@@ -165,9 +168,9 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """A clock is set back between two looks, and a link leads to some other file in between. That
-    file may seem older than the first look, or younger than the link's present target. A running
-    agent reads the file. An agent that was down may not find it, and then declares a loss."""
+    """The clock may be set back between two looks while a link leads to another file. This file may
+    then seem older than the first look, or younger than the link's present target. A running agent
+    still reads it. An agent that was down may not find the file, and then declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):
@@ -193,8 +196,9 @@ def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: b
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
-    """A container crashes several times between two looks. The link leads to <id>/<id>-json.log of
-    Docker, with a new id each time, and one of these logs is rotated: every line is read."""
+    """The agent reads every line of a container that crashes several times between two looks. Each
+    time, the link leads to a new Docker log <id>/<id>-json.log with another id. One of these logs
+    is also rotated."""
     made = World(settings(raw("logs", "/containers/app.log")))
     for number, id_ in enumerate(("0fa2d1c09e", "beefcafe01", "c0ffee77aa", "deadbeef42")):
         path = f"/docker/{id_}/{id_}-json.log"
@@ -217,8 +221,8 @@ def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
 
 
 def test_links_to_names_without_an_order_are_declared() -> None:
-    """If a link moves between two names that have no order, a loss is declared: if the link led to
-    other files in between, nobody knows their names."""
+    """If a link is moved and the names of its old and new target have no order, a loss is declared.
+    If the link led to other files in between, their names are not known."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, path in enumerate(("/log/a/first.log", "/log/b/next.log")):
         made.files.append(path, b"line %d\n" % number)
@@ -231,8 +235,8 @@ def test_links_to_names_without_an_order_are_declared() -> None:
 
 
 def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
-    """Files of similar names are not read if they are older than the link's first target or newer
-    than its present target."""
+    """Files with names similar to that of a link's target are not read if they are older than the
+    link's first target or newer than its present target."""
     made = World(settings(raw("logs", "/log/latest.log")))
     made.files.append("/log/0/app.log", b"history\n")
     made.clock.advance(60)
@@ -252,8 +256,8 @@ def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
 
 @promise("1 link leads elsewhere")
 def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> None:
-    """A directory to which a link led may hold other logs of the same deploy. They are not read,
-    because no pattern matches them."""
+    """If a link led into a directory that also contains other logs, the agent does not read these
+    other logs, because no pattern matches them."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, line in enumerate((b"one\n", b"two\n", b"three\n")):
         made.files.append(f"/log/{number}/app.log", line)
@@ -270,8 +274,8 @@ def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> Non
 
 @promise("1 link leads elsewhere")
 def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -> None:
-    """If a link moves to an unrelated path, a loss is declared, because nobody knows where the logs
-    in between would be."""
+    """If a link is set to an unrelated path, a loss is declared, because nobody knows where other
+    logs would be to which the link may have led in between."""
     world.files.append("/data/other/tree/web.log", b"next\n")
     world.files.link(LINK, "/data/other/tree/web.log")
     world.settle()
@@ -282,8 +286,8 @@ def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -
 
 @promise("1 link leads elsewhere")
 def test_containers_that_are_started_again_between_two_looks(world: World) -> None:
-    """A container is started again several times between two looks, and each of kubelet's logs
-    0.log, 1.log, ... is rotated and compressed: every line is read."""
+    """The agent reads every line of a container that is restarted several times between two looks,
+    although each of kubelet's logs 0.log, 1.log, ... is rotated and compressed."""
     for number in range(1, 4):
         old = f"/pods/{number - 1}.log"
         world.files.rename(old, f"{old}.20261121-07000{number}")

@@ -1,5 +1,5 @@
-"""An agent whose file system is mounted only after the agent's start, or an agent that, for a
-while, has no right to look at files."""
+"""File systems that are mounted only after the agent's start, and files that the agent has no right
+to look at for a while."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ APP, READ = "/log/app.log", "/log/read.log"
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has read two files; the file `READ` has not changed since the agent's first
-    look."""
+    """An agent that has read two files. The file `READ` has not changed since the agent first
+    looked at it."""
     made = World(settings(raw("logs", APP, READ)))
     made.files.append(READ, b"read\n")
     made.start()
@@ -47,8 +47,8 @@ def rotate(world: World) -> None:
 
 
 def go_on(world: World) -> None:
-    """Writes while the agent cannot look: to the known file, to a new generation, and to the
-    log."""
+    """Writes to the known file, to a new generation (rotated file) and to the log while the agent
+    cannot look at them."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)
@@ -62,8 +62,9 @@ def go_on(world: World) -> None:
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
 ) -> None:
-    """Until the file system is mounted, nothing is lost, doubled or sealed; once it is mounted,
-    even generations that the agent never saw are read."""
+    """Until the file system is mounted, no line is lost or doubled, and the agent sends no seal
+    (the message that all earlier lines are counted). When it is mounted, the agent reads all
+    generations (rotated files), even those that it never saw before."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -81,8 +82,8 @@ def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
 
 
 def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
-    """If the file system stays away for an hour, its files count as gone, and what may have been
-    unread is declared lost."""
+    """If a file system is not mounted for an hour, its files count as gone, and all bytes that the
+    agent may not have read are declared lost."""
     world.files.append(APP, b"second\n")
     world.kill()
     world.files.is_mounted = False
@@ -98,8 +99,8 @@ def test_a_file_system_that_never_comes_is_declared(world: World) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("is_running", [False, True])
 def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_running: bool) -> None:
-    """A file system that holds files at rest stays away for hours. When it comes back, its files
-    are not read a second time."""
+    """Files that had been read are not read a second time when their file system is mounted again
+    after hours."""
     world = World(settings(raw("logs", "/log/*.log")))
     world.files.append(APP, b"read\n")
     world.start()
@@ -120,8 +121,8 @@ def test_what_was_read_is_known_again_however_late_its_file_system_comes(is_runn
 
 
 def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
-    """The agent does not wait for files of a deleted directory. The directory above it lies on the
-    files' device, so no file system is missing."""
+    """The agent does not wait for the files of a deleted directory. It can tell that no file system
+    is missing, because the directory above is on the same device as the files were."""
     world.kill()
     world.files.delete(APP)
     world.files.delete(READ)
@@ -133,8 +134,9 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
-    """While the agent has the right to list names, but not to look at any file, it takes no listed
-    file for history (which is not read). It reads the listed files later."""
+    """History is the files that are too old for the agent to read. While the agent may list the
+    names in a directory but may not look at the files, it does not take any file for history. It
+    reads the files when it may look at them again."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

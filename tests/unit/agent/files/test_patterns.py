@@ -23,14 +23,14 @@ from support.promises import promise
     ],
 )
 def test_patterns_mean_what_a_shell_means(pattern: str, path: str, means: bool) -> None:
-    """*, ? and [...] match within a name, ** matches subdirectories at any depth; hidden names need
-    a pattern with a dot."""
+    """In a pattern, *, ? and [...] match within one name, and ** matches subdirectories at any
+    depth. Only a pattern with a dot matches hidden names."""
     assert Pattern(pattern).means(path) is means
 
 
 def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
-    """Walking finds the files that the pattern matches and no excluded ones, and it ends even if a
-    link makes a circle."""
+    """The search finds exactly the files that the pattern matches and that are not excluded. It
+    ends even if a link makes a circle."""
     for name in ("a.log", "b.txt", "x/c.log", "x/y/d.log", ".h/e.log", "x/old.log"):
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def test_walking_finds_what_is_meant_and_nothing_else(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
-    """A directory that cannot be listed is reported, because it may hold files of which the agent
+    """A directory that cannot be listed is reported, because it may contain files that the agent
     does not know."""
     (tmp_path / "loop").symlink_to("loop")
     unreadable: list[tuple[str, str]] = []
@@ -56,9 +56,10 @@ def test_what_cannot_be_looked_into_is_reported(tmp_path: Path) -> None:
 @promise("6 unreadable")
 @pytest.mark.parametrize("pattern", ["closed/app.log", "*/app.log", "**/app.log", "closed/**"])
 def test_where_no_file_can_be_looked_at_nobody_knows_of_one(tmp_path: Path, pattern: str) -> None:
-    """A directory that may not be searched is reported, whether or not the pattern has a wildcard,
-    because nobody knows whether the directory holds a file that the pattern matches."""
-    (tmp_path / "closed").symlink_to("x" * 300)  # looking for names below this link gives an error
+    """If the agent has no right to search a directory, it reports the directory, because the
+    directory may contain a file that the pattern matches. The directory is reported whether or not
+    the pattern has a wildcard."""
+    (tmp_path / "closed").symlink_to("x" * 300)  # a search below this link fails
     unreadable: list[tuple[str, str]] = []
     assert list(Pattern(f"{tmp_path}/{pattern}").walk(unreadable)) == []
     assert [path.startswith(f"{tmp_path}/closed") for path, _ in unreadable] == [True]
@@ -77,8 +78,8 @@ def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> 
 
 
 def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
-    """A wildcard may find a link that leads in a circle. Such a link leads to no file, and is not
-    reported."""
+    """If a wildcard matches a link that leads in a circle, the agent does not report the link,
+    because the link leads to no file."""
     (tmp_path / "circle").symlink_to("circle")
     unreadable: list[tuple[str, str]] = []
     for text in ("*/app.log", "**/app.log"):
@@ -87,8 +88,8 @@ def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
 
 
 def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
-    """Directories deeper than the limit are not walked but reported, because they may hold
-    files."""
+    """The agent does not search directories that are deeper than the limit. It reports them,
+    because they may contain files."""
     deep = tmp_path.joinpath(*["d"] * (DEPTH_MAX + 2))
     deep.mkdir(parents=True)
     unreadable: list[tuple[str, str]] = []
@@ -97,8 +98,8 @@ def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
 
 
 def test_the_directory_to_watch() -> None:
-    """The watched directory is the one above the first wildcard, with its subdirectories if the
-    pattern needs them."""
+    """The agent watches the directory above a pattern's first wildcard. If the pattern can match in
+    subdirectories, the agent watches these too."""
     assert (Pattern("/a/b/*.log").root, Pattern("/a/b/*.log").is_deep) == ("/a/b", False)
     assert (Pattern("/a/*/b.log").root, Pattern("/a/*/b.log").is_deep) == ("/a", True)
     assert (Pattern("/a/b.log").root, Pattern("/a/**").root) == ("/a", "/a")

@@ -13,7 +13,7 @@ from support.processes import eventually
 
 
 class Exhausted:
-    """A compressed stream that asks for more memory than there is."""
+    """A compressed stream that cannot be read because it needs more memory than the machine has."""
 
     def __init__(self, _: object) -> None:
         pass
@@ -31,8 +31,8 @@ def compressed(folder: Path) -> tuple[str, Content]:
 def test_a_file_that_needs_too_much_memory_has_no_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file whose damaged header asks for more memory than there is counts as a file that cannot
-    be decompressed, and the agent learns that."""
+    """A file whose damaged header asks for more memory than the machine has counts as a file that
+    cannot be decompressed."""
     format_ = decompressed._FORMATS[".xz"]._replace(stream=Exhausted)
     monkeypatch.setitem(decompressed._FORMATS, ".xz", format_)
     path, content = compressed(tmp_path)
@@ -47,8 +47,8 @@ def test_a_file_that_needs_too_much_memory_has_no_size(
 def test_a_file_whose_measuring_broke_off_is_measured_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is measured when the agent asks again, even if an unexpected error ended the thread
-    that measured it."""
+    """If an unexpected error ends the thread that measures a file, the file is measured again when
+    the agent asks for its size the next time."""
     failing = [RuntimeError("unexpected")]
 
     def measure(_path: str, _content: Content) -> int:

@@ -1,5 +1,5 @@
-"""Rotations, seen by an agent in memory whose pattern matches `app.log` and none of its rotated
-names."""
+"""Rotations of `app.log`, with an agent and files in memory. The agent's pattern matches `app.log`
+and none of the names that rotation gives."""
 
 import errno
 
@@ -21,7 +21,8 @@ def make(*paths: str, exclude: tuple[str, ...] = ()) -> World:
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has read and sealed app.log; the present time is well after that seal."""
+    """An agent that has read app.log and has sent a seal (the message that all earlier lines are
+    counted). The present time is well after the seal."""
     made = make()
     made.files.append(APP, b"seen\n")
     made.start()
@@ -35,8 +36,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, *, keep: int = 99) -> None:
-    """app.log becomes app.log.1, app.log.1 becomes app.log.2, ...; generations beyond `keep` are
-    deleted."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. Deletes generations (rotated
+    files) beyond the number `keep`."""
     world.files.delete(f"{APP}.{keep}")
     for number in range(keep - 1, 0, -1):
         if f"{APP}.{number}" in world.files.by_path:
@@ -45,7 +46,8 @@ def rotate(world: World, *, keep: int = 99) -> None:
 
 
 def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
-    """Rotates `count` times without a look in between; returns the lines that were written."""
+    """Rotates app.log `count` times without a look of the agent in between. Returns the lines that
+    were written."""
     lines = []
     for number in range(count):
         rotate(world, keep=keep)
@@ -55,8 +57,8 @@ def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
 
 
 def test_generations_between_two_looks_are_read(world: World) -> None:
-    """Each generation is read once, to its end, and announced under its present path; nothing is
-    declared lost."""
+    """If app.log is rotated several times between two looks, each generation is read once, to its
+    end, and is announced under its present path. Nothing is declared lost."""
     lines = generations(world, 4)
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -71,8 +73,8 @@ def test_generations_between_two_looks_are_read(world: World) -> None:
 
 
 def test_a_generation_is_read_on_and_closed(world: World) -> None:
-    """A generation to which its program still writes is read on. Once nobody has written to it for
-    a while, its file id is closed."""
+    """While a program still writes to a generation (rotated file), the agent reads on in it. When
+    nobody has written to it for a while, the agent closes the generation's file id."""
     generations(world, 2)
     world.settle(rounds=4)
     world.files.append(f"{APP}.1", b"late\n")
@@ -87,9 +89,9 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """A generation whose file id was closed is rewritten with different bytes, and has the same
-    size as before. The new bytes are read, and a loss declares what may have been written between
-    the closure and the new bytes."""
+    """If a generation is rewritten with different bytes of the same size after its file id was
+    closed, the agent reads the new bytes. It also declares a loss, because other bytes may have
+    been written and replaced since the closure."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -106,8 +108,8 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
-    """If only the time of change of a closed generation is new, nothing is declared, and the agent
-    goes on sealing the topic."""
+    """If a closed generation (rotated file) has a new modification time but the same bytes, the
+    agent declares no loss and goes on sending seals for the topic."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -120,8 +122,8 @@ def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
 
 
 def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
-    """A generation that was empty when it was rotated is read when its program writes to it
-    later."""
+    """If a file was empty when it was rotated, and its program writes to the rotated file later,
+    the agent reads this file."""
     rotate(world)
     world.files.append(APP, b"")
     world.settle(rounds=3)
@@ -137,8 +139,8 @@ def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bool) -> None:
-    """An empty generation is deleted and another log gets its inode. The other log's lines go only
-    to the other log's own topic."""
+    """If an empty generation is deleted and another log gets its inode, the lines of the other log
+    go only to that log's own topic."""
     web = "/log/web.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -164,8 +166,8 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """Generations made while the agent is down, after its last seal, are read when it starts
-    again."""
+    """Rotation may make generations (rotated files) after the agent's last seal, while the agent is
+    down. The agent reads them when it starts again."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)
@@ -181,8 +183,8 @@ def test_rotations_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
-    """A half-read generation is read on after a start, because the agent remembers to which source
-    it belongs."""
+    """After a restart, the agent reads on in a half-read generation, because it remembers to which
+    source the generation belongs."""
     generations(world, 2)
     world.settle(rounds=2)
     world.kill()
@@ -194,8 +196,8 @@ def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
 
 
 def test_history_is_left_alone() -> None:
-    """Generations that were there before the agent's first start are not read, even after rotations
-    rename them."""
+    """Generations (rotated files) that existed before the agent's first start are not read, even
+    after rotations have renamed them."""
     world = make()
     for number in (3, 2, 1):
         world.files.append(f"{APP}.{number}", b"history\n")
@@ -212,7 +214,7 @@ def test_history_is_left_alone() -> None:
 
 @pytest.mark.parametrize("name", ["app.log.1", "app.log-20261120", "app.1.log", "app-20261120.log"])
 def test_names_of_generations(world: World, name: str) -> None:
-    """Generations are found under each kind of name that logrotate can give."""
+    """The agent finds generations under every kind of name that logrotate can give."""
     world.files.append("/log/app.log.2", b"")
     world.files.rename(APP, "/log/app.log.2")
     world.files.append(APP, b"between\n")
@@ -224,8 +226,8 @@ def test_names_of_generations(world: World, name: str) -> None:
 
 
 def test_strangers_are_not_read(world: World) -> None:
-    """Files with other names are not read. Nor is a file that had a generation's name before any
-    rotation, even if it grows."""
+    """The agent does not read files with unrelated names. It also does not read a file that had the
+    name of a generation before any rotation, even if this file grows."""
     world.files.append("/log/app.1.log", b"a worker of that name\n")
     world.clock.advance(60)
     world.settle()
@@ -238,7 +240,8 @@ def test_strangers_are_not_read(world: World) -> None:
 
 
 def test_what_is_excluded_stays_excluded() -> None:
-    """An excluded path is not read, even if it has the name of a generation."""
+    """An excluded path is not read, even if it looks like the path of a generation (rotated
+    file)."""
     world = make(exclude=("*.1",))
     world.files.append(APP, b"seen\n")
     world.start()
@@ -249,7 +252,8 @@ def test_what_is_excluded_stays_excluded() -> None:
 
 
 def test_a_generation_that_another_source_means_is_its_own() -> None:
-    """A generation that another source's pattern matches goes only to that source's topic."""
+    """If the pattern of another source matches a generation, the generation's lines go only to that
+    source's topic."""
     world = World(settings(raw("logs", APP), raw("old", f"{APP}.*")))
     world.files.append(APP, b"seen\n")
     world.start()
@@ -261,8 +265,8 @@ def test_a_generation_that_another_source_means_is_its_own() -> None:
 
 
 def test_a_copy_is_not_read(world: World) -> None:
-    """With copytruncate the log stays the same file, so a copy beside it is no generation, and is
-    not read."""
+    """With copytruncate, the log stays the same file. Therefore the copy beside it does not count
+    as a generation, and the agent does not read the copy."""
     world.files.append(f"{APP}.1", b"seen\n")
     world.files.append(APP, b"more\n")
     world.settle()
@@ -270,8 +274,9 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """Rotation deletes the oldest generation first. So if the known generation is gone, unseen
-    later ones may be gone, too, and one loss declares them."""
+    """If the generation that the agent knows is deleted, the agent declares one loss, because later
+    generations that it never saw may be deleted too. Rotation deletes the oldest generation
+    first."""
     generations(world, 5, keep=2)
     world.settle()
     (loss,) = losses(world)
@@ -281,8 +286,8 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If the path was empty at the last look, no known file proves that all generations are still
-    there, so a loss is declared."""
+    """If no file was at the log's path at the last look, no known file proves that all later
+    generations are still there, so a loss is declared."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -294,8 +299,9 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
-    """A look in the middle of a rotation finds the path empty, and sees generations beside it. The
-    newest of them proves later that no generation is missing."""
+    """If the agent looks in the middle of a rotation, it finds no file at the log's path, but it
+    finds generations in the same directory. The newest of these generations proves later that no
+    generation is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -311,8 +317,8 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """A file vanished unread while the agent was down, and later files may have vanished, too. At
-    least one loss declares the vanished file."""
+    """If an unread file is deleted while the agent is down, at least one loss declares it. Later
+    files may be deleted too."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()
@@ -321,8 +327,8 @@ def test_deleted_while_the_agent_was_down(world: World) -> None:
 
 
 def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
-    """A log that is deleted and written again, with no generation beside it, gives no sign of
-    unseen files."""
+    """If a log is deleted and written again, and no generation is beside it, the agent does not
+    assume that there were other files which it never saw."""
     for number in range(3):
         world.files.delete(APP)
         world.files.append(APP, b"%d\n" % number)
@@ -332,7 +338,8 @@ def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
 
 
 def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None:
-    """A known file whose compression cannot be read is recognized by its time of change."""
+    """If a known file is compressed in a way that the agent cannot read, the agent recognizes the
+    compressed file by its modification time."""
     old = world.files.by_path[APP]
     rotate(world)
     world.files.append(APP, b"now\n")
@@ -344,8 +351,8 @@ def test_a_known_file_that_is_compressed_in_an_unknown_way(world: World) -> None
 
 
 def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world: World) -> None:
-    """An unknown file that was compressed in a way that the agent cannot read is declared lost, and
-    the loss names the file."""
+    """If a file that the agent never saw is compressed in a way that the agent cannot read, the
+    file is declared lost, and the loss names the file."""
     rotate(world)
     world.files.append(APP, b"between\n")
     rotate(world)
@@ -360,7 +367,7 @@ def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world:
 
 
 def test_one_that_is_being_compressed_is_read(world: World) -> None:
-    """While a generation is compressed, the plain file is read to its end."""
+    """While a generation is being compressed, the agent reads the plain file to its end."""
     generations(world, 2)
     world.files.append(f"{APP}.1.gz", b"...")
     world.settle(rounds=3)
@@ -373,8 +380,8 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
 def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
     world: World,
 ) -> None:
-    """The newest log has the inode of the known file that was deleted, but is not taken for that
-    file. So the deleted generations are declared lost."""
+    """Deleted generations are declared lost even if the newest log has the inode of the known file
+    that was deleted. The agent does not take the log for the known file."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -386,8 +393,8 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
 
 
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
-    """The log has the inode of a closed file, so the path seems unchanged. The agent still finds
-    the generation that was written between the closed file and the log."""
+    """If a log gets the inode of a closed file, the log's path seems unchanged. The agent still
+    finds the generation that was written between the closed file and the log."""
     inode = world.files.by_path[APP].inode
     rotate(world)
     world.settle()
@@ -405,9 +412,9 @@ def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
 def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again(
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
-    """A look finds another file at the path while a rotation is under way, and the agent draws no
+    """If the agent looks during a rotation and finds another file at the path, it draws no
     conclusion from this look. The next look finds the generation that was written between the known
-    file and the new file. The agent reads that generation."""
+    file and the new file, and the agent reads this generation."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -428,8 +435,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
 
 @pytest.mark.parametrize("last", ["a last generation that is longer than the first\n", "4\n"])
 def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, last: str) -> None:
-    """A file is deleted while the agent is down, and the log gets its inode. Then the log's content
-    shows that the log is another file than the deleted one."""
+    """If a file is deleted while the agent is down, the log may get the file's inode. The agent
+    then recognizes by the log's content that the log is another file."""
     inode = world.files.by_path[APP].inode
     world.kill()
     lines = generations(world, 3, keep=2)
@@ -442,9 +449,9 @@ def test_another_file_under_the_inode_of_one_deleted_meanwhile(world: World, las
 
 
 def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None:
-    """A log is truncated while the agent is down. The copy beside it is read on, without reading a
-    line twice, and a loss declares the bytes that may have been written between the copy and the
-    truncation."""
+    """If a log is truncated while the agent is down, the agent reads on in the copy beside the log
+    and reads no line twice. A loss declares the bytes that may have been written between the copy
+    and the truncation."""
     world.kill()
     world.files.append(f"{APP}.1", b"seen\nmore\n")
     world.files.truncate(APP)
@@ -458,8 +465,8 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a directory cannot be listed after a rotation, the agent sends no seal until it can list
-    the directory."""
+    """If a directory cannot be listed after a rotation, the agent sends no seal (the message that
+    all earlier lines are counted) until it can list the directory."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)
@@ -481,7 +488,9 @@ def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
 def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A look during a rotation is repeated. It leads to no seal, and declares nothing lost."""
+    """If names change while the agent looks at them, the agent repeats the look. After the first
+    look, it sends no seal (the message that all earlier lines are counted) and declares nothing
+    lost."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -510,8 +519,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
 def test_a_rotation_that_takes_many_looks_is_waited_for(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A busy host renames slowly, and each listing misses the name that is being changed. The agent
-    waits until the names rest, and every line is read."""
+    """If a busy host renames files so slowly that every listing of the directory misses a name, the
+    agent waits until the names no longer change. It reads every line."""
     read, lines, looks = world.files.list, ["seen"], 0
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -544,8 +553,9 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent takes an unread generation for history (which is not read) only if it is older than
-    a look that saw all names. A look during a rotation does not see all names."""
+    """The agent takes an unread generation for history (old files that are not read) only if the
+    generation is older than a look that found all names. A look during a rotation does not count,
+    because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -567,8 +577,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
 
 
 def test_a_directory_that_changed_just_now_is_listed_again() -> None:
-    """A directory's time of change is only as exact as a clock tick. Even if a file is rotated and
-    compressed within one tick, the compressed file is found and read on."""
+    """A directory's modification time is only as exact as a clock tick. Even if a file is rotated
+    and compressed within one tick, the agent finds the compressed file and reads on in it."""
     world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
     world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
     world.files.append("/log/held.log", b"held\n")
@@ -591,8 +601,8 @@ def test_a_directory_that_changed_just_now_is_listed_again() -> None:
 def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file is renamed whenever the agent has found it, so the agent cannot open it. The file is
-    not declared lost."""
+    """A file that is renamed every time between the agent's look and its attempt to open the file
+    is not declared lost."""
     lines = generations(world, 2)
     file = world.files.by_path[f"{APP}.1"]
     file.unreadable = True
@@ -616,9 +626,9 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """An event reports a new path before any look. If no generation is older than the file at this
-    path, nothing is declared lost. If a generation is older than that file, other generations may
-    be gone, and one loss is declared."""
+    """The kernel may report a new path to the agent before any look. If a generation (rotated file)
+    is older than the file at this path, other generations may be gone, and the agent declares one
+    loss. If no generation is older, it declares nothing lost."""
     made = make()
     made.start()
     made.settle()
@@ -634,7 +644,8 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
 
 
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
-    """Other files that come and go in the directory do not hold up the log's seal."""
+    """Other files that are created and deleted in the directory do not delay the seal of the log's
+    topic (the message that all earlier lines are counted)."""
     rotate(world)
     world.files.append(APP, b"more\n")
     world.settle()
@@ -649,8 +660,8 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
 def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
     world: World, is_compressed: bool
 ) -> None:
-    """A generation is read even if it has the inode and the name of a generation that is gone. The
-    kernel reuses inodes, and rotation reuses names."""
+    """A new generation (rotated file) is read even if it has the inode and the name of a generation
+    that was deleted. The kernel reuses inodes, and rotation reuses names."""
     rotate(world)
     world.files.append(APP, b"second\n")
     world.settle()
@@ -673,8 +684,8 @@ def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
 def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the last look a compressed file was listed beside its plain file. The plain file vanished
-    before the agent could open it. Then the compressed file is read."""
+    """If a look lists a compressed file beside its plain file, but the plain file is deleted before
+    the agent can open it, the agent reads the compressed file."""
     read = world.files.list
 
     def listed_before(directory: str) -> list[tuple[str, int]]:
@@ -697,8 +708,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
-    """A generation's time of change was set back (`touch -d`). It looks like an old file that
-    somebody unpacked, so it is not read but declared lost."""
+    """If a generation's modification time is set back (`touch -d`), the generation looks like an
+    old file that somebody has unpacked. The agent does not read it and declares it lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -711,8 +722,8 @@ def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World
 
 
 def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: World) -> None:
-    """If the clock was set back while the agent was down, new generations look older than the last
-    look, so a loss is declared."""
+    """If the clock was set back while the agent was down, new generations (rotated files) seem to
+    be older than the agent's last look. The agent therefore declares a loss."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     lines = generations(world, 3)
@@ -729,8 +740,8 @@ def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: W
 
 
 def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: World) -> None:
-    """If the agent starts long after the clock was set back, it leaves alone files that seem old.
-    The loss that it declares reaches back to the time of the oldest of them."""
+    """If the agent starts long after the clock was set back, it does not read files that seem old,
+    and declares a loss. The loss reaches back to the time of the oldest of these files."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     written_ms = world.clock.time_ms()
@@ -745,8 +756,8 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
-    """A running agent knows how much time has passed since its last look, so a clock that was set
-    back hides no generation."""
+    """If the clock is set back while the agent runs, the agent still finds every new generation
+    (rotated file). It measures the time since its last look with the monotonic clock."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))
@@ -762,8 +773,8 @@ def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) ->
 def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
     world: World, before: int, set_back_s: int
 ) -> None:
-    """If the clock is set back between two rotations that no look saw, the older file seems to be
-    the newer one, but is still read."""
+    """If the clock is set back between two rotations, and the agent does not look in between, the
+    older file seems to be the newer one. The agent still reads both files."""
     lines = []
     for number in range(3):
         world.clock.advance(0.5)
@@ -781,8 +792,9 @@ def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
 @pytest.mark.parametrize("origin", ["/log/other.log", f"{APP}.1", "/elsewhere/app.log"])
 @pytest.mark.parametrize("is_down", [False, True])
 def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_down: bool) -> None:
-    """No look saw the log's rotation, and afterwards an old file was renamed to the log's path. The
-    rotated generation is younger than the file at the path, but is still read."""
+    """If a log is rotated and an old file is renamed to the log's path between two looks, the
+    rotated generation is younger than the file at the path. The agent still reads the
+    generation."""
     world = make(APP, "/log/other.log")
     world.files.append(APP, b"seen\n")
     world.start()
@@ -807,7 +819,8 @@ def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_d
 
 
 def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
-    """If the middle one of three generations was deleted unread, a loss is declared."""
+    """If the second of three generations was deleted before the agent read it, a loss is
+    declared."""
     lines = generations(world, 3)
     world.files.delete(f"{APP}.2")
     world.settle()
@@ -817,8 +830,8 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
 
 @promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
-    """A clock that was set back makes a generation look older than the last look, but it is
-    read."""
+    """If the clock was set back, a new generation seems to be older than the agent's last look. The
+    agent still reads the generation."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
     lines = generations(world, 2)
     world.settle()
@@ -826,8 +839,9 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """The time at which the agent first read a topic is kept. If the agent starts again before the
-    topic's first seal, this stored time shows which generations are new."""
+    """The agent stores the time at which it first read a topic. If the agent starts again before
+    the topic's first seal (the message that all earlier lines are counted), the stored time shows
+    which generations (rotated files) are new."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

@@ -1,5 +1,5 @@
-"""How the agent decides whether a file is one that it knows already, and what it does with each
-answer (the same file, another file, or unknown)."""
+"""How the agent decides whether a file is the same file as one that it knows already. The answer is
+"the same", "another" or "unknown", and the tests check what the agent does in each case."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from support.agent_world import World, raw, settings
 from support.promises import promise
 
 HERE, THERE, ELSEWHERE = FileKey(1, 7), FileKey(1, 8), FileKey(2, 7)
-RUN, RUN2 = "/log/run.log", "/log/run2.log"  # names that rotation may have given
+RUN, RUN2 = "/log/run.log", "/log/run2.log"  # names that rotation can give
 JOB = b"Starting job\ndone\n"
 
 EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
@@ -41,8 +41,8 @@ EVIDENCE = Evidence((HERE, HERE), (None, None), False, False, True, True)
     ],
 )
 def test_what_the_evidence_says(evidence: Evidence, answer: Answer) -> None:
-    """The strongest evidence decides whether two files are the same; without any evidence the
-    answer is unknown."""
+    """If there are several pieces of evidence, the strongest one decides whether two files are the
+    same. Without any evidence the answer is "unknown"."""
     assert same_file(evidence) is answer
 
 
@@ -60,8 +60,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """Lets the agent read on in its only file without first looking for files that match the
-    patterns."""
+    """Makes the agent read on in its only file, without a look at the directories before."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
@@ -78,8 +77,8 @@ def take_inode(world: World, path: str, data: bytes) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("path", [RUN, RUN2])
 def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
-    """A log is deleted, and the next run's log gets its inode and begins with the same lines. The
-    next run's log is read from its start, whether its name is the same or another."""
+    """If a log is deleted, and a program's next log gets its inode and begins with the same lines,
+    the agent reads the next log from its start. The name of the next log does not matter."""
     world = made(knows_births=True)
     world.kill()
     take_inode(world, path, JOB + b"done again\n")
@@ -94,9 +93,9 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
-    """Where times of birth are unknown, a file with another name, but with the inode and first
-    bytes of a deleted file, is read from its start, and those first bytes are declared
-    uncertain."""
+    """On a file system without birth times, a file may have the inode and the first bytes of a
+    deleted file but another name. The agent reads such a file from its start, and declares the
+    first bytes uncertain."""
     world = made(knows_births=False)
     world.kill()
     take_inode(world, RUN2, JOB + b"done again\n")
@@ -109,8 +108,8 @@ def test_an_inode_taken_again_where_no_birth_is_known() -> None:
 
 
 def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
-    """A file that is not held open is deleted between two looks, and another file gets its inode.
-    The other file is read whole."""
+    """If a file that the agent does not have open is deleted between two looks, and another file
+    gets its inode, the agent reads the other file from its start."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -125,8 +124,8 @@ def test_an_inode_taken_again_under_an_agent_that_holds_few_files() -> None:
 
 @promise("1 same file")
 def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> None:
-    """The agent held a file open and saw that it was deleted. So it reads the next file with this
-    inode from its first byte, even if the next file begins with the same bytes."""
+    """If the agent has a file open, it notices that the file is deleted. It reads the next file
+    with the same inode from the first byte, even if this file begins with the same bytes."""
     world = made(knows_births=False)
     world.files.delete(RUN)
     world.settle(rounds=300)
@@ -140,8 +139,8 @@ def test_an_inode_taken_again_after_the_agent_had_the_deleted_file_open() -> Non
 
 @promise("1 same file")
 def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
-    """A log is replaced by a file with the same inode, size and times. The agent tells the two
-    files apart by their times of birth."""
+    """If a log is replaced by a file with the same inode, size and modification time, the agent
+    distinguishes the two files by their birth times."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.files.append("/log/other.log", b"x\n")
@@ -161,7 +160,7 @@ def test_an_inode_taken_again_by_a_file_of_the_same_size_and_time() -> None:
 
 def test_unread_bytes_of_a_file_whose_inode_was_taken_are_lost() -> None:
     """If another file gets the inode of a deleted file, the unread bytes of the deleted file are
-    declared lost, and the other file's bytes are never sent in their place."""
+    declared lost, and the agent never sends the other file's bytes instead."""
     world = World(settings(raw(), max_open_files=1))
     world.files.append(RUN, JOB)
     world.start()
@@ -191,8 +190,8 @@ def at_rest(still_s: float, **others: int) -> World:
 
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
-    """No loss is declared for a deleted file that was acknowledged to its end and had stayed
-    unchanged for longer than the time between two looks."""
+    """If a file is deleted whose bytes were all acknowledged, and which had not changed for longer
+    than the time between two looks, the agent declares no loss."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -201,8 +200,8 @@ def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
 
 
 def test_deleting_what_was_written_just_now_is_a_loss() -> None:
-    """If a file is deleted soon after it was written, a loss is declared, because nobody knows
-    whether more was written to it."""
+    """If a file is deleted soon after the last known write, a loss is declared, because nobody
+    knows whether more bytes were written to it."""
     world = at_rest(0.1)
     world.files.delete(RUN)
     world.settle()
@@ -212,7 +211,8 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
 @promise("clocks rest")
 @pytest.mark.parametrize("hours", [1, -1])
 def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
-    """If the clock is set, a file that was just written still does not count as at rest."""
+    """A change of the clock does not make a file that was just written count as unchanged for a
+    long time."""
     world = at_rest(0.1)
     world.clock.set_time_ms(world.clock.time_ms() + hours * 3_600_000)
     world.settle(20)
@@ -224,8 +224,8 @@ def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
 @promise("1 deleted at rest")
 @pytest.mark.parametrize(("away_s", "count"), [(60, 0), (3_600, 1)])
 def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
-    """A file that was long at rest is deleted while the agent is down. No loss is declared if the
-    agent was down for a minute, but one is declared if it was down for an hour."""
+    """If a file that had not changed for long is deleted while the agent is down, the agent
+    declares no loss after a minute of downtime. After an hour of downtime it declares one loss."""
     world = at_rest(900)
     world.kill()
     world.clock.advance(away_s)
@@ -237,14 +237,14 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
-    """One look declares one loss for all files that vanished. The loss names one of them and the
-    number of the others."""
+    """If one look finds that several files are gone, the agent declares one loss for all of them.
+    The loss names one of these files and the number of the others."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
     world.start()
     world.settle()
-    world.files.append("/log/kept.log", b"x\n")  # the only file that the agent holds open
+    world.files.append("/log/kept.log", b"x\n")  # the only file that the agent has open
     world.settle()
     for number in range(40):
         world.files.delete(f"/log/{number}.log")
@@ -258,8 +258,8 @@ def test_one_look_declares_one_loss() -> None:
 
 
 def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
-    """If unread bytes after the position are cut off, they are declared lost, although the file is
-    still longer than what was read."""
+    """If unread bytes at the end of a file are cut off, they are declared lost, although the file
+    is still longer than the part that the agent has read."""
     world = World(settings(raw()))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -279,8 +279,8 @@ def test_bytes_that_were_cut_off_behind_the_position_are_lost() -> None:
 
 @promise("1 file id")
 def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -> None:
-    """Unread bytes that are cut off and written anew between two looks are declared lost, because
-    between the two looks the agent read the file and saw that it was shorter."""
+    """If unread bytes are cut off and other bytes are written between two looks, the unread bytes
+    are declared lost. In between, the agent has read the file and found that it was shorter."""
     world = World(settings(raw(), reconcile_interval_ms=3_600_000))
     world.files.append(RUN, b"1\n2\n")
     world.start()
@@ -301,8 +301,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """A file is cut twice. After the second cut the agent skips only the bytes that it provably
-    read after the first cut. It reads no line twice."""
+    """If a file is truncated twice, the agent skips only those bytes after the second truncation
+    that it provably read after the first one. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -322,8 +322,8 @@ def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
 
 
 def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
-    """The agent finds a file, but the file is cut and written anew before the agent first reads it.
-    The file's first file id gets no bytes, and the old bytes are declared lost."""
+    """If a file is truncated and written anew after the agent found it and before the agent first
+    reads it, the old bytes are declared lost. No byte is sent under the file's first file id."""
     world = World(settings(raw()))
     world.start()
     world.settle()
@@ -341,8 +341,8 @@ def test_bytes_that_were_exchanged_before_the_first_reading() -> None:
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
-    """If the same bytes are written again, as by `job > job.log`, a loss declares them, because
-    nobody can tell the new lines from the old."""
+    """If a file is written anew with the same bytes, as by `job > job.log`, the agent declares a
+    loss. It cannot distinguish the new lines from the old ones."""
     world = made(knows_births=True)
     world.clock.advance(1)
     if is_down:
@@ -360,8 +360,8 @@ def test_the_same_bytes_written_again_are_declared(is_down: bool) -> None:
 
 
 def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> None:
-    """`job > job.log` runs again while the agent is down, with the same first and last lines. Then
-    the line in between, which differs, is read."""
+    """If `job > job.log` runs again while the agent is down and only a line in the middle of the
+    log differs, the agent reads this line."""
     banner, lines = b"#" * (FINGERPRINT_BYTES + 99) + b"\n", b"working\n" * 100
     world = World(settings(raw()))
     world.files.append(RUN, banner + b"run 1\n" + lines)
@@ -377,8 +377,8 @@ def test_bytes_that_were_exchanged_in_the_middle_while_the_agent_was_down() -> N
 
 
 def test_an_older_time_of_change_says_nothing() -> None:
-    """If a file's time of change is older than before, no loss is declared, because a power loss or
-    `touch` may have set it."""
+    """If a file's modification time is older than before, no loss is declared, because a power
+    failure or `touch` may have changed the time."""
     world = made(knows_births=True)
     world.files.by_path[RUN].changed_ns -= 1_000_000_000
     world.settle()
@@ -387,8 +387,9 @@ def test_an_older_time_of_change_says_nothing() -> None:
 
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
-    """A write sets the time of change before the size, and may wait for the disk in between. If the
-    agent looks at such a moment, it declares no loss, and it sends no seal while it waits."""
+    """A write changes a file's modification time before the file's size, and may wait for the disk
+    in between. If the agent looks at the file in this state, it declares no loss. It waits for the
+    new size. Meanwhile it sends no seal (the message that all earlier lines are counted)."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)
@@ -406,8 +407,8 @@ def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s
 
 
 def test_each_of_many_writes_is_waited_for_anew() -> None:
-    """The agent waits for each write anew, even if no look saw the file between this write and the
-    previous write."""
+    """The agent waits for each new write, even if it did not look at the file between this write
+    and the previous write."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     for _ in range(3):
@@ -423,8 +424,8 @@ def test_each_of_many_writes_is_waited_for_anew() -> None:
 
 
 def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
-    """If the same bytes are written again, a loss declares them, even if the agent reads the file
-    again before its next look."""
+    """If a file is written anew with the same bytes, a loss declares these bytes, even if the agent
+    reads from the file before its next look."""
     world = World(settings(raw()))
     world.files.append(RUN, JOB)
     world.start()
@@ -440,8 +441,8 @@ def test_the_same_bytes_written_again_while_the_file_is_being_read() -> None:
 
 @promise("1 same file")
 def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
-    """An open file is cut and written anew between two looks. It has the same bytes before the
-    position but another beginning, so it is read from its start."""
+    """An open file may be truncated and written anew between two looks, with the same bytes before
+    the agent's position. If its beginning has changed, the agent reads the file from its start."""
     foot = b"=" * 300 + b"\n"
     world = World(settings(raw()))
     world.files.append(RUN, b"run 1\n" + foot)
@@ -456,8 +457,8 @@ def test_a_file_that_ends_alike_and_begins_otherwise_was_written_anew() -> None:
 
 
 def test_a_file_that_grew_with_an_overlong_line_was_not_written_again() -> None:
-    """A file that grows while an over-long line is read piece by piece is not taken for a file that
-    was written anew."""
+    """If a file grows while the agent reads an over-long line piece by piece, the agent does not
+    conclude that the file was written anew."""
     world = World(settings(raw()))
     world.files.append(RUN, b"x" * READ_BYTES)
     world.start()

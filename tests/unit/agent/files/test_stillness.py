@@ -1,4 +1,5 @@
-"""Whether a directory's names stood still during a look."""
+"""How the agent decides whether a directory's names stayed the same while it looked at the
+directory."""
 
 from __future__ import annotations
 
@@ -9,22 +10,22 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
-    """Other files beside the log change the directory all the time, but the names of the log and
-    its generations stay the same, so the look is valid."""
+    """If other files in a directory change all the time, a look is still valid as long as the names
+    of the log and its generations (rotated files) stay the same."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 
 
 def test_two_looks_shortly_one_after_the_other_prove_nothing() -> None:
-    """Two looks in quick succession may both see the same half of a rotation, so a third look is
-    compared with the first one."""
+    """Two looks in quick succession may both find the same half-finished rotation. Therefore the
+    agent looks a third time and compares the result with the first look."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.0, 90 + STILL_MS - 1) == before
 
 
 def test_names_that_change_are_waited_for() -> None:
-    """If names change, the agent waits over many looks until they rest, because a busy host renames
-    slowly."""
+    """While names change, the agent looks again and again until they no longer change, because a
+    busy host renames files slowly."""
     before = Restless(0.0, NAMES, 0)
     for look in range(1, 100):
         now = look * RESTLESS_S / 200
@@ -34,14 +35,14 @@ def test_names_that_change_are_waited_for() -> None:
 
 
 def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
-    """If a directory never rests, the agent uses its last listing after a limit, so that seals do
-    not wait for ever."""
+    """If the names in a directory never stop changing, the agent uses its last listing after a time
+    limit. Otherwise it could never send a seal (the message that all earlier lines are counted)."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, RENAMED, 5.0 + RESTLESS_S, 99_999) is None
 
 
 def test_a_clock_that_was_set_back_keeps_nothing_waiting() -> None:
-    """If the clock was set back, the previous look seems later than the present one, and no further
-    look is needed."""
+    """If the clock was set back, the previous look seems to be later than the present look. In this
+    case the agent does not look again."""
     before = Restless(5.0, NAMES, 3_600_000)
     assert look_again(before, NAMES, 6.0, 1_000) is None

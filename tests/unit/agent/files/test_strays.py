@@ -1,5 +1,5 @@
-"""Generations (files that rotation renamed) under unexpected names or in unexpected directories,
-and copies of logs."""
+"""Generations (files that rotation renamed) with unexpected names or in unexpected directories, and
+copies of logs."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """Two rotations happen between two looks. Each line is still read once if the names of the two
+    """After two rotations between two looks, each line is read once if the names of the two
     generations contain the log's name or resemble each other."""
     if is_down:
         world.kill()
@@ -65,8 +65,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """A generation under an unrelated name is declared lost, because nobody knows whether another
-    new file is a generation, too."""
+    """If a generation (rotated file) has an unrelated name, the agent declares a loss, because it
+    cannot know whether other new files with unrelated names are generations too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)
@@ -76,8 +76,9 @@ def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
 
 
 def test_generations_in_another_directory(world: World) -> None:
-    """If logrotate's olddir moves generations to another directory, the file that the agent holds
-    open shows that directory. The other generations there are read, too."""
+    """If logrotate's setting `olddir` moves generations to another directory, the agent finds the
+    directory by the file that it has open. It also reads the other generations in that
+    directory."""
     lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
     world.settle()
     assert sorted(world.values()) == sorted(["seen", *lines])
@@ -88,8 +89,8 @@ def test_generations_in_another_directory(world: World) -> None:
 
 
 def test_strangers_that_were_there_are_left_alone(world: World) -> None:
-    """Another log of a similar name, which no pattern matches, is not read, although it grows and
-    the agent is started again."""
+    """A log with a similar name that no pattern matches is not read, even if it grows and the agent
+    is restarted."""
     world.files.append("/log/app-2.log", b"a worker's\n")
     world.clock.advance(60)
     world.settle()
@@ -107,8 +108,8 @@ def test_strangers_that_were_there_are_left_alone(world: World) -> None:
 def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
     names: tuple[str, str], is_down: bool
 ) -> None:
-    """Several workers, or several runs of a job, may write logs with the same bytes. Each of these
-    logs is read, and nothing is uncertain."""
+    """Several workers, or several runs of a job, may write logs with the same bytes. The agent
+    reads each of these logs, and declares no line uncertain."""
     made = World(settings(raw("logs", "/log/*.log")))
     data = b"".join(b"step %d of 1000\n" % number for number in range(200))
     made.files.append(f"/log/{names[0]}", data)
@@ -126,7 +127,7 @@ def test_logs_that_a_pattern_means_are_no_copies_of_each_other(
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: bool) -> None:
-    """A job writes the same bytes in each run and its log is rotated. The lines of every run are
+    """If a job writes the same bytes in each run and its log is rotated, the lines of every run are
     delivered."""
     data = b"".join(b"step %d of 1000\n" % number for number in range(200))
     for _ in range(3):
@@ -145,14 +146,14 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # app-1.log would be a generation if it were made before the log
+        ("app-1.log", False),  # if app-1.log were older than the log, it would be a generation
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """A program creates two logs, and a source names one of them. Only the named log is read, and
-    nothing is declared lost."""
+    """If a program creates two logs and a source's pattern matches one of them, the agent reads
+    only that log and declares nothing lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
     made.start()
@@ -171,8 +172,8 @@ def test_a_neighbour_that_is_made_with_the_log_is_another_log(
 
 @promise("1 copies")
 def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
-    """If a file that an event reported is copied and truncated before the first whole look, no line
-    is read twice."""
+    """If the kernel has reported a file to the agent, and the file is copied and truncated before
+    the agent's first full look, no line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.files.append(APP, b"one\ntwo\n")
@@ -189,8 +190,8 @@ def test_a_copy_of_a_file_that_was_never_looked_at(world: World) -> None:
 
 @pytest.mark.parametrize("is_grown", [False, True])
 def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
-    """If `cp app.log app.log.bak` is run before the first whole look at the log, no line is read
-    twice."""
+    """If `cp app.log app.log.bak` is run before the agent's first full look at the directory, no
+    line is read twice."""
     made = World(settings(raw("logs", APP)))
     made.start()
     made.settle()
@@ -205,8 +206,9 @@ def test_a_copy_of_a_file_that_is_read_where_it_lies(is_grown: bool) -> None:
 
 
 def test_a_short_copy_where_no_birth_is_known() -> None:
-    """A copy that is shorter than the bytes of which the log's announced fingerprint was made is
-    read, and declared uncertain, because its lines may be doubled."""
+    """The agent recognizes a copy by the log's announced fingerprint, a hash of the log's first
+    bytes. If a copy is shorter than these bytes, the agent reads it and declares it uncertain,
+    because its lines may be doubled."""
     made = World(settings(raw("logs", APP)))
     made.files.knows_births = False
     made.files.append("/log/old.log", b"x\n")
@@ -221,8 +223,8 @@ def test_a_short_copy_where_no_birth_is_known() -> None:
 
 @promise("1 copies")
 def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
-    """After a copytruncate between two looks the unread rest is read from the copy, and no line is
-    read twice."""
+    """After a copytruncate between two looks, the agent reads the unread rest of the log from the
+    copy, and reads no line twice."""
     world.files.append(APP, b"unread\n")
     world.files.append(f"{APP}.1", b"seen\nunread\n")
     world.files.truncate(APP)
@@ -233,8 +235,9 @@ def test_what_a_copy_holds_of_truncated_bytes_is_read(world: World) -> None:
 
 @promise("1 copies")
 def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> None:
-    """If an event reports a copy before its original is cut, the copy is not read until the cut.
-    The number of bytes that were read from the original tells where the copy's unread bytes begin.
+    """If the kernel reports a copy before its original is truncated, the agent waits for the
+    truncation before it reads the copy. It begins in the copy at the position that it had reached
+    in the original.
     """
     made = World(settings(raw("logs", f"{APP}*")))
     made.files.append(APP, b"seen\n")
@@ -252,8 +255,8 @@ def test_a_copy_that_is_seen_before_its_original_was_cut_waits_for_that() -> Non
 @promise("1 copies")
 @pytest.mark.parametrize("is_meant", [False, True])
 def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> None:
-    """The agent skipped a copy, which was then deleted. The next log gets the copy's inode and is
-    rotated before a look. Nevertheless this log is read, not skipped."""
+    """After the agent has skipped a copy and the copy is deleted, the next log may get the copy's
+    inode. The agent reads this log, even if it is rotated before the agent's next look."""
     made = World(settings(raw("logs", f"{APP}*" if is_meant else APP)))
     made.start()
     made.settle()
@@ -272,8 +275,9 @@ def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> No
 
 
 def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
-    """An unreadable generation is named among the unreadable files, and its topic gets no seal
-    until the generation is read, which happens as soon as the agent can read it."""
+    """The agent reports a generation (rotated file) that it cannot read, and sends no seal for the
+    topic (the message that all earlier lines are counted). As soon as the agent can read the
+    generation, it does so and sends seals again."""
     world.files.append(APP, b"rest\n")
     rotate(world, f"{APP}.2", f"{APP}.1")
     world.files.by_path[f"{APP}.1"].unreadable = True
@@ -315,8 +319,8 @@ def test_what_goes_away_before_it_can_be_read_is_declared(is_rotated: bool, is_d
 
 @promise("1 not opened")
 def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
-    """If an unreadable file is cut before it can be read, the bytes that were cut off since the
-    agent found the file are declared lost."""
+    """If a file is truncated before the agent has the right to read it, the agent declares lost all
+    bytes that were cut off since it found the file."""
     made = World(settings(raw("logs", APP)))
     file = made.files.append(APP, b"secret\nmore\n")
     file.unreadable = True
@@ -332,8 +336,8 @@ def test_what_was_cut_off_before_it_could_be_read_is_declared() -> None:
 
 
 def test_a_look_asks_for_each_name_a_few_times_at_most(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A look asks the file system for each name only a few times, however many logs and unrelated
-    files come and go."""
+    """A look of the agent asks the file system for each name only a few times, however many logs
+    and unrelated files are created and deleted."""
     made = World(settings(raw("logs", "/log/job-*.log")))
     for number in range(200):
         made.files.append(f"/log/stranger-{number}", b"x\n")

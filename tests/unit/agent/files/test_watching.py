@@ -12,8 +12,8 @@ def readable(inbox: Inbox) -> bool:
 
 
 def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
-    """Many events of one file give one path, a move gives the old and the new name, and both wake
-    the loop."""
+    """However many events a file has, its path is handed to the agent's loop once. A rename hands
+    over the old and the new path. Each event wakes the loop."""
     inbox = Inbox()
     assert not readable(inbox)
     for _ in range(5):
@@ -27,7 +27,8 @@ def test_paths_are_handed_over_once_and_wake_the_loop() -> None:
 
 
 def test_too_many_paths_mean_everything() -> None:
-    """Beyond a limit of paths, or for a new directory, the loop is told to look at everything."""
+    """If too many paths have changed, or if a directory was created, the agent's loop looks at
+    everything."""
     inbox = Inbox()
     for index in range(PATHS_MAX + 1):
         inbox.dispatch(FileModifiedEvent(f"/log/{index}"))
@@ -39,8 +40,8 @@ def test_too_many_paths_mean_everything() -> None:
 
 
 def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
-    """The watch stops for a while when events come too fast, because handling so many events costs
-    more than reading the lines that were written."""
+    """The agent stops watching directories for a while if too many events arrive, because handling
+    so many events costs more than reading the written lines without them."""
     watch = Watch([Pattern(f"{tmp_path}/*.log"), Pattern("/nowhere/at/all/*.log")])
     watch.start()
     assert watch._watched.keys() == {str(tmp_path)}
@@ -55,8 +56,8 @@ def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
 
 
 def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
-    """A directory that a link leads to is watched until no link leads to it, because writes to the
-    link's target cause events only in this directory."""
+    """If a link leads into a directory, the agent watches this directory until no link leads into
+    it any more. Writes to the link's target cause events only in this directory."""
     (tmp_path / "links").mkdir()
     (tmp_path / "pods").mkdir()
     watch = Watch([Pattern(f"{tmp_path}/links/*.log")])

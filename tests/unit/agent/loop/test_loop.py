@@ -1,5 +1,5 @@
-"""The turns of the agent's loop from end to end, run in memory: files, delivery, checkpoints, and
-the accounts that the agent sends to the audit."""
+"""The agent's loop from end to end, run in memory. The tests check files, delivery, checkpoints,
+and the audit messages that the agent sends."""
 
 import json
 import sqlite3
@@ -45,8 +45,8 @@ def world() -> World:
 
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
-    """Every byte is acknowledged; a last line without a line end arrives once nobody writes to the
-    file any more."""
+    """Lines arrive in order, and every byte is acknowledged. A last line without a line end arrives
+    when nobody has written to the file for a while."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -60,9 +60,10 @@ def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
 
 @promise("2 framing")
 def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> None:
-    """A partial line that is sent before it was completed gives two records, each with its own
-    bytes. The origin of a record tells its range of bytes in the file. The first record's origin
-    has the length of the value alone, without a line end, and this marks the record as partial."""
+    """If a line is sent before it is complete, it becomes two records, one for each part. The
+    origin of a record gives the record's range of bytes in the file. The first record is
+    recognizable as partial, because its origin is as long as its value and so contains no line
+    end."""
     world.files.append(A, b"par")
     world.start()
     world.settle()
@@ -79,8 +80,8 @@ def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> Non
 
 @promise("1 announcement")
 def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -> None:
-    """A file's announcement, which says what its id stands for, is acknowledged before its first
-    record is sent."""
+    """The agent sends the first record of a file only after the file's announcement is
+    acknowledged. The announcement says which file the file id stands for."""
     world.files.append(A, b"x\n")
     world.start()
     for _ in range(5):
@@ -94,8 +95,8 @@ def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -
 
 @promise("2 intent")
 def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
-    """A batch is made only after the transaction that stores its intent is committed. An intent is
-    the promise to send a range of bytes."""
+    """The agent makes a batch only after it has committed the transaction that stores the batch's
+    intent. An intent is the promise to send a range of bytes."""
     world.files.append(A, b"x\n")
     world.start()
     send, promised = world.producer.send, []
@@ -114,8 +115,8 @@ def test_nothing_is_sent_before_its_intent_is_durable(world: World) -> None:
 
 @promise("2 re-send")
 def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: World) -> None:
-    """After a kill the agent sends the same origins, partition, times and bytes again, so any
-    reader recognizes the repeats."""
+    """If the agent is killed before a batch is acknowledged, it sends the records again with the
+    same origins, partition, times and bytes, so that every reader recognizes the repeats."""
     world.brokers.partitions["logs"] = 3
     world.files.append(A, b"one\ntwo\nth")
     world.start()
@@ -136,8 +137,8 @@ def test_killed_between_send_and_acknowledgement_the_same_is_sent_again(world: W
 
 @promise("2 re-send")
 def test_promises_of_different_moments_are_each_sent_again_with_their_own(world: World) -> None:
-    """A line without a time gets the time of its first reading, even when it is sent again together
-    with lines that were first read at another moment."""
+    """A line without a time gets the time at which it was first read. It keeps this time when it is
+    sent again together with lines that were read at another time."""
     world.kill_in_flight(b"one\n", b"two\n")
     moments = [intent.read_ms for intent in StateDatabase(world.connection).intents()]
     assert len(set(moments)) == 2
@@ -149,8 +150,8 @@ def test_promises_of_different_moments_are_each_sent_again_with_their_own(world:
 
 @promise("2 new settings")
 def test_new_settings_begin_behind_the_last_intent() -> None:
-    """Lines that were promised before the settings changed are sent again by the old pattern, and
-    later lines are sent by the new pattern."""
+    """If the settings change, lines that were promised before are sent again with the old pattern,
+    and later lines are sent with the new pattern."""
 
     def source(pattern: str) -> SourceSettings:
         return SourceSettings(
@@ -171,7 +172,8 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 
 @promise("2 partition")
 def test_partitions_added_while_running() -> None:
-    """Promised records keep their partition; later intents use the added partitions."""
+    """If partitions are added to a topic, records that were already promised keep their partitions.
+    Later intents use the added partitions too."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
@@ -186,7 +188,8 @@ def test_partitions_added_while_running() -> None:
 
 
 def test_backpressure_stops_reading(world: World) -> None:
-    """The agent promises no more than the producer takes."""
+    """The agent stops reading when the producer takes no more, so it promises no more bytes than
+    the producer takes."""
     world.producer._room = 1
     world.start()
     world.producer._room = 1
@@ -202,8 +205,8 @@ def test_backpressure_stops_reading(world: World) -> None:
 
 
 def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> None:
-    """A refused record's neighbours arrive. The record's range is declared lost and is in no count.
-    Nothing waits for the record."""
+    """If the broker refuses a record, all other records arrive. The record's range is declared lost
+    and is in no count, and nothing waits for the record."""
     world.files.append(A, b"a\nb\nc\n")
     world.start()
     world.brokers.refuses = lambda record: record.first == 2
@@ -217,8 +220,8 @@ def test_a_record_that_the_broker_refuses_is_set_apart_alone(world: World) -> No
 
 @promise("2 over-long line")
 def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> None:
-    """An over-long line of any length is rejected with only its head in memory, and the next line
-    is delivered."""
+    """An over-long line is rejected, whatever its length, and only the line's beginning is ever in
+    memory. The next line is delivered."""
     size = 2 * READ_BYTES + 17
     world.files.append(A, b"x" * size + b"\nshort\n")
     world.start()
@@ -233,8 +236,8 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
 def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Lines that do not fit the parser's pattern are logged at most once a minute, with place and
-    reason; /health names their topic while most of its lines do not fit."""
+    """The agent logs lines that the parser rejects at most once a minute, with the position and the
+    reason. /health reports a topic while most of its lines are rejected."""
     told: list[Untold] = []
     monkeypatch.setattr(events, "lines_rejected", told.append)
     number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
@@ -253,8 +256,8 @@ def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
 
 
 def test_an_overlong_line_is_replayed(world: World) -> None:
-    """After a kill, the agent sends an over-long line again just as it sent the line before, even
-    if the end of the line is written after the kill."""
+    """After a kill, the agent sends an over-long line again exactly as before, even if the end of
+    the line was written after the kill."""
     world.files.append(A, b"x" * (READ_BYTES + 5))
     world.start()
     world.hold(12, 0.3)
@@ -274,7 +277,7 @@ def test_an_overlong_line_is_replayed(world: World) -> None:
 
 @promise("1 file id")
 def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
-    """A renamed file keeps its id, is read to its end, and is closed with its final length."""
+    """A renamed file keeps its file id, is read to its end, and is closed with its final length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -293,8 +296,8 @@ def test_rotation_by_rename_keeps_the_id_and_closes_it(world: World) -> None:
 
 
 def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
-    """If a restart of the machine gives the disk another device number, open and closed files keep
-    their ids: nothing is sent again or declared lost."""
+    """If a disk gets another device number when the machine is restarted, open and closed files
+    keep their file ids. Nothing is sent again or declared lost."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append("/log/a.log.1", b"1\n")
     world.files.append(A, b"2\n")
@@ -318,7 +321,8 @@ def test_disks_that_are_numbered_anew_keep_their_files(world: World) -> None:
 
 
 def test_another_file_on_another_device_is_another_file(world: World) -> None:
-    """A file on a replaced disk, with the same name and inode but other bytes, is another file."""
+    """If a disk is replaced, a file with the same name and inode but with other bytes counts as
+    another file."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -333,8 +337,8 @@ def test_another_file_on_another_device_is_another_file(world: World) -> None:
 
 @promise("1 announcement")
 def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
-    """Bytes that are written to a file after the agent closed it get a new file id, whose
-    announcement names the closed id and its final position."""
+    """Bytes that are written to a file after the agent closed it get a new file id. The
+    announcement of the new id contains the closed id and its final position."""
     world.settings = settings(raw("logs", "/log/*"))
     world.files.append(A, b"1\n")
     world.start()
@@ -350,8 +354,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """A file is closed after its rotation even if it was at rest long before, and no descriptor
-    stays open."""
+    """A rotated file is closed even if nobody had written to it for a long time before the
+    rotation. No file descriptor stays open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)
@@ -365,8 +369,8 @@ def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
 def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
     world: World, is_restarted: bool
 ) -> None:
-    """Bytes that a program writes to a closed, rotated file are found, although no pattern matches
-    its name."""
+    """If a program writes to a rotated file that the agent has closed, the agent finds the new
+    bytes, although no pattern matches the file's name."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -384,8 +388,8 @@ def test_bytes_behind_a_closure_are_found_out_of_the_pattern(
 
 
 def test_rotation_while_the_agent_was_down(world: World) -> None:
-    """A file renamed while the agent was down is found in its directory by its inode, although no
-    pattern matches its name."""
+    """If a file is renamed while the agent is down, the agent finds it in its directory by the
+    inode, although no pattern matches the new name."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -400,7 +404,8 @@ def test_rotation_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
-    """The last lines of a deleted file are read from the open descriptor."""
+    """The agent reads the last lines of a deleted file from the file descriptor that it still has
+    open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -416,8 +421,9 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
 def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
     world: World,
 ) -> None:
-    """A file with a deleted file's inode is read from its start, even with the same bytes or after
-    a restart. Its announcement names the deleted file as predecessor."""
+    """A file that gets the inode of a deleted file is read from its start, even if it has the same
+    bytes or the agent is restarted in between. Its announcement names the deleted file as the
+    predecessor."""
     for generation in range(3):
         if generation:
             world.files.delete(A)
@@ -438,8 +444,9 @@ def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
 
 
 def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> None:
-    """The loss of a file that vanished unread begins at the position up to which the file was read.
-    The loss has no end, because nobody saw the file's length."""
+    """If a file is deleted before the agent has read all of it, the agent declares a loss that
+    begins at the agent's position in the file. The loss has no end, because the agent does not know
+    the file's length."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -456,8 +463,8 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
-    """After copytruncate (same inode, other bytes) the file gets a new id, and its unread bytes are
-    declared lost."""
+    """After a rotation by copytruncate (same inode, other bytes), the log gets a new file id, and
+    the unread bytes that were cut off are declared lost."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)
@@ -476,8 +483,8 @@ def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) ->
 def test_content_replaced_in_place_is_noticed_although_the_file_grew(
     world: World, header: bytes
 ) -> None:
-    """Between two looks a file is cut and grows beyond the position up to which it was read. The
-    agent notices the change by the bytes before this position, even if the file's first bytes are
+    """A file may be truncated between two looks and grow beyond the agent's position again. The
+    agent notices the change by the bytes before its position, even if the file's first bytes are
     the same."""
     world.files.append(A, header + b"old content, some of it\n")
     world.start()
@@ -491,8 +498,9 @@ def test_content_replaced_in_place_is_noticed_although_the_file_grew(
 
 @promise("1 file id")
 def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> None:
-    """A file that a power loss has cut gets a new id, which begins at the highest proven position.
-    Bytes that may be doubled are declared uncertain."""
+    """A file that a power failure has shortened gets a new file id. The new id begins at the
+    highest position up to which the file's bytes are proven to be unchanged. Bytes that may be
+    doubled are declared uncertain."""
     for index in range(5):
         world.files.append(A, b"line %d\n" % index)
         if index == 0:
@@ -511,7 +519,8 @@ def test_a_file_cut_by_a_power_loss_goes_on_where_it_is_proven(world: World) -> 
 
 @promise("2 set apart")
 def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
-    """Promised bytes that neither the file nor the brokers have any more are declared lost."""
+    """If neither the file nor the brokers have bytes that the agent promised to send, the agent
+    declares them lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -528,7 +537,8 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """An unreadable file is named, and its topic is not sealed up to any time; meanwhile the agent
+    """The agent reports a file that it cannot read. A seal says that all lines before a certain
+    time are counted, but the seals of the file's topic then contain no time. Meanwhile the agent
     reads other files."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
@@ -536,7 +546,7 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
     world.settle(10)
     assert world.values() == ["2"]
     assert world.agent.tracker.unreadable == {"logs": {A: "Permission denied"}}
-    [named] = world.of(Seal)  # the seal names the topic, but no time
+    [named] = world.of(Seal)  # the seal contains the topic, but no time
     assert [(x.source.topic, x.sealed_until) for x in named.topics] == [("logs", NEVER_SEALED)]
     world.files.by_path[A].unreadable = False
     world.settle(10)
@@ -545,8 +555,8 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """For a week, and across restarts, the ledger shows the losses of a file that is gone. After
-    the week the losses are forgotten, so that the state does not grow."""
+    """The ledger shows the losses of a deleted file for a week, also after a restart. After the
+    week the agent forgets them, so that its state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(10)
@@ -567,7 +577,7 @@ def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: Wor
 
 
 def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
-    """The unread bytes of a removed source are declared lost."""
+    """If a source is removed from the settings, the unread bytes of its files are declared lost."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -583,8 +593,9 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """The agent goes on sealing a topic for which it has no source any more, so that the audit of
-    the topic, which other hosts still fill, need not wait for this agent."""
+    """The agent goes on sending seals (the messages that all earlier lines are counted) for a topic
+    for which it no longer has a source. Otherwise the audit of the topic, to which other hosts
+    still send, would wait for this agent."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -606,8 +617,8 @@ def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
 
 
 def test_another_topic_means_another_id(world: World) -> None:
-    """A file that moves to another topic gets a new file id, which begins where the old one
-    ended."""
+    """If the settings move a file to another topic, the file gets a new file id that begins where
+    the old id ended."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -624,8 +635,8 @@ def test_another_topic_means_another_id(world: World) -> None:
 
 
 def test_reading_stops_at_a_limit(world: World) -> None:
-    """If limits are set, each file is read up to its limit, and a file without a limit is not read
-    at all."""
+    """If reading limits are set, the agent reads each file up to the file's limit. It does not read
+    files without a limit at all."""
     world.files.append(A, b"1\n2\n3\n")
     world.files.append("/log/b.log", b"x\n")
     world.start()
@@ -639,7 +650,7 @@ def test_reading_stops_at_a_limit(world: World) -> None:
 
 
 def test_descriptors_stay_bounded() -> None:
-    """The agent reads many files with few open descriptors."""
+    """The agent can read many files with a few open file descriptors."""
     world = World(settings(raw(), max_open_files=8))
     for index in range(40):
         world.files.append(f"/log/{index:02}.log", b"%d\n" % index)
@@ -655,8 +666,9 @@ def test_descriptors_stay_bounded() -> None:
 
 @promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
-    """Across kills every record is counted once, the numbers of messages have no holes, and each
-    count in a delta names the previous delta with a count of the same bucket."""
+    """Even if the agent is killed, every record is counted once and the message numbers have no
+    gaps. Each count in a delta (the agent's message of counts) contains the number of the previous
+    delta that counted the same bucket."""
     world.start()
     for index in range(12):
         world.files.append(A, b"%d\n" % index)
@@ -682,8 +694,9 @@ def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: Worl
 def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
-    """A file renamed between the scan and its opening is read, because the seal waits for every
-    file that the scan noted."""
+    """If a file is renamed after the agent's scan has found it and before the agent opens it, the
+    file is still read. The seal (the message that all earlier lines are counted) waits for every
+    file that the scan has found."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -704,8 +717,9 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A file that vanishes between the scan and its opening delays only the seal that waits for
-    that scan's files. The next scan finds out what became of the file."""
+    """If a file is deleted after the agent's scan has found it and before the agent opens it, only
+    the seal of this scan (the message that all earlier lines are counted) is delayed. The next scan
+    notices that the file is gone."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -727,8 +741,9 @@ def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
 
 @promise("1 two agents")
 def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: World) -> None:
-    """A file that grew is announced again with a longer fingerprint, by which it is recognized
-    after the state was deleted."""
+    """When a file has grown, the agent announces it again with a longer fingerprint (a hash of the
+    file's first bytes). The audit recognizes the file by this fingerprint after the agent's state
+    was deleted."""
     world.files.append(A, b"first\n")
     world.start()
     world.settle()
@@ -749,8 +764,8 @@ def test_a_file_that_grew_is_known_again_after_the_state_was_deleted(world: Worl
 @promise("1 two agents")
 @pytest.mark.parametrize("tells_births", [True, False])
 def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births: bool) -> None:
-    """A small file grows, and the agent's state is deleted. The file is still recognized by its
-    time of birth, although its disk has another device number."""
+    """If a small file grows and the agent's state is deleted, the audit recognizes the file by its
+    birth time, even if the disk has another device number."""
     world.files.knows_births = tells_births
     world.files.append(A, b"first\n")
     world.start()
@@ -772,8 +787,9 @@ def test_a_small_file_that_grew_is_known_by_its_birth(world: World, tells_births
 def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
     world: World, is_another: bool, tells_births: bool
 ) -> None:
-    """After the agent's state was lost, only the file that is there when the agent starts counts as
-    possibly read twice. Files that come later with the same inode and header do not."""
+    """After the agent's state was lost, only the file that exists when the agent starts counts as
+    possibly read twice. Later files with the same inode and the same first lines do not count as
+    read twice."""
     world.files.knows_births = tells_births
     world.files.append(A, b"header\n")
     world.start()
@@ -806,8 +822,8 @@ def test_headers_that_come_again_in_one_inode_throw_nothing_into_doubt_again(
 def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
     world: World,
 ) -> None:
-    """A truncated file is recognized after the state was deleted, although the new agent does not
-    know the file's predecessor."""
+    """After the agent's state was deleted, a truncated file is still recognized, although the new
+    agent does not know the file id that the file had before the truncation."""
     world.files.append(A, b"old\n")
     world.start()
     world.settle()
@@ -827,8 +843,9 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
 
 @promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
-    """Neither a topic nor its topic of rejected lines is sealed while bytes that the agent found in
-    the topic's files are on their way to the brokers."""
+    """A seal says that all earlier lines are counted. While bytes that the agent found in a topic's
+    files are on their way to the brokers, it sends no seal for the topic or for the topic of its
+    rejected lines."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold(10, 0.3)
@@ -842,7 +859,8 @@ def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
 
 
 def test_a_quiet_agent_proves_its_life() -> None:
-    """An idle agent sends heartbeats that repeat the number of its last message."""
+    """An idle agent sends heartbeats. Each heartbeat contains the number of the agent's last
+    message."""
     world = World(settings(raw(), heartbeat_interval_ms=1_000, seal_interval_ms=10**7))
     world.start()
     world.settle(20)
@@ -853,8 +871,8 @@ def test_a_quiet_agent_proves_its_life() -> None:
 
 @promise("1 announcement", "clocks announcement")
 def test_files_are_announced_again_every_day(world: World) -> None:
-    """Files are announced daily, so a reader of the audit topic, whose old messages expire, still
-    learns what a file id stands for."""
+    """The agent announces its files every day. Old messages of the audit topic expire, and a reader
+    still learns from the newer ones which file a file id stands for."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -864,8 +882,8 @@ def test_files_are_announced_again_every_day(world: World) -> None:
 
 
 def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World) -> None:
-    """An announcement that was not acknowledged before a kill is sent again, so its file is not
-    stuck."""
+    """An announcement that was not acknowledged before a kill is sent again. Otherwise the records
+    of its file could never be sent."""
     world.files.append(A, b"1\n")
     world.start()
     world.turn()
@@ -876,7 +894,8 @@ def test_an_unacknowledged_announcement_is_sent_again_after_a_kill(world: World)
 
 
 def test_buckets_of_another_size_begin_a_chain_of_their_own(world: World) -> None:
-    """Counts made with the old bucket size are sent with that size; nothing is mixed or lost."""
+    """If the setting for the bucket size changes, counts with the old bucket size are still sent
+    with the old size. The old and new counts are not mixed, and no count is lost."""
     world.settings = settings(raw(), audit_interval_ms=10**7, seal_interval_ms=10**7)
     world.start()
     world.settle(3)
@@ -918,8 +937,8 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """On a full disk nothing is promised or sent. When there is room again, the agent goes on by
-    itself."""
+    """While the disk is full, the agent stores no new promises to send bytes, and sends nothing.
+    When the disk has room again, the agent goes on by itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -936,7 +955,8 @@ def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: Fu
 
 
 def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) -> None:
-    """A kill on a full disk loses nothing, because what was not durable was not sent."""
+    """A kill on a full disk loses nothing, because the agent sends bytes only after it has durably
+    stored the promise to send them."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(1)
@@ -951,8 +971,8 @@ def test_a_kill_on_a_full_disk_loses_nothing(world: World, full_disk: FullDisk) 
 
 @promise("2 another cluster")
 def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> None:
-    """The agent refuses to start with promised lines in its state if they were promised to another
-    cluster, or to a topic that was made again."""
+    """The agent refuses to start if its state has lines that it promised to send to another
+    cluster, or to a topic that was deleted and made again since."""
     world.kill_in_flight(b"1\n")
     world.cluster_id = "cluster-2"
     with pytest.raises(StateRefused, match="cluster-2"):
@@ -965,8 +985,9 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If lines were promised to a topic that was made again, `state give-up` lets the agent start.
-    Then the promised lines are declared uncertain, and later lines go to the new topic."""
+    """If a topic was deleted and made again while promised lines for it were on their way, `state
+    give-up` lets the agent start again. The promised lines are then declared uncertain, and later
+    lines go to the new topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -991,8 +1012,8 @@ def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World)
 
 
 def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: World) -> None:
-    """A topic made again is another topic, so its files get new ids that begin where the old ones
-    ended."""
+    """A topic that was deleted and made again is another topic, so its files get new file ids.
+    These begin where the old ids ended."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -1008,7 +1029,8 @@ def test_a_topic_made_again_gives_new_ids_when_nothing_was_on_its_way(world: Wor
 
 
 def test_a_quiet_agent_sleeps_longer() -> None:
-    """An agent with nothing to read, send or do sleeps until its next look or an event."""
+    """An agent that has nothing to do sleeps longer, until its next look or until an event wakes
+    it."""
     world = World(settings(raw(), reconcile_interval_ms=60_000, seal_interval_ms=60_000))
     world.files.append(A, b"1\n")
     world.start()
@@ -1023,7 +1045,8 @@ def test_a_quiet_agent_sleeps_longer() -> None:
 
 
 def test_a_settled_agent_says_so(world: World) -> None:
-    """At an orderly stop the agent waits only for records that are on their way."""
+    """When the agent is stopped in an orderly way, it waits only for records that are on their
+    way."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)

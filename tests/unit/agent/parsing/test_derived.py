@@ -9,14 +9,15 @@ from skidway.errors import ConfigurationRefused
 
 
 def test_names_of_topics_become_names_of_records() -> None:
-    """Every topic name becomes a legal record name."""
+    """The name of the derived record is made from the topic's name, and is always a legal Avro
+    name."""
     assert record_name("hdfs-logs.v2") == "hdfs_logs_v2"
     assert record_name("2fast") == "_2fast"
 
 
 def test_derived_schemas_hold_the_groups_and_the_time() -> None:
-    """The derived schema of a raw parser has one string field. The derived schema of a regex parser
-    has the groups, and the parsed time under a name that no group has."""
+    """The schema that the agent derives for a raw parser has one string field. The schema for a
+    regex parser has a field for each group, and the parsed time under a name that no group has."""
     assert [f["name"] for f in json.loads(raw_schema("t"))["fields"]] == ["line"]
     fields = json.loads(regex_schema("t", ["a", "timestamp"], with_time=True))["fields"]
     assert [f["name"] for f in fields] == ["a", "timestamp", "event_time"]
@@ -26,8 +27,8 @@ def test_derived_schemas_hold_the_groups_and_the_time() -> None:
 
 
 def test_a_raw_parser_fills_the_one_string_field() -> None:
-    """A raw parser fills the only string field, whatever its name; a schema with other required
-    fields is refused."""
+    """A raw parser writes the line to the schema's only string field, whatever the field's name is.
+    A schema with other required fields is refused."""
     schema = pa.schema([("text", pa.string()), ("n", pa.int32())])
     parsed = RawParser(schema, frozenset({"n"})).parse(pa.array([b"a"], pa.binary()), 0)
     assert parsed.batch.to_pylist() == [{"text": "a"}]

@@ -30,14 +30,15 @@ def values(*ranges: bytes) -> list[bytes]:
     ],
 )
 def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: list[bytes]) -> None:
-    """LF and CRLF end a line; a blank line is a record; a last line may lack its end."""
+    """Both LF and CRLF end a line and are not part of it. A blank line is a record, and the last
+    line of a range may have no line end."""
     assert values(data) == expected
 
 
 @promise("2 framing")
 def test_no_record_crosses_the_end_of_a_range() -> None:
-    """The last line of a range, if it has no line end, and the first line of the next range are two
-    records."""
+    """If the last line of a range has no line end, it is one record, and the first bytes of the
+    next range are another record."""
     assert values(b"a\nb", b"c\r\n", b"\n") == [b"a", b"b", b"c", b""]
 
 
@@ -46,8 +47,8 @@ pieces = st.lists(st.sampled_from([b"a", b"\r", b"\n", b"\r\n", b"bc"]), min_siz
 
 @given(st.lists(pieces.map(b"".join), min_size=1, max_size=5))
 def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> None:
-    """A range gives the same records whether it is framed alone or with other ranges, and each of
-    its bytes is in a record."""
+    """A range of bytes is split into the same records whether it is framed alone or with other
+    ranges. Each byte of the range is in a record."""
     assert values(*ranges) == [value for each in ranges for value in values(each)]
     data = b"".join(ranges)
     frames = frame(data, np.cumsum([len(each) for each in ranges]))
@@ -57,6 +58,6 @@ def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> No
 
 
 def test_only_whole_lines_are_read() -> None:
-    """A line without its end is left to the next range."""
+    """If only whole lines are wanted, a last line without a line end is left to the next range."""
     assert whole_records_end(b"a\nbc") == 2
     assert whole_records_end(b"abc") == 0

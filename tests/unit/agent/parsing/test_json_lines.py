@@ -44,8 +44,8 @@ def parse(*texts: str | bytes, **others: Any) -> Parsed:
 
 
 def test_members_are_fields_and_missing_ones_take_their_default() -> None:
-    """JSON members become fields in any order; members that the schema lacks are left out, and a
-    field without a member takes its default."""
+    """JSON members become fields, in whatever order they come. Members that are not in the schema
+    are left out, and a field without a member gets its default."""
     parsed = parse('{"x": 2, "n": 1, "more": {}}', '{"n": 2, "tags": ["a"], "inner": {"k": 7}}')
     assert parsed.batch.to_pylist() == [
         {"n": 1, "text": None, "x": 2.0, "tags": [], "inner": None},
@@ -77,8 +77,8 @@ def test_members_are_fields_and_missing_ones_take_their_default() -> None:
     ],
 )
 def test_a_line_that_does_not_fit_is_rejected_alone(line: str | bytes, reason: str) -> None:
-    """Only the line that does not fit is rejected, not its neighbours. No value is converted to
-    make it fit."""
+    """If a line does not fit the schema, only this line is rejected. The parser converts no value
+    to make it fit."""
     parsed = parse('{"n": 1}', line, '{"n": 3}')
     assert parsed.rows.tolist() == [0, 2]
     assert [(r.row, r.reason) for r in parsed.rejects] == [(1, reason)]
@@ -91,7 +91,8 @@ def test_a_line_without_a_required_member_is_left_to_the_codec() -> None:
 
 
 def test_times_come_from_members() -> None:
-    """A line without its time member has no time. A line whose time does not parse is rejected."""
+    """A line gets its time from a configured JSON member. A line without this member has no time,
+    and a line whose time cannot be parsed is rejected."""
     parsed = parse(
         '{"n": 1, "text": "2020-01-02T00:00:00Z"}', '{"n": 2}', '{"n": 3, "text": "soon"}',
         time_fields=["text"], time_format=TimeFormat("rfc3339"),
@@ -101,8 +102,8 @@ def test_times_come_from_members() -> None:
 
 
 def test_timestamp_fields_take_numbers_and_rfc3339() -> None:
-    """A field with a logical timestamp takes a number in the unit of its Avro type or an RFC 3339
-    text."""
+    """A field with a logical timestamp type accepts a number in the unit of this type, or an RFC
+    3339 string."""
     codec = Codec(
         {
             "type": "record",
@@ -117,7 +118,7 @@ def test_timestamp_fields_take_numbers_and_rfc3339() -> None:
 
 
 def test_deep_but_legal_objects_are_read() -> None:
-    """Objects nested up to the limit are read."""
+    """JSON objects that are nested as deeply as the limit allows are read."""
     deep: Any = 1
     for _ in range(DEPTH_MAX - 1):
         deep = [deep]
@@ -125,6 +126,6 @@ def test_deep_but_legal_objects_are_read() -> None:
 
 
 def test_fields_that_json_cannot_fill_are_refused() -> None:
-    """A schema with a bytes field is refused: JSON has no form for bytes."""
+    """A schema with a bytes field is refused, because JSON has no form for bytes."""
     with pytest.raises(ConfigurationRefused, match="'b'"):
         JsonParser(pa.schema([("b", pa.binary())]), {})

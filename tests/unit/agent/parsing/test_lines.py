@@ -5,14 +5,14 @@ from skidway.agent.parsing import lines
 
 
 def test_rows_that_are_no_text_are_told_apart() -> None:
-    """Rows that are not UTF-8 become null, and their numbers are returned."""
+    """Rows that are not UTF-8 become null, and the function returns the numbers of these rows."""
     text, bad = lines.text(pa.array([b"a", b"\xff", "ü".encode(), b"\xc3"]))
     assert text.to_pylist() == ["a", None, "ü", None]
     assert bad.tolist() == [1, 3]
 
 
 def test_sizes_count_bytes_also_of_a_slice() -> None:
-    """A slice of an array gives the sizes of its own rows."""
+    """The sizes of a sliced array are those of the slice's own rows, in bytes."""
     assert lines.sizes(pa.array([b"abc", b"", b"de"])[1:]).tolist() == [0, 2]
 
 

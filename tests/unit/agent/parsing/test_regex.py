@@ -46,7 +46,7 @@ def parse(texts: list[bytes], pattern: str, schema: pa.Schema, **others: object)
 
 @pytest.mark.parametrize("name", sorted(REAL))
 def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
-    """Every field of every line of a real log equals what an independent parser found."""
+    """For every line of real logs, every field has the value that an independent parser found."""
     pattern, time_fields, time_format = REAL[name]
     data = (LOGS / f"{name}.log").read_bytes()
     column = lines.cut(data, frame(data, np.array([len(data)])))
@@ -79,8 +79,8 @@ def test_the_whole_line_must_match() -> None:
 
 
 def test_groups_become_numbers_where_the_schema_says_so() -> None:
-    """If the text of a group does not convert to its field's type, only that line is rejected; an
-    empty text may become null."""
+    """A group's text is converted to the type of its field. If one text cannot be converted, only
+    the line with this text is rejected. An empty text becomes null if the field allows null."""
     schema = pa.schema(
         [pa.field("n", pa.int32(), False), pa.field("x", pa.float64()), pa.field("s", pa.string())]
     )
@@ -94,7 +94,7 @@ def test_groups_become_numbers_where_the_schema_says_so() -> None:
 
 
 def test_a_line_whose_time_is_none_is_rejected() -> None:
-    """The parsed time is a field of the record, so a line without a valid time is rejected."""
+    """A line without a valid time is rejected, because the parsed time is a field of the record."""
     codec = Codec(regex_schema("t", ["d"], with_time=True))
     parsed = parse(
         [b"2020-01-02", b"2020-99-02"], r"(?P<d>\S+)", codec.arrow_schema,
@@ -110,7 +110,7 @@ def test_a_line_whose_time_is_none_is_rejected() -> None:
     [("(?P<a>", "missing"), ("(.*)", "without a name"), ("a.*", "no named group")],
 )
 def test_patterns_that_cannot_work_are_refused(pattern: str, words: str) -> None:
-    """A pattern that RE2 refuses, or that names no field, is a configuration error."""
+    """A pattern that RE2 refuses, or that has no named group, is a configuration error."""
     with pytest.raises(ConfigurationRefused, match=words):
         groups_of(pattern)
 

@@ -1,4 +1,5 @@
-"""With `on_error: replace` lines that are not UTF-8 are delivered with replaced bytes."""
+"""With `on_error: replace`, a line that is not UTF-8 is delivered, and its invalid bytes are
+replaced."""
 
 import json
 
@@ -42,8 +43,9 @@ def rows(made: Recipe, data: bytes) -> list[dict[str, object]]:
 
 
 def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> None:
-    """Bytes that are not UTF-8 are replaced and the record is marked; its origin is still the range
-    in the file. A U+FFFD that the line itself contains sets no mark."""
+    """Bytes that are not UTF-8 are replaced, and the field `encoding_replaced` of the record
+    becomes true. The record's origin is still the line's range in the file. A U+FFFD that the line
+    itself contains does not change the field."""
     made = recipe(on_error="replace")
     data = b"good\n" + BROKEN + b"\n\xef\xbf\xbd\n"
     pressed = press(made, reading(data))
@@ -57,8 +59,8 @@ def test_a_raw_line_is_delivered_with_what_is_not_text_replaced_and_marked() -> 
 
 
 def test_a_regex_parser_matches_the_replaced_line() -> None:
-    """Groups hold the text after the replacement; a line that does not match is rejected with its
-    original bytes."""
+    """A regex parser matches the text after the replacement. A line that does not match is rejected
+    with its original bytes."""
     made = recipe(**regex(r"(?P<level>[A-Z]+) (?P<text>.*)", on_error="replace"))
     data = b"INFO " + BROKEN + b"\nno \xff\nWARN ok\n"
     assert rows(made, data) == [
@@ -71,8 +73,8 @@ def test_a_regex_parser_matches_the_replaced_line() -> None:
 
 
 def test_a_json_parser_reads_the_replaced_line() -> None:
-    """Bytes that are not UTF-8 are replaced within JSON strings; elsewhere the line is no JSON. A
-    member that is named like the mark, `encoding_replaced`, is ignored."""
+    """Bytes that are not UTF-8 are replaced within JSON strings. If they are elsewhere, the line is
+    not valid JSON. A member of the line with the name `encoding_replaced` is ignored."""
     made = json_recipe(MARKED)
     data = b'{"m": "' + BROKEN + b'"}\n{"m": "ok", "encoding_replaced": true}\n{\xff}\n'
     assert rows(made, data) == [
@@ -84,8 +86,8 @@ def test_a_json_parser_reads_the_replaced_line() -> None:
 
 @promise("2 encoding")
 def test_without_the_setting_the_line_is_rejected_whole() -> None:
-    """By default a line that is not UTF-8 is rejected with no byte changed, and the schema has no
-    field for the mark."""
+    """Without this setting, a line that is not UTF-8 is rejected with its bytes unchanged, and the
+    schema has no field `encoding_replaced`."""
     pressed = press(recipe(), reading(BROKEN + b"\n"))
     assert [(r["reason"], r["line"]) for r in rejected(pressed)] == [("encoding", BROKEN)]
     assert pressed.replaced == 0
@@ -94,8 +96,9 @@ def test_without_the_setting_the_line_is_rejected_whole() -> None:
 
 @promise("2 encoding")
 def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
-    """A stored recipe (the settings and schemas by which lines become records) replaces the same
-    bytes of a line in the same way again, even if the line is parsed together with other lines."""
+    """A recipe consists of the settings and schemas by which lines become records. The same recipe
+    always replaces the same bytes of a line in the same way, even if the line is parsed together
+    with other lines."""
     made = recipe(on_error="replace", partitions=3, partitioning="key", key="line")
     alone, others = reading(BROKEN + b"\n", file=1), reading(b"fine\n\xff\n", file=2)
     kept = from_json(made.to_json())
@@ -107,8 +110,9 @@ def test_what_is_replaced_is_a_function_of_bytes_and_recipe() -> None:
 
 
 def test_the_setting_is_part_of_the_recipe() -> None:
-    """Two recipes that differ only in on_error have different fingerprints. A recipe that was
-    stored without the setting keeps its fingerprint."""
+    """A recipe consists of the settings and schemas by which lines become records. Two recipes that
+    differ only in on_error have different fingerprints. A recipe that was stored before this
+    setting existed keeps its fingerprint."""
     schema = raw_schema("logs")
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())
@@ -119,8 +123,8 @@ def test_the_setting_is_part_of_the_recipe() -> None:
 
 
 def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
-    """Replacement turns one wrong byte into three bytes. A line that becomes too large in this way
-    is rejected as too long."""
+    """A line that becomes too large by the replacement is rejected as too long. The replacement
+    turns one invalid byte into three bytes."""
     made = recipe(on_error="replace", limit=20_000)
     pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))
     (row,) = rejected(pressed)
@@ -129,7 +133,7 @@ def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
 
 
 def test_text_is_left_as_it_is() -> None:
-    """Valid UTF-8 lines are passed on without a copy."""
+    """Lines that are valid UTF-8 are passed on unchanged, without a copy in memory."""
     lines = pa.array([b"a", "ü".encode()], pa.binary())
     found, bad = repaired(lines)
     assert found is lines
@@ -137,8 +141,8 @@ def test_text_is_left_as_it_is() -> None:
 
 
 def test_each_maximal_part_becomes_one_character() -> None:
-    """As Unicode recommends, a cut-off sequence becomes one U+FFFD, and each byte that begins no
-    sequence becomes a U+FFFD of its own."""
+    """As Unicode recommends, an incomplete byte sequence becomes one U+FFFD. Each byte that cannot
+    begin a sequence becomes one U+FFFD too."""
     lines = pa.array([b"\xe2\x82", b"\xff\xfe", b"\xed\xa0\x80"], pa.binary())
     found, bad = repaired(lines)
     assert [value.decode() for value in found.to_pylist()] == ["\ufffd" * n for n in (1, 2, 3)]
@@ -146,8 +150,8 @@ def test_each_maximal_part_becomes_one_character() -> None:
 
 
 def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
-    """A schema without a boolean field for the mark is refused, because no record may be changed
-    without a mark."""
+    """With `on_error: replace`, a schema without a boolean field `encoding_replaced` is refused,
+    because every changed record must be marked in this field."""
     words = (
         "source of topic logs: on_error: replace marks each record in the schema's field "
         "'encoding_replaced', and the schema has no boolean field of that name; "
@@ -160,15 +164,16 @@ def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
 
 
 def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> None:
-    """The setting on_error can be changed and changed back at any compatibility level of the
-    subject."""
+    """The derived schemas with and without the field `encoding_replaced` are compatible at every
+    compatibility level. So the setting on_error can be changed and changed back."""
     without, marked = parse(raw_schema("logs")), parse(raw_schema("logs", with_mark=True))
     assert check(marked, [(1, without)], Level.FULL_TRANSITIVE) is None
     assert check(without, [(1, without), (2, marked)], Level.FULL_TRANSITIVE) is None
 
 
 def test_a_group_cannot_take_the_marks_name() -> None:
-    """A group with the mark's name is refused if the schema has the mark, and allowed otherwise."""
+    """A group with the name `encoding_replaced` is refused if the schema has the field for the
+    mark, and allowed otherwise."""
     groups = ["encoding_replaced"]
     with pytest.raises(ConfigurationRefused, match="a group 'encoding_replaced'"):
         regex_schema("logs", groups, with_time=False, with_mark=True)

@@ -37,7 +37,8 @@ def parse(text: str | None, format: str, zone: str = "UTC", now_ms: int = NOW_MS
     ],
 )
 def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
-    """The directives of a format, including %f and %z, mean what they mean to strptime."""
+    """The directives of a time format, including %f and %z, have the same meaning as in Python's
+    strptime."""
     assert parse(text, format) == expected
 
 
@@ -56,7 +57,7 @@ def test_formats_of_real_logs(text: str, format: str, expected: str) -> None:
     ],
 )
 def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
-    """A text that does not fit the format gives no time; nothing is guessed."""
+    """A text that does not fit the format gives no time. The agent does not guess one."""
     assert parse(text, format) is None
 
 
@@ -70,12 +71,14 @@ def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
     ],
 )
 def test_a_missing_year_is_the_latest_possible(text: str, expected: str) -> None:
-    """A time without a year gets the latest year that puts it at most one day after the reading."""
+    """A time without a year gets a year so that it is as late as possible, but at most one day
+    after the line was read."""
     assert parse(text, "%b %d %H:%M:%S") == expected
 
 
 def test_a_missing_year_around_new_year() -> None:
-    """A January time from a host ahead of UTC gets the coming year while UTC still has December."""
+    """While it is still December in UTC, a time in January from a host whose zone is ahead of UTC
+    gets the coming year."""
     now_ms = int(datetime(2026, 12, 31, 23, 30, tzinfo=UTC).timestamp() * 1000)
     assert parse("Jan 1 01:20:00", "%b %d %H:%M:%S", "Etc/GMT-2", now_ms) == (
         "2026-12-31T23:20:00.000"
@@ -83,32 +86,32 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """Times without %z are in the configured zone, including times around the zone's clock
-    changes."""
+    """Times without %z are times of the configured zone, also around the zone's changes to and from
+    summer time."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),
-        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # 02:30 comes twice: the first is meant
+        ("2024-10-27 02:30", "2024-10-27T00:30:00.000"),  # 02:30 comes twice; this is the first
     ):
         assert parse(text, "%Y-%m-%d %H:%M", "Europe/Berlin") == expected
 
 
 @pytest.mark.parametrize("format", ["%Y", "%H:%M", "%Q %d %m", "%I %d %m", "%d.%m.%Y é", "%d %m %"])
 def test_formats_that_name_no_moment_are_refused(format: str) -> None:
-    """A format that does not tell the day is a configuration error."""
+    """A format that does not determine the day is a configuration error."""
     with pytest.raises(ConfigurationRefused):
         TimeFormat(format)
 
 
 def test_an_unknown_zone_is_refused() -> None:
-    """A zone that this machine does not know is refused by name."""
+    """A time zone that this machine does not know is refused with an error that names the zone."""
     with pytest.raises(ConfigurationRefused, match="Mars"):
         TimeFormat("%d %m %Y", "Mars/Olympus")
 
 
 def test_numbers_side_by_side_need_their_leading_zeros() -> None:
-    """Adjacent numbers without their leading zeros give no time, whereas Python's strptime would
-    guess (here the 10th of January)."""
+    """If a format has numbers without separators between them, a text without the leading zeros
+    gives no time. Python's strptime would guess, in this test the 10th of January."""
     texts = pa.array(["000110 000000", "00110 000000", "001110 0000"])
     found, good = TimeFormat(SIDE_BY_SIDE).parse(texts, NOW_MS)
     assert good.tolist() == [True, False, False]
@@ -135,7 +138,8 @@ damage = st.tuples(st.integers(0, 40), st.sampled_from(["", " ", "0", "9", "a", 
     st.sampled_from(FORMATS), st.lists(st.tuples(moments, zones, damage | st.none()), min_size=1)
 )
 def test_a_column_is_read_as_strptime_reads_each(format: str, cases: list) -> None:
-    """A whole column gives what datetime.strptime gives for each value, refusals included."""
+    """A column of texts gives for each value the same result as datetime.strptime, and no time
+    where strptime fails."""
     texts = []
     for moment, zone, fault in cases:
         text = moment.replace(tzinfo=zone).strftime(format)

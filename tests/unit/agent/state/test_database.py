@@ -44,7 +44,7 @@ def durable(tracked: TrackedFile) -> tuple:
 
 
 def test_what_is_committed_is_there_after_a_start(tmp_path: Path) -> None:
-    """Every committed value is read back unchanged after a start."""
+    """After a restart, the agent reads back every committed value unchanged."""
     state = open_state(tmp_path)
     made = recipe()
     intent = Intent(4, 7, 100, 200, 2**32 - 1, 5, made.fingerprint)
@@ -84,7 +84,7 @@ def test_what_is_committed_is_there_after_a_start(tmp_path: Path) -> None:
 
 @promise("2 checkpoint")
 def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
-    """A transaction that fails in the middle leaves nothing behind."""
+    """A transaction that fails in the middle changes nothing in the database."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_meta("number", 5)
@@ -101,8 +101,8 @@ def test_a_transaction_is_all_or_nothing(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_no_damage(tmp_path: Path) -> None:
-    """On a full disk the transaction is rolled back. When there is room, the same transaction
-    succeeds."""
+    """On a full disk, a transaction is rolled back. When the disk has room again, the same
+    transaction succeeds."""
     state = open_state(tmp_path)
     connection = state._connection
     pages = connection.execute("PRAGMA page_count").fetchone()[0]
@@ -126,7 +126,8 @@ def spoil(path: Path, at: int, size: int = 1) -> None:
 
 
 def test_a_damaged_database_is_refused_with_a_sentence(tmp_path: Path) -> None:
-    """A damaged or missing database is refused, because the agent must not start over by itself."""
+    """The agent refuses to start with a damaged or missing database, because it must not start over
+    without an operator's decision."""
     open_state(tmp_path).close()
     path = tmp_path / database.DATABASE
     whole = path.read_bytes()
@@ -158,8 +159,8 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 @promise("2 corrupt state")
 @pytest.mark.parametrize("column", ["position", "prefix_crc", "announced", "marks"])
 def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
-    """A changed value is noticed by its checksum. An unnoticed change of a position would skip or
-    double lines."""
+    """The agent notices a changed value in the database by the value's checksum. If it did not
+    notice a changed position, lines would be skipped or doubled."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -171,7 +172,8 @@ def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
 
 
 def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
-    """A changed intent is noticed by its checksum and not replayed."""
+    """If an intent (a stored promise to send certain bytes) was changed in the database, the agent
+    notices the change by a checksum, and does not send the intent's bytes again."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_intents([Intent(1, 2, 3, 4, 5, 6, b"x")])
@@ -182,7 +184,7 @@ def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
 
 
 def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
-    """A database that belongs to no agent, or has another format, is refused and not
+    """A database of another program, or with another format version, is refused and not
     overwritten."""
     path = tmp_path / database.DATABASE
     connection = sqlite3.connect(path)
@@ -202,8 +204,8 @@ def test_another_database_or_format_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A crash during the first start leaves no file under the database's name, so the next start
-    creates the database anew."""
+    """If the agent crashes while it creates its database, there is no file with the database's
+    name. So the next start creates the database from the beginning."""
 
     class Crash(BaseException):
         pass
@@ -226,9 +228,10 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.M
 
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A state is refused on another machine until somebody adopts it. Adoption begins a new epoch.
-    In the new epoch message numbers begin with 1, no count refers to an earlier message, and there
-    is no last word (the seal of an agent that has left) to take back."""
+    """A copied state is refused on another machine until an operator adopts it there. The adoption
+    begins a new epoch, in which message numbers begin with 1 again. In the new epoch no count
+    refers to an earlier message, and there is no last word (the seal of an agent that has left) to
+    take back."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")
@@ -258,8 +261,8 @@ def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.Monk
 
 
 def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None:
-    """On its own machine a state gets a new epoch only on request. Then message numbers begin with
-    1, and unsent counts are kept."""
+    """On its own machine, a state gets a new epoch only if the operator asks for one. In the new
+    epoch, message numbers begin with 1 again, and unsent counts are kept."""
     state = open_state(tmp_path)
     key = (Source("main", "cid", "logs", "tid"), state.agent, 60_000)
     changes = Changes()
@@ -282,7 +285,8 @@ def test_a_new_epoch_is_begun_where_the_state_is_at_home(tmp_path: Path) -> None
 def test_the_ledger_is_read_beside_a_running_agent(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Reading the ledger neither waits for a running agent nor disturbs it."""
+    """A program that reads the ledger does not wait for a running agent, and does not disturb the
+    agent."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -312,8 +316,8 @@ def test_the_ledger_is_read_beside_a_running_agent(
 
 @promise("6 telling a loss")
 def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -> None:
-    """A declared loss is shown by file id, path and range, as in the audit. A loss without an end
-    is shown as a number of bytes with the words "or more"."""
+    """The ledger shows a declared loss with its file id, path and range, as the audit does. If the
+    end of a loss is not known, its number of bytes is shown with the words "or more"."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_files([a_file()])
@@ -329,8 +333,9 @@ def test_what_was_declared_lost_is_shown_as_the_audit_names_it(tmp_path: Path) -
 
 
 def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
-    """The state gives the intents of one file in the order of their bytes, and intents of different
-    files in the order in which they were promised."""
+    """The state stores intents, which are promises to send certain bytes of a file. It returns the
+    intents of one file in the order of their positions in the file. Intents of different files are
+    in the order in which the agent made them."""
     state = open_state(tmp_path)
     rows = [(1, 7, 0), (2, 8, 0), (3, 7, 90), (4, 8, 50), (5, 7, 30), (6, 7, 60)]
     changes = Changes()
@@ -342,8 +347,9 @@ def test_parts_of_a_divided_intent_stand_where_it_stood(tmp_path: Path) -> None:
 
 
 def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> None:
-    """When a topic is made again, the floors of its partitions (the offsets below which no record
-    of an intent lies) are forgotten with its offsets."""
+    """When the agent forgets the offsets of a topic that was made again, it also forgets the floors
+    of the topic's partitions. A floor is the offset from which the agent searches a partition for
+    its records."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_floors([(TopicPartition("logs", 3), "id", 8)])
@@ -357,8 +363,8 @@ def test_floors_go_with_the_offsets_of_a_topic_made_again(tmp_path: Path) -> Non
 
 @promise("1 not opened")
 def test_files_that_could_not_be_opened_are_kept(tmp_path: Path) -> None:
-    """Each commit replaces the stored list of files that could not be opened, whatever bytes their
-    paths have."""
+    """The state stores the list of files that could not be opened. Each commit replaces this list.
+    The paths may consist of any bytes."""
     state = open_state(tmp_path)
     found = Found("/log/\udcff", FileKey(-5, 2**62), 2**40, 2**60, None, "/real/\udcff")
     first = UnopenedFile("logs", "id", None, found)

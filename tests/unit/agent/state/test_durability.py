@@ -1,4 +1,5 @@
-"""What the state asks of SQLite, so that transactions survive a power loss."""
+"""The settings with which the agent opens its SQLite database, so that transactions survive a power
+failure."""
 
 import sqlite3
 from pathlib import Path
@@ -18,8 +19,9 @@ FULL = 2
 def test_a_transaction_is_on_the_disk_when_it_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every connection uses synchronous=FULL, including the one that creates the file. With a
-    weaker setting, a power loss could remove an intent whose bytes were already sent."""
+    """Every connection to the database uses synchronous=FULL, including the connection that creates
+    the file. With a weaker setting, a power failure could remove an intent (a stored promise to
+    send certain bytes) whose bytes were already sent."""
     asked: list[int] = []
 
     class Watched(sqlite3.Connection):

@@ -1,4 +1,5 @@
-"""If an older copy of the state is adopted, the agent reads its files on under new file ids."""
+"""If an operator adopts an older copy of an agent's state, the agent goes on reading its files
+under new file ids."""
 
 from __future__ import annotations
 
@@ -64,8 +65,9 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
-    """An open file is read on under a new id, so that no line is taken for a repeat of a line that
-    was sent after the copy was made. The counts that the copy had not sent yet are dropped."""
+    """The agent reads on in an open file under a new file id. Otherwise a line could be taken for a
+    repeat of another line that was sent after the copy was made. The unsent counts in the copy are
+    dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -80,8 +82,8 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
     state: StateDatabase,
 ) -> None:
-    """A file that was rotated and complete keeps its id, its length and its promises, because under
-    a second id its lines would count as new lines and come twice."""
+    """A rotated, complete file keeps its file id, its length and its intents (the promises to send
+    certain bytes). Under a second id, its lines would count as new lines and arrive twice."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)
@@ -92,8 +94,9 @@ def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
 def test_a_state_that_is_the_newest_goes_on_as_it_is(
     state: StateDatabase, newest: Newest | None
 ) -> None:
-    """If the audit topic has no message that is newer than the state, the state stays unchanged.
-    This is the case when the state was only moved, and when the audit topic was lost."""
+    """If the audit topic has no message from the agent that is newer than the adopted state, the
+    state stays unchanged. Examples are a state that was only moved to another machine, and an audit
+    topic that was lost."""
     renew(state, newest)
     assert [each.file for each in state.files()] == [11, 12, 13]
     assert (len(state.intents()), len(state.sums())) == (2, 1)
@@ -101,7 +104,7 @@ def test_a_state_that_is_the_newest_goes_on_as_it_is(
 
 def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
     """The agent looks for newer messages in the audit topic only at its first start after the
-    adoption, because messages that come later are its own."""
+    adoption, because all later messages are from this agent itself."""
     renew(state, Newest(1, 17, 0))
     again = open_state(tmp_path)
     renew(again, Newest(2, 5, 0))
@@ -110,8 +113,8 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
-    """If a state is adopted twice in a row, the message number that the first adoption stored is
-    used, because nothing was read or sent in between."""
+    """If a state is adopted twice in a row, the agent uses the message number that the first
+    adoption stored, because nothing was read or sent in between."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -17,7 +17,7 @@ LINE = '{"type":"record","name":"r","fields":[{"name":"line","type":"string"}]}'
 
 
 class Registry:
-    """A registry that knows one subject, and that cannot be reached while `is_away` is set."""
+    """A registry that has one subject, and that cannot be reached while `is_away` is true."""
 
     is_away = False
 
@@ -50,7 +50,7 @@ def configured(tmp_path: Path, pattern: str) -> list[str]:
 def test_a_wrong_pattern_is_told_with_examples(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If most lines would be rejected, validate ends with status 1, and shows the number of these
+    """If most lines would be rejected, `validate` ends with status 1. It shows the number of these
     lines, the reasons and some examples."""
     assert main(configured(tmp_path, r"(?P<date>\d+)")) == 1
     said, refused = capsys.readouterr()
@@ -64,8 +64,8 @@ def test_a_wrong_pattern_is_told_with_examples(
 def test_a_few_lines_that_do_not_fit_are_no_mistake(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A few lines that do not fit, and paths without files, are shown, but the configuration still
-    counts as good."""
+    """If only a few lines would be rejected, or if a path matches no file, `validate` shows this,
+    but the configuration still counts as good."""
     command = configured(tmp_path, r"(?P<date>\d+) (?P<message>.*)")
     assert main(command) == 0
     said = capsys.readouterr().out
@@ -79,8 +79,8 @@ def test_a_few_lines_that_do_not_fit_are_no_mistake(
 
 
 def test_a_schema_of_the_registry_is_asked_for() -> None:
-    """Like `run`, validate refuses a subject that the registry does not know. It reports an
-    unreachable registry, but not as an error."""
+    """Like `run`, `validate` refuses a subject that the registry does not know. If the registry
+    cannot be reached, `validate` reports the unreachable registry but does not fail."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"one\n")
     registry = Registry()
@@ -101,8 +101,8 @@ def test_a_schema_of_the_registry_is_asked_for() -> None:
 def test_a_schema_that_is_no_record_is_refused(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str
 ) -> None:
-    """Like `run`, validate refuses a schema that is no record, with the source's name and status
-    78."""
+    """Like `run`, `validate` refuses a schema that is not a record schema. The error names the
+    source, and the exit status is 78."""
     schema = tmp_path / "line.avsc"
     schema.write_text(text)
     path = tmp_path / "agent.yml"

@@ -22,8 +22,8 @@ def tried(files: Files, lines_max: int = 1_000) -> Trial:
 
 
 def test_what_does_not_fit_is_shown_with_its_place() -> None:
-    """Lines that do not fit are counted by reason and shown as examples with file and line
-    number."""
+    """`validate` counts lines that would be rejected by reason, and shows examples with file and
+    line number."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\nbad\n\n2 b\r\n\xff\n" + b"3 c\n" * 5)
     sample = tried(files)
@@ -37,7 +37,8 @@ def test_what_does_not_fit_is_shown_with_its_place() -> None:
 
 
 def test_a_line_that_is_being_written_is_no_misfit() -> None:
-    """A last line without a line end is not tried, unless the file has no other line."""
+    """`validate` leaves out a last line without a line end, because a program may still be writing
+    it. If the file has no other line, it is tried."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n2")
     assert (tried(files).lines, tried(files).rejected) == (1, 0)
@@ -46,8 +47,8 @@ def test_a_line_that_is_being_written_is_no_misfit() -> None:
 
 
 def test_the_work_is_bounded() -> None:
-    """Validate tries a limited number of lines of the newest files and shows few examples, even if
-    one line is huge."""
+    """`validate` tries a limited number of lines from the newest files, and shows only a few
+    examples. It stays within its limits even if one line is huge."""
     files = Files(ManualClock())
     for number in range(FILES_MAX + 1):
         files.append(f"/log/{number}.log", b"bad\n" * 10)
@@ -61,8 +62,8 @@ def test_the_work_is_bounded() -> None:
 
 
 def test_a_format_that_changed_in_the_middle_is_seen() -> None:
-    """The first and the last lines of a file are tried, each line once. The last lines are named by
-    their byte position, because their line number is unknown."""
+    """`validate` tries the first and the last lines of a file, each line once. It shows the byte
+    positions of the last lines, because it does not know their line numbers."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n" * 8 + b"bad\n" * 2 + b"wor")
     assert (tried(files).lines, tried(files).rejected) == (10, 2)
@@ -81,7 +82,7 @@ def test_a_format_that_changed_in_the_middle_is_seen() -> None:
 
 
 def test_paths_that_lead_nowhere_and_files_that_cannot_be_read_are_said() -> None:
-    """Paths without files and unreadable files are counted and named."""
+    """`validate` counts and lists paths that match no file, and files that it cannot read."""
     files = Files(ManualClock())
     assert tried(files).files == 0
     files.append("/log/a.log", b"1 a\n").unreadable = True

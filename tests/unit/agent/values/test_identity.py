@@ -39,15 +39,15 @@ MARKS = tuple(Mark(at, crc_of(OLD[:at])) for at in (100, 500, 1500, 2000))
     ],
 )
 def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
-    """If a file has other bytes than the bytes that were read, the agent notices it and never reads
-    the file on."""
+    """If the bytes that the agent has read from a file have changed, the agent notices the change
+    and does not read on in the file."""
     reason = doubt(reader(data), len(data), POSITION, *EVIDENCE)
     assert reason is None if words is None else words in str(reason)
 
 
 def test_a_position_without_evidence_is_doubtful() -> None:
-    """A position above 0 without evidence is doubtful, because nothing proves that the bytes before
-    it are still the same."""
+    """A position above 0 is doubtful if there is no evidence for it (checksums of the bytes before
+    the position), because nothing proves that these bytes are still the same."""
     guard = identity.Guard(0, 0)
     assert doubt(reader(OLD), len(OLD), POSITION, EVIDENCE[0], guard) is not None
     assert doubt(reader(OLD), len(OLD), 0, EVIDENCE[0], guard) is None
@@ -65,8 +65,9 @@ def test_a_position_without_evidence_is_doubtful() -> None:
     ],
 )
 def test_the_highest_proven_position_is_found(data: bytes, position: int, same: bool) -> None:
-    """The highest proven position is that of the last mark up to which the bytes are unchanged;
-    `prove` also says whether the file's beginning is the same."""
+    """A mark is a position with the checksum of the bytes before it. The highest proven position is
+    that of the last mark before which the bytes are unchanged. `prove` also says whether the file's
+    beginning is the same."""
     proven = prove(reader(data), len(data), EVIDENCE[0], MARKS)
     assert (proven.position, proven.same_beginning) == (position, same)
     assert proven.crc == crc_of(OLD[:position])
@@ -74,8 +75,8 @@ def test_the_highest_proven_position_is_found(data: bytes, position: int, same: 
 
 @given(st.lists(st.integers(1, 10_000), min_size=1, max_size=200))
 def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
-    """The newest mark (a position with the checksum of the bytes before it) is always kept, and
-    there are never more marks than the limit."""
+    """A mark is a position with the checksum of the bytes before it. The agent never keeps more
+    marks than the limit, and always keeps the newest mark."""
     marks: tuple[Mark, ...] = ()
     position = 0
     for step in steps:
@@ -88,7 +89,7 @@ def test_marks_are_bounded_and_denser_towards_the_end(steps: list[int]) -> None:
 
 @promise("1 agent id")
 def test_ids_fit_signed_longs() -> None:
-    """Ids are random, above zero, and below 2^63."""
+    """The agent's ids are random numbers above zero and below 2^63."""
     ids = {identity.new_id() for _ in range(100)}
     assert len(ids) == 100
     assert all(0 < each < 2**63 for each in ids)

@@ -1,4 +1,4 @@
-"""What the collector reports about itself, without a cluster."""
+"""What the collector reports about itself. The tests use no cluster."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ HOUR = 3_600_000
 
 
 class Collector:
-    """A collector that hears three hosts and has a clock of its own."""
+    """A collector with a clock that tests set. It receives heartbeats from three hosts."""
 
     def __init__(self, folder: Path, **others: Any) -> None:
         settings = AuditSettings(bootstrap_servers="a:1", store_dir=folder, **others)
@@ -29,8 +29,8 @@ class Collector:
         self.loop = _Loop(settings, _Expected(settings, self.clock), self.ledger, self.clock)
 
     def hear(self, *ahead_ms: int) -> None:
-        """Takes one heartbeat of each host as soon as it is sent. Each host's clock is ahead by one
-        of the given times."""
+        """Gives the collector one heartbeat of each host, without a delay. The clocks of the hosts
+        are ahead by the given times."""
         now_ms = self.clock.time_ms()
         for number, ahead in enumerate(ahead_ms, start=1):
             sender = Sender(Tier.AGENT, "dc1", str(number), f"app{number}", 1)
@@ -50,8 +50,8 @@ def _metric(name: str, **labels: str) -> float | None:
 
 @promise("clocks measured")
 def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_path: Path) -> None:
-    """Health and metrics name a host whose clock is wrong until the clock is set; the collector
-    stays healthy."""
+    """Health and metrics report a host whose clock is wrong until the clock is corrected. The
+    collector stays healthy meanwhile."""
     collector = Collector(tmp_path)
     collector.hear(0, HOUR, 0)
     is_well, detail = collector.health()
@@ -66,7 +66,8 @@ def test_a_host_with_a_wrong_clock_is_in_health_and_metrics_until_it_is_set(tmp_
 
 
 def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
-    """Clocks may differ by a minute unless the setting says otherwise."""
+    """A setting says by how much the clocks of a host and the audit may differ. The default is a
+    minute."""
     for others, named in (({}, 0), ({"clock_difference_max_ms": 10_000}, 1)):
         collector = Collector(tmp_path, **others)
         collector.hear(0, 20_000, 0)
@@ -74,8 +75,8 @@ def test_how_much_clocks_may_differ_is_a_setting(tmp_path: Path) -> None:
 
 
 def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> None:
-    """A collector whose own clock is wrong is unhealthy, because it can judge neither which hosts
-    are silent nor which buckets are due."""
+    """A collector whose own clock is wrong is unhealthy, because it cannot judge which hosts are
+    silent and which buckets are due."""
     collector = Collector(tmp_path)
     collector.hear(HOUR, HOUR, HOUR)
     is_well, detail = collector.health()
@@ -85,7 +86,8 @@ def test_a_collector_whose_own_clock_is_wrong_is_not_well(tmp_path: Path) -> Non
 
 
 def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
-    """A collector that has read nothing says so in its health, and gives no time of a last read."""
+    """The health of a collector that has read no message yet says that nothing was read, and gives
+    no time for the last read."""
     collector = Collector(tmp_path)
     collector.clock.advance(7)
     _, detail = collector.health()
@@ -94,8 +96,8 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
 
 
 def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
-    """The collector goes on judging while the cluster is away; otherwise the dashboard would show
-    an old verdict for ever."""
+    """The collector goes on judging while it cannot reach the cluster. Otherwise the dashboard
+    would show an old verdict for ever."""
     collector = Collector(tmp_path)
     now_ms = collector.clock.time_ms()
     sender = Sender(Tier.AGENT, "dc1", "7", "app1", 1)
@@ -111,8 +113,8 @@ def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
 
 
 def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) -> None:
-    """When the roster changes, metrics and verdicts follow it without a restart. A bad roster is
-    reported and changes nothing."""
+    """When the roster (the list of expected hosts) changes, metrics and verdicts follow it without
+    a restart. An invalid roster is reported and changes nothing."""
     roster = tmp_path / "roster.yml"
     roster.write_text("hosts: [{host: app1, cluster: dc1}]")
     collector = Collector(tmp_path, roster_file=roster)

@@ -1,4 +1,5 @@
-"""Programs that wait for whole hours ask the collector; the answers are those of the judgement."""
+"""Programs that wait until whole hours are complete ask the collector. Its answers agree with the
+verdicts of the audit."""
 
 from __future__ import annotations
 
@@ -36,8 +37,8 @@ NAME = "dc1.logs"
 
 
 def heard() -> list[Message]:
-    """A bucket in the first hour that every tier counted alike. The agent has sealed two hours, and
-    everybody was just heard."""
+    """Messages about one bucket in the first hour, which every tier counted alike. The agent has
+    sealed two hours, and the newest message of every sender has just arrived."""
     return [*good(), seal(AGENT, 3, 2 * BLOCK_MS + LATENESS, 1), Heartbeat(BROKER, 1, NOW - 1)]
 
 
@@ -53,8 +54,8 @@ def got(
 
 @promise("6 complete before a time")
 def test_complete_json_is_the_answer_of_audit_complete() -> None:
-    """/complete.json says yes exactly if the topic is complete in the span; its document is that of
-    `skidway audit complete --json`."""
+    """/complete.json has `ok` true exactly if the topic is complete in the asked span of time. Its
+    document is the same as that of `skidway audit complete --json`."""
     assert got(heard(), "/complete.json")[1]["ok"]
     assert got(heard(), "/complete.json", until=report.time_text(2 * BLOCK_MS))[1]["ok"]
     _, future = got(heard(), "/complete.json", until=report.time_text(3 * BLOCK_MS))
@@ -68,8 +69,9 @@ def test_complete_json_is_the_answer_of_audit_complete() -> None:
 
 @promise("6 complete before a time")
 def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
-    """With `output`, the answer has epoch and number of the newest message that the collector has
-    of that output, or null if it has none."""
+    """If the query has `output`, the answer contains the epoch and the number of the newest message
+    that the collector has from this output. If the collector has no message from it, the answer
+    contains null."""
     later = [*heard(), delta(HDFS, 2)]
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
@@ -84,15 +86,16 @@ def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
 
 
 def test_a_topic_that_was_made_again_is_told_by_its_id() -> None:
-    """A name may have the topic's whole id; then another topic of the same name is not meant."""
+    """If the topic in the query has an id after its name, the answer is only about the topic with
+    this id. Another topic of the same name is ignored."""
     assert got(heard(), "/complete.json", topic=f"{NAME} (id {LOGS.topic_id})")[1]["ok"]
     assert not got(heard(), "/complete.json", topic=f"{NAME} (id 0123)")[1]["ok"]
 
 
 @promise("6 complete before a time")
 def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> None:
-    """/hours.json has the hours in which anything was counted. An hour is complete if each of its
-    buckets is; an hour without buckets is not in the answer."""
+    """/hours.json lists the hours in which anything was counted. An hour is complete if all its
+    buckets are complete. An hour without buckets is not in the list."""
     until = report.time_text(3 * BLOCK_MS)
     [hour] = got(heard(), "/hours.json", until=until)[1]["hours"]
     assert hour == {
@@ -105,9 +108,9 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
 
 @promise("5 success file")
 def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
-    """An agent may declare a loss without an end, whose lines belong to minutes in which nothing
-    was counted. The hours of these minutes are not complete in /hours.json either, even those
-    without any bucket. So the loader asks about them, and takes their marks away."""
+    """If an agent declares a loss whose end is not known, the lost lines may belong to hours in
+    which nothing was counted. /hours.json lists these hours as not complete, although they have no
+    bucket. So the loader learns of these hours and removes their completeness marks."""
     until = report.time_text(5 * BLOCK_MS)
     begin = 30 * SIZE
     lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
@@ -120,8 +123,8 @@ def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
 
 
 def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both() -> None:
-    """If an hour has no whole number of buckets, an hour is complete only if the last bucket of the
-    hour before it is complete, too."""
+    """If buckets do not fit evenly into an hour, a bucket may reach into the next hour. The next
+    hour is then complete only if this bucket is complete too."""
     size = 7 * SIZE
     last = (BLOCK_MS // size) * size
     wide = replace(count(1, bucket=last), bucket_ms=size)
@@ -149,7 +152,8 @@ def test_a_bucket_that_reaches_into_the_next_hour_belongs_to_both() -> None:
 def test_a_question_that_makes_no_sense_is_refused(
     path: str, query: dict[str, str], words: str
 ) -> None:
-    """A question without a topic, or about an empty or an endless span, gets 400 and a sentence."""
+    """A request without a topic, or with an empty or endless span of time, is answered with status
+    400 and one sentence."""
     status, body = got(heard(), path, **query)
     assert status == 400
     assert words in body

@@ -1,5 +1,5 @@
-"""The collector judges one block (an hour of buckets) after the other, in bounded steps. This gives
-the same verdicts as judging everything at once."""
+"""The collector judges one block (the buckets of one hour) after another, in steps of bounded
+length. The verdicts are the same as if it judged everything at once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0)
 
 
 class Site:
-    """A ledger that one agent and one counter fill, and its judge."""
+    """A ledger with the messages of one agent and one counter, and the judge of this ledger."""
 
     def __init__(self) -> None:
         self.ledger, self.clock = Ledger(), ManualClock()
@@ -42,7 +42,7 @@ class Site:
         self.touched: dict[tuple[Sender, Source, int], int] = {}
 
     def count(self, source: Source, index: int, agent: int = 5, broker: int = 5) -> None:
-        """Sends the counts of both tiers in one bucket."""
+        """Sends the counts of both tiers (agent and broker) for one bucket."""
         for sender, count in ((AGENT, agent), (BROKER, broker)):
             self.numbers[sender] += 1
             number, key = self.numbers[sender], (sender, source, index)
@@ -61,9 +61,8 @@ class Site:
 
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
-    """Judging block by block gives the same verdicts as judging everything at once, whichever
-    buckets exist and whichever of them lack records. The verdicts are the same even if counts
-    change in between."""
+    """Judging block by block gives the same verdicts as judging everything at once. It does not
+    matter which buckets exist, which of them lack records, and whether counts change in between."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):
@@ -76,8 +75,9 @@ def test_block_by_block_is_everything_at_once(seed: int) -> None:
 
 
 def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.MonkeyPatch) -> None:
-    """When the judge starts, a large store takes several steps. Until they are done, the report
-    says how much is not judged yet, and names no time up to which a topic is complete."""
+    """When the judge starts, it needs several steps for a large store. Until all steps are done,
+    the report says how much is not judged yet, and gives no time up to which a topic is
+    complete."""
     site = Site()
     for hour in range(10):
         site.count(LOGS, hour * BLOCK_MS // SIZE, broker=4 if hour == 0 else 5)
@@ -97,8 +97,8 @@ def test_what_was_not_judged_yet_is_never_called_complete(monkeypatch: pytest.Mo
 
 
 def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The judge notices a change in an old block after some steps, even if each step has time for
-    only one block."""
+    """The judge judges old blocks again in turn. So it notices a change in an old block after some
+    steps, even if each step has time for only one block."""
     site = Site()
     for hour in range(6):
         site.count(LOGS, hour * BLOCK_MS // SIZE)
@@ -111,7 +111,7 @@ def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_blocks_that_are_gone_are_forgotten() -> None:
-    """When the store is made anew, the judge forgets the buckets that are gone."""
+    """If buckets disappear because the store is made anew, the judge forgets them."""
     site = Site()
     site.count(LOGS, 0)
     assert site.judge.step().counted

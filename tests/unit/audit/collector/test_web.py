@@ -1,4 +1,4 @@
-"""The dashboard, asked without a socket."""
+"""The dashboard's pages. The tests call the dashboard directly, without a socket."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def _ledger(records: int = 5, buckets: int = 1, source: Source = LOGS) -> Ledger
 def _get(
     ledger: Ledger, path: str, method: str = "GET", policy: Policy = POLICY
 ) -> tuple[int, dict[str, str], str]:
-    """Status, headers and body of the dashboard's answer."""
+    """Requests a page. Returns the status, headers and body of the dashboard's answer."""
     return ask(ledger, path, policy, method)
 
 
@@ -67,7 +67,7 @@ PAGES = ["/", "/buckets", "/buckets?topic=logs", "/buckets?bucket=0", "/agents"]
 
 @pytest.mark.parametrize("path", PAGES)
 def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
-    """Every page has a strict content security policy, no script, and no address outside of this
+    """Every page has a strict content security policy. It has no script and no address of another
     server."""
     status, headers, body = _get(_ledger(), path)
     assert status == 200
@@ -78,21 +78,22 @@ def test_pages_load_nothing_from_elsewhere_and_run_nothing(path: str) -> None:
 
 @pytest.mark.parametrize("path", PAGES)
 def test_text_from_outside_is_escaped(path: str) -> None:
-    """Pages escape host names and topics, because anybody who can write to the audit topic can
-    choose them."""
+    """The pages escape host names and topics, because any program that can write to the audit topic
+    can choose these names."""
     _, _, body = _get(_ledger(source=NASTY), path)
     assert HOSTILE not in body
 
 
 def test_the_overview_says_the_verdict_first() -> None:
-    """The overview begins with the verdict in one sentence; topics and buckets follow."""
+    """The overview begins with one sentence that contains the verdict. The topics and buckets come
+    after this sentence."""
     _, _, body = _get(_ledger(buckets=3), "/")
     assert "All 3 buckets of 1 topic are complete." in body
     assert "dc1.logs" in body
 
 
 def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
-    """Each cell and each topic's line has its verdict in words, and a key explains each word."""
+    """Each cell and each topic's row has its verdict in words, and a legend explains each word."""
     _, _, body = _get(_ledger(records=3, buckets=3), "/")
     assert "3 incomplete" in body
     assert body.count("✗ incomplete</b>") == 3 + 1, "the cells, and the key"
@@ -102,7 +103,8 @@ def test_verdicts_are_told_in_words_and_not_by_colour_alone() -> None:
 
 
 def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
-    """A warning colours the page until somebody accepts it; then the page says who accepted it."""
+    """A warning determines the page's colour until somebody accepts the warning. Then the page says
+    who accepted it."""
     sent = (Count(LOGS, 7, 0, 60_000, 5, 50, 9, 5),)
     said = [
         Delta(AGENT, 1, 5, counts=sent),
@@ -125,28 +127,29 @@ def test_a_warning_colours_the_page_until_it_is_accepted() -> None:
 
 
 def test_a_short_tier_is_shown_with_its_reason() -> None:
-    """The page names the tier that is short, and by how much."""
+    """If a tier has counted too few records, the page names this tier, and says how many records it
+    lacks."""
     _, _, body = _get(_ledger(records=3), "/buckets")
     assert "broker dc1 is short by 2 of 5" in body
     assert "incomplete" in body
 
 
 def test_a_bucket_is_shown_agent_by_agent() -> None:
-    """The page of a bucket shows each agent's part, with counts and checksums."""
+    """The page of a bucket shows each agent's part of the bucket, with counts and checksums."""
     _, _, body = _get(_ledger(), "/buckets?topic=logs&bucket=0")
     assert "by agent" in body
     assert "<small>7</small>" in body
 
 
 def test_before_the_first_message_the_pages_say_so() -> None:
-    """Before the first message every page answers and says that nothing was counted."""
+    """Before the first message, every page can be loaded, and says that nothing was counted yet."""
     for path in PAGES:
         assert _get(Ledger(), path)[0] == 200
     assert "Nothing was counted" in _get(Ledger(), "/")[2]
 
 
 def test_every_view_is_there_as_json() -> None:
-    """Programs get every view as JSON, with the same content."""
+    """Every page of the dashboard also exists as JSON with the same content, for programs."""
     ledger = _ledger(records=3)
     overview = json.loads(_get(ledger, "/index.json")[2])
     assert overview["by_verdict"]["incomplete"] == 1
@@ -167,8 +170,8 @@ WATCHED = replace(POLICY, roster=ROSTER, silence_ms=600_000)
 
 
 def test_the_overview_names_hosts_that_are_missed() -> None:
-    """One sentence of the overview names the hosts that are silent or were never heard; the
-    sentence names no host that reports."""
+    """One sentence of the overview lists the hosts that are silent or from which no message ever
+    came. It lists no host that reports."""
     _, _, body = _get(_ledger(), "/", policy=WATCHED)
     assert "2 of 2 expected hosts do not report (silent: &lt;script&gt;" in body
     assert "never heard: web9" in body
@@ -180,7 +183,8 @@ def test_the_overview_names_hosts_that_are_missed() -> None:
 
 
 def test_the_roster_is_shown_with_every_hosts_state() -> None:
-    """The page of agents shows each host's state: never heard, silent since when, or retired."""
+    """The page of agents shows each host's state, for example "never heard", "retired", or since
+    when the host is silent."""
     _, _, body = _get(_ledger(), "/agents", policy=WATCHED)
     assert "✗</b> silent since 1970-01-12T13:46:40Z" in body
     assert "?</b> never heard" in body
@@ -193,7 +197,7 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
     """The page of a large fleet shows a limited number of hosts. Missed hosts (expected hosts that
-    do not report) come first, and hosts beyond the limit are only counted."""
+    do not report) come first. Hosts beyond the limit are not shown, but their number is."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
@@ -205,8 +209,8 @@ def test_a_fleet_has_a_page_that_is_bounded() -> None:
 
 
 def test_a_retired_host_with_data_is_named_as_retired() -> None:
-    """A retired host that has data is marked as retired, in the reasons and in a bucket's
-    agents."""
+    """The pages mark a retired host that has data as retired, both in the reasons and in the list
+    of a bucket's agents."""
     gone = replace(POLICY, roster=Roster(retired=["7"]))
     _, _, body = _get(_ledger(records=3), "/buckets?topic=logs&bucket=0", policy=gone)
     assert "(retired): broker dc1 is short by 2 of 5" in body
@@ -214,8 +218,8 @@ def test_a_retired_host_with_data_is_named_as_retired() -> None:
 
 
 def test_an_old_fault_stays_in_the_sentence_and_in_its_row() -> None:
-    """An old bucket that is not complete stays in the overview's sentence, however many newer ones
-    are complete. The row of its topic links to the bucket."""
+    """The overview's sentence mentions an old incomplete bucket, however many newer buckets are
+    complete. The row of the bucket's topic has a link to the bucket."""
     ledger = _ledger(buckets=70)
     short = Count(OTHER, 7, 0, 60_000, 5, 50, 9)
     said = [Delta(AGENT, 3, 6, counts=(short,)), Seal(AGENT, 4, 10**9, _sealed(3))]
@@ -239,8 +243,8 @@ def _sealed(at: int) -> tuple[SealedTopic, ...]:
 
 
 def test_what_a_recount_found_stands_in_the_topics_row() -> None:
-    """A topic's row says when the rows of its output were counted again, and whether they agreed
-    with the counts. If they differed, the page also says why."""
+    """The row of a topic says when a recount of its output was made, and whether the output's rows
+    agreed with the counts. If they did not agree, the page also gives the reason."""
     ledger = _ledger()
     good = RecountResult(60_000, "l1", "/out", LOGS, None, 1, 2, 5, 0, 0, ())
     ledger.take([messages.encode(good)])
@@ -250,7 +254,7 @@ def test_what_a_recount_found_stands_in_the_topics_row() -> None:
     body = _get(ledger, "/")[2]
     assert "✗ rows counted again at 1970-01-01 00:01:00: differs" in body
     assert "by the newest recount the rows of dc1.logs are not what was counted" in body
-    assert '<h1 class="incomplete">' in body  # a green page means that nobody has to act
+    assert '<h1 class="incomplete">' in body  # the page must not be green while somebody has to act
     assert HOSTILE not in body
 
 
@@ -266,21 +270,22 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 @pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
 def test_numbers_that_are_none_are_refused(query: str) -> None:
-    """If a query parameter should be a number and is not, the request is refused with a sentence
-    and status 400."""
+    """If a query parameter must be a number and is none, the request is refused with status 400 and
+    one sentence."""
     status, _, body = _get(_ledger(), f"/buckets?{query}")
     assert status == 400
     assert body.strip()
 
 
 def test_unknown_pages_and_methods_are_refused() -> None:
-    """An unknown page gets status 404, an unknown method 405."""
+    """A request for an unknown page gets status 404, and a request with an unknown method gets
+    status 405."""
     assert _get(_ledger(), "/nothing")[0] == 404
     assert _get(_ledger(), "/", method="POST")[0] == 405
 
 
 def test_the_style_is_served() -> None:
-    """The server delivers the style sheet, the only file that pages load."""
+    """The server delivers the style sheet, which is the only file that the pages load."""
     status, headers, body = _get(_ledger(), "/style.css")
     assert (status, headers["content-type"]) == (200, "text/css; charset=utf-8")
     assert ".incomplete" in body
@@ -288,7 +293,7 @@ def test_the_style_is_served() -> None:
 
 @pytest.mark.parametrize("path", ["/", "/agents"])
 def test_a_wrong_clock_is_named_on_the_page(path: str) -> None:
-    """Pages and JSON name a wrong clock, of a host and of the audit itself."""
+    """The pages and the JSON report a wrong clock, both of a host and of the audit itself."""
     now_ms = ManualClock().time_ms()
     ledger = _ledger()
     for ahead_ms, who in ((3_600_000, "agent on web2"), (0, "agent on web3")):
@@ -309,8 +314,9 @@ def test_a_collector_that_read_nothing_yet_says_so() -> None:
 
 
 def test_what_was_accepted_is_passed_over_and_counted() -> None:
-    """The time up to which a topic is complete may lie after an accepted bucket, and the page says
-    so. The bucket's cell keeps its verdict and reason."""
+    """An accepted bucket does not end the time up to which a topic is complete: the page says
+    "complete or accepted" up to a later time. The cell of the accepted bucket keeps its verdict and
+    reason."""
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])
@@ -327,7 +333,7 @@ def test_what_was_accepted_is_passed_over_and_counted() -> None:
 
 
 def test_a_loader_is_not_called_silent() -> None:
-    """A loader is never called silent; the page says when it loaded last."""
+    """The dashboard never calls a loader silent. It says when the loader last loaded."""
     ledger = _ledger()
     loader = Sender(Tier.HDFS, "dc1", "/lake/dc1.logs", "l1", 1)
     ledger.take([messages.encode(Delta(loader, 1, 60_000, ranges=(Range(LOGS, 0, 0, 5),)))])
@@ -340,7 +346,8 @@ def test_a_loader_is_not_called_silent() -> None:
 
 
 def test_topics_of_one_name_are_told_apart_on_the_pages() -> None:
-    """A topic that was made again has rows of its own, with its id beside the name."""
+    """A topic that was deleted and made again has separate rows for the old and the new topic, with
+    the topic's id beside the name."""
     ledger = _ledger()
     again = replace(LOGS, topic_id="3f2a9c1d" * 4)
     ledger.take(

@@ -1,4 +1,4 @@
-"""`skidway audit accept` and `skidway audit retire`, without a cluster."""
+"""The commands `skidway audit accept` and `skidway audit retire`, tested without a cluster."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ Ask = Callable[..., tuple[int, str]]
 
 @pytest.fixture
 def store(tmp_path: Path) -> Ledger:
-    """A store with three buckets. The bucket of 00:01 is lost, because the agent declared a loss in
-    it, and the other two are complete."""
+    """A store with three buckets. The bucket of 00:01 has the verdict "lost", because the agent
+    declared a loss in it. The other two buckets are complete."""
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     said = [
         Delta(AGENT, 1, 5, counts=counts),
@@ -70,7 +70,8 @@ def ask(
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
 ) -> Ask:
-    """Runs a command against the store. The store takes the published decisions at once."""
+    """Runs a command on the store. The store receives at once every decision that the command
+    publishes."""
     config = tmp_path / "audit.yml"
     config.write_text(
         f"bootstrap.servers: 127.0.0.1:1\nstore.dir: {tmp_path / 'store'}\n"
@@ -94,8 +95,8 @@ def ask(
 
 @promise("6 acceptance")
 def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
-    """`accept` prints what it accepts. Until the acceptance is taken back, the report ends with
-    status 0 and gives the number of accepted buckets."""
+    """`accept` prints what it accepts. Until the acceptance is taken back, `report` ends with
+    status 0 and prints the number of accepted buckets."""
     assert ask("report")[0] == 1
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason 'the disk died' --name ada"
@@ -115,8 +116,8 @@ def test_a_loss_is_accepted_until_it_is_taken_back(ask: Ask) -> None:
 def test_by_a_clock_that_is_ahead_nothing_is_accepted(
     ask: Ask, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A command whose clock is ahead accepts nothing. By that clock buckets would be due too early,
-    and agents would seem silent too early."""
+    """On a host whose clock is ahead, the command accepts nothing. By this clock, buckets would be
+    due too early, and agents would seem silent too early."""
     monkeypatch.setattr(accept, "SystemClock", lambda: ManualClock(10**9 + 3_600_000))
     status, printed = ask(
         "accept dc1.logs 1970-01-01T00:01:30Z --reason known --set silence.ms=60000"
@@ -127,8 +128,8 @@ def test_by_a_clock_that_is_ahead_nothing_is_accepted(
 
 
 def test_a_range_takes_what_is_there(ask: Ask) -> None:
-    """A range of buckets leaves out the complete ones; if nothing is left to accept, the command
-    says why and ends with status 2."""
+    """If the command is given a range, it accepts only the buckets of the range that are not
+    complete. If there is nothing to accept, it gives the reason and ends with status 2."""
     status, printed = ask("accept logs 1970-01-01T00:00:00Z 1970-01-01T00:02:00Z --reason x")
     assert (status, printed.count("(lost)")) == (0, 1)
     for line, words in (
@@ -143,15 +144,16 @@ def test_a_range_takes_what_is_there(ask: Ask) -> None:
 
 
 def test_without_a_name_it_is_the_login_name(ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without --name an acceptance has the login name, even if the command runs under sudo, where
-    everybody is root."""
+    """Without --name, an acceptance contains the person's login name, even if the command runs
+    under sudo, where every person's user is root."""
     monkeypatch.setenv("SUDO_USER", "grace")
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x")[0] == 0
     assert "accepted by grace (x)" in ask("report")[1]
 
 
 def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
-    """The list of decisions says who decided what, and why; what was taken back is not listed."""
+    """The list of decisions says who decided what, and why. Decisions that were taken back are not
+    in the list."""
     assert "Nobody has accepted or retired anything." in ask("decisions")[1]
     ask("accept logs 1970-01-01T00:01:00Z --reason 'the disk died' --name ada")
     ask("retire hdfs --reason 'no loads here' --name bob")
@@ -168,9 +170,9 @@ def test_what_was_decided_is_listed_with_who_and_why(ask: Ask) -> None:
 
 
 def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: Ledger) -> None:
-    """A person accepts a bucket with too many rejects. The bucket stays complete and keeps its
-    warning, now with the person's name, and the report ends with status 0. If more lines are
-    rejected than the person accepted, the report warns again."""
+    """If a person accepts a bucket with too many rejects, the bucket stays complete, its warning
+    gets the person's name, and `report` ends with status 0. If more lines are rejected later, the
+    report warns again."""
     assert ask("accept logs 1970-01-01T00:01:00Z --reason x --name ada")[0] == 0
     reject(store, 1, 2)
     status, printed = ask("report --topic logs")
@@ -196,8 +198,8 @@ def test_too_many_rejects_are_accepted_until_it_is_taken_back(ask: Ask, store: L
 
 
 def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Ledger) -> None:
-    """A counter's new epoch and a second output do not make the share of rejects smaller, because
-    there are no more lines than before."""
+    """The share of rejects does not become smaller if a counter counts everything again in a new
+    epoch, or if there is a second output. The number of lines is still the same."""
     reject(store, 1, 2)
     counts = tuple(Count(LOGS, 7, n * 60_000, 60_000, 5, 50, 9) for n in range(3))
     others = [
@@ -211,8 +213,8 @@ def test_who_counts_again_makes_no_share_of_rejects_smaller(ask: Ask, store: Led
 
 
 def reject(store: Ledger, number: int, count: int) -> None:
-    """The agent rejects `count` more lines of the first bucket, and every tier counts them in the
-    topic of rejected lines."""
+    """Adds the messages of an agent that rejects `count` more lines of the first bucket. Every tier
+    counts these lines in the topic of rejected lines."""
     counts = (Count(REJECTED, 7, 0, 60_000, count, 10 * count, number),)
     said = [
         Delta(AGENT, 2 * number + 3, 10**9, counts=counts),
@@ -224,7 +226,7 @@ def reject(store: Ledger, number: int, count: int) -> None:
 
 
 def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
-    """A bucket before 1970 can be accepted by its time, because event times may be that old."""
+    """A person can accept a bucket before 1970 by its time, because event times may be that old."""
     said = [
         Delta(AGENT, 5, 10**9, counts=(Count(LOGS, 7, -60_000, 60_000, 5, 50, 9),)),
         Seal(AGENT, 6, 10**9, (SealedTopic(LOGS, 10**9, 5),)),
@@ -237,8 +239,8 @@ def test_a_bucket_before_1970_is_accepted(ask: Ask, store: Ledger) -> None:
 
 
 def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Ledger) -> None:
-    """If two topics have one name, a person accepts one of them by giving the beginning of its id,
-    as reports print it. Without an id the command accepts both."""
+    """If two topics have the same name, a person accepts one of them by its name and the beginning
+    of its id, which reports print. Without an id, the command accepts both."""
     again = replace(LOGS, topic_id="0123456789abcdef")
     loss = replace(LOSS, source=again, file=4)
     counts = (Count(again, 7, 60_000, 60_000, 5, 50, 9),)
@@ -256,8 +258,8 @@ def test_of_a_topic_that_was_made_again_one_can_be_accepted(ask: Ask, store: Led
 
 
 def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledger) -> None:
-    """A report of one topic includes the lines of that topic that agents rejected, whether or not
-    the topic is given with its cluster's name."""
+    """The report of one topic includes the lines that agents rejected for this topic, whether or
+    not the name of the topic in the command includes the cluster's name."""
     reject(store, 1, 2)
     for name in ("logs", "dc1.logs"):
         printed = ask(f"report --topic {name}")[1]
@@ -266,8 +268,8 @@ def test_what_agents_rejected_of_a_topic_is_in_its_report(ask: Ask, store: Ledge
 
 
 def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
-    """An output is retired by the name that the report prints, until the retirement is taken
-    back."""
+    """`retire` takes the name of an output as the report prints it. The output stays retired until
+    the retirement is taken back."""
     assert ask("retire hdfs /old --reason moved --name ada") == (
         0, "hdfs /old is retired by ada: nobody waits for its counts any more.\n"
     )  # fmt: skip
@@ -277,8 +279,8 @@ def test_an_output_is_retired_until_it_is_taken_back(ask: Ask) -> None:
 
 
 def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
-    """For an unknown place the refusal names the nearest known places, in one line, however many
-    known places there are."""
+    """If `retire` does not know a place, it refuses, and lists the known places with the most
+    similar names. The refusal is one line, however many places are known."""
     known = [Place(Tier.HDFS, f"/rows-{number}/dc1.logs") for number in range(99)]
     with pytest.raises(UsageError) as refused:
         retirement("hdfs /rows-777/dc1.logs", known, Signature(1, "ada", "x"))
@@ -287,8 +289,8 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
-    """A person who takes a retirement back is told which other retirement, or which setting, still
-    retires the place or a part of it."""
+    """If a person takes back the retirement of a place, but another retirement or a setting still
+    retires the place or a part of it, the command says which one."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0
@@ -313,8 +315,8 @@ def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> N
 
 
 def test_what_is_decided_is_published_in_order_to_the_audit_topic() -> None:
-    """Decisions are published in order. Each decision is removed from the outbox as soon as all
-    in-sync replicas have the decision."""
+    """Decisions are published to the audit topic in order. A decision is removed from the outbox as
+    soon as all in-sync replicas have it."""
     cluster = MemoryCluster()
     said = [Retirement(1, 5, "ada", "x", "hdfs /old"), Retirement(2, 5, "ada", "x", "mirror")]
     outbox = MemoryOutbox([messages.encode(each) for each in said])

@@ -1,4 +1,5 @@
-"""How long `skidway audit wait` waits for a host, and what happens while a cluster is away."""
+"""How long `skidway audit wait` waits for a host, and what it does while it cannot reach a
+cluster."""
 
 from __future__ import annotations
 
@@ -20,8 +21,8 @@ AWAY = Unreachable("nobody answers")
 
 
 class Looks:
-    """Returns the given findings one after the other, and then the last one again and again. Each
-    look takes some time."""
+    """The looks of one `wait`. The method `look` returns the given findings in order, and then the
+    last finding again and again. Each call takes some time."""
 
     def __init__(self, *found: list[Proof] | Exception, takes_s: float = 0.0) -> None:
         self.found: Iterator[list[Proof] | Exception] = iter(found)
@@ -45,15 +46,15 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """Waiting pauses between looks and ends with the first good look."""
+    """`wait` pauses between its looks, and ends with the first look that finds everything good."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]
 
 
 def test_it_ends_when_the_time_is_over() -> None:
-    """When the time is over, waiting ends and returns what is still short. Even if no time is
-    allowed, there is one look."""
+    """When the allowed time is over, `wait` ends and returns what is still missing. It looks at
+    least once, even if the allowed time is zero."""
     looks = Looks(SHORT)
     assert looks.patiently(2.5) == SHORT
     assert looks.pauses == [1.0, 1.0, 0.5]
@@ -62,37 +63,38 @@ def test_it_ends_when_the_time_is_over() -> None:
 
 
 def test_long_looks_are_rare() -> None:
-    """After a long look the pause is longer, too, so that the command does not look at a large
-    fleet without rest."""
+    """After a long look, the pause is longer too, so that the command does not spend all its time
+    looking at a large fleet."""
     looks = Looks(SHORT, GOOD, takes_s=10)
     assert looks.patiently(100) == GOOD
     assert looks.pauses == [20]
 
 
 def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
-    """A cluster that is away at the first look is an error at once, because the address may be
-    wrong."""
+    """If a cluster cannot be reached at the first look, `wait` fails at once, because the address
+    may be wrong."""
     with pytest.raises(Unreachable):
         (looks := Looks(AWAY)).patiently(60)
     assert looks.pauses == []
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """A cluster that goes away later may come back, because its brokers may be restarting. Its
-    absence is an error only when the time is over."""
+    """If a cluster cannot be reached at a later look, `wait` goes on, because the brokers may be
+    restarting. It fails only if the cluster is still unreachable when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):
         Looks(SHORT, AWAY).patiently(3)
 
 
 def test_a_mistake_is_no_reason_to_wait() -> None:
-    """An error other than an unreachable cluster ends the wait at once."""
+    """Any error other than an unreachable cluster ends `wait` at once."""
     with pytest.raises(SkidwayError, match="no roster"):
         Looks(SHORT, SkidwayError("no roster names it")).patiently(60)
 
 
 def test_each_host_that_it_waits_for_is_told_once(capsys: pytest.CaptureFixture[str]) -> None:
-    """Without a terminal, progress prints only changes, so that a playbook's log stays short."""
+    """Without a terminal, the progress display prints a line only if something changed, so that the
+    log of an Ansible playbook stays short."""
     other = [Proof(replace(STATE, host=name), ("late",)) for name in ("b", "a", "d", "c")]
     looks = Looks(*[other] * 20, *[SHORT] * 20, GOOD)
     patiently(looks.look, looks.clock, looks.pause, 99, Progress("hosts", 4, plain_every_s=0))

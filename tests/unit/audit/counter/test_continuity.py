@@ -1,4 +1,4 @@
-"""Continuity of a partition: the counter passes over nothing silently."""
+"""Continuity of a partition: the counter skips no record without reporting it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ def _batch(base: int, last: int, crc: int = 7, epoch: int = 2) -> BatchHeader:
 
 
 def test_a_new_partition_begins_at_its_beginning() -> None:
-    """A new partition is counted from offset 0; there is no earlier batch to compare."""
+    """A new partition is counted from offset 0. There is no earlier batch that the counter could
+    compare."""
     following = continuity.resumed(Position())
     assert (following.fetch_offset, following.comparing) == (0, False)
     step = continuity.at_batch(following, _batch(0, 9))
@@ -27,9 +28,9 @@ def test_a_new_partition_begins_at_its_beginning() -> None:
 
 
 def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again() -> None:
-    """After an interruption the fetch begins one offset lower than the position. So the broker
-    sends the whole batch that ends just before the position. The counter compares that batch, but
-    does not count it again."""
+    """After an interruption, the counter fetches from the offset just below its position. So the
+    broker sends the whole batch that ends just before the position. The counter compares this batch
+    with what it has counted, but does not count it again."""
     assert RESUMED.fetch_offset == 99
     step = continuity.at_batch(RESUMED, _batch(90, 99))
     assert (step.counts, step.stop, step.gap) == (False, "", None)
@@ -40,22 +41,22 @@ def test_after_an_interruption_the_batch_below_is_compared_and_not_counted_again
 
 @promise("4 readers compare")
 def test_another_batch_below_means_a_diverged_log() -> None:
-    """If the batch just before the position has another CRC or leader epoch, the log has diverged:
-    it lacks records that the counter counted."""
+    """If the batch just before the position has another CRC or leader epoch than the counted batch,
+    the log has diverged: it lacks records that the counter has counted."""
     for other in (_batch(90, 99, crc=8), _batch(90, 99, epoch=3), _batch(95, 99)):
         assert "diverged" in continuity.at_batch(RESUMED, other).stop
 
 
 def test_a_batch_that_begins_below_means_a_diverged_log() -> None:
-    """If a batch begins at an offset lower than the position and ends at a higher one, the log has
-    diverged, because the position is where a batch ended."""
+    """If a batch begins below the position and ends above it, the log has diverged, because the
+    position was the end of a batch when the counter counted it."""
     step = continuity.at_batch(Following(Position(100)), _batch(98, 105))
     assert "diverged" in step.stop
 
 
 def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
-    """Missing offsets, such as a mirror's own gap, become a named gap, and the batch after them is
-    counted."""
+    """The counter reports missing offsets, such as those that the mirror left out, as a gap. It
+    counts the batch after the gap."""
     step = continuity.at_batch(Following(Position(100)), _batch(120, 129))
     assert (step.counts, step.gap) == (True, (100, 120))
     assert step.following.position.next_offset == 130
@@ -63,8 +64,8 @@ def test_missing_offsets_are_a_named_gap_and_counting_goes_on() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
-    """If the batch just before the position is gone, the counter cannot compare it, and records a
-    doubt."""
+    """If the batch just before the position is gone, the counter cannot compare it. It records a
+    doubt (a gap without offsets)."""
     step = continuity.at_batch(RESUMED, _batch(100, 109))
     assert (step.counts, step.gap, step.stop) == (True, (100, 100), "")
     assert "compared" in step.reason
@@ -73,8 +74,8 @@ def test_a_batch_below_that_is_gone_is_named_as_a_doubt() -> None:
 
 
 def test_expired_offsets_are_a_named_gap() -> None:
-    """When the log's first offset is higher than the position, the offsets that expired uncounted
-    become a named gap."""
+    """If the log's first offset is higher than the position, offsets have expired before they were
+    counted. The counter reports them as a gap."""
     step = continuity.out_of_range(RESUMED, 150, 300)
     assert (step.gap, step.following.fetch_offset) == ((100, 150), 150)
     step = continuity.out_of_range(continuity.resumed(Position()), 10, 300)
@@ -82,12 +83,13 @@ def test_expired_offsets_are_a_named_gap() -> None:
 
 
 def test_only_the_compared_batch_having_expired_is_a_doubt() -> None:
-    """If the log begins exactly at the position, only the batch to compare has expired. The counter
-    records a doubt, and no offset is missing."""
+    """If the log begins exactly at the position, no uncounted offset is missing. Only the batch
+    that the counter wants to compare has expired, so the counter records a doubt (a gap without
+    offsets)."""
     step = continuity.out_of_range(RESUMED, 100, 300)
     assert (step.gap, step.following.fetch_offset, step.stop) == ((100, 100), 100, "")
 
 
 def test_a_log_shorter_than_what_was_counted_has_diverged() -> None:
-    """A log whose end is lower than the position has diverged."""
+    """If the end of a log is lower than the counter's position in it, the log has diverged."""
     assert "diverged" in continuity.out_of_range(RESUMED, 0, 80).stop

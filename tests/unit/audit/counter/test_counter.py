@@ -1,4 +1,4 @@
-"""The counter, on a cluster in memory and a real database."""
+"""The audit's counter. The tests use a cluster in memory and a real database."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site) -> None:
-    """The delta (the counter's message of counts) holds the count, bytes and checksum of exactly
-    the records in the log."""
+    """A delta (the counter's message of counts) contains the count, the bytes and the checksum of
+    exactly the records in the log, by agent and bucket."""
     _append(site, LOGS, 0, 100)
     site.run()
     [delta] = site.deltas()
@@ -105,8 +105,8 @@ def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site)
 
 @promise("6 numbers")
 def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
-    """Numbers of deltas have no holes, each count in a delta names the previous delta that counted
-    the same bucket, and an idle turn uses no number."""
+    """The numbers of deltas have no gaps, and a turn without new records uses no number. Each count
+    in a delta contains the number of the previous delta that counted the same bucket."""
     for part in range(3):
         _append(site, LOGS, part * 10, 10)
         site.run(2)
@@ -117,9 +117,9 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
-    """A count names the last delta that counted the same bucket, and passes over deltas that
-    counted only other buckets. Otherwise a bucket that rested for a while would seem to lack a
-    delta."""
+    """A count contains the number of the last delta that counted the same bucket, even if later
+    deltas counted other buckets. With the number of a delta for another bucket, the bucket would
+    seem to lack a delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -128,7 +128,8 @@ def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
 
 
 def test_repeats_are_counted_apart(site: Site) -> None:
-    """Records of a re-sent batch are counted as repeats, not as records."""
+    """If a batch was sent again, the counter counts its records as repeats and not as new
+    records."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 5, 10)
     site.run()
@@ -137,9 +138,9 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
-    """A restarted counter continues from its last commit with the same marks (for each file the
-    highest end byte that was counted), so that it takes records that it counted before for
-    repeats."""
+    """A restarted counter continues from its last commit with the same marks. A mark is the highest
+    end byte that was counted of a file. By its marks, the counter recognizes records that it
+    counted before as repeats."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -152,19 +153,20 @@ def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
 
 
 def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> None:
-    """Records counted but not committed before a crash are counted exactly once after it."""
+    """If records were counted but not committed before a crash, the counter counts them again after
+    the crash, and so exactly once in all."""
     _append(site, LOGS, 0, 10)
-    site.counter.turn(0)  # counts the first ten records and commits the counts
+    site.counter.turn(0)  # counts and commits the first ten records
     _append(site, LOGS, 10, 10)
-    site.counter.turn(0)  # counts the other ten records, but does not commit yet
+    site.counter.turn(0)  # counts the other ten records without a commit
     site.start()
     site.run()
     assert _counted(site.deltas()) == 20
 
 
 def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Path) -> None:
-    """If a topic is missing from the metadata for a moment, its records are counted once, even
-    those that had been counted but not committed."""
+    """If a topic is missing from the cluster's metadata for a moment, its records are still counted
+    once, even those that were counted but not yet committed before."""
     site = Site(tmp_path, topics=[".*"], commit_interval_ms=60_000, metadata_max_age_ms=100)
     logs = site.cluster.create("logs")
     site.run(1)
@@ -179,7 +181,7 @@ def test_a_topic_that_was_away_between_two_commits_is_counted_once(tmp_path: Pat
 
 
 def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
-    """Records without origin are counted by offset, under agent 0 and with no bytes."""
+    """Records without origin are counted by their offsets, under agent 0 and with 0 bytes."""
     _append(site, LOGS, 0, 10, origin=False)
     site.run()
     [count] = [count for delta in site.deltas() for count in delta.counts]
@@ -187,7 +189,8 @@ def test_records_without_origin_are_counted_by_offset(site: Site) -> None:
 
 
 def test_new_topics_and_partitions_are_found(site: Site) -> None:
-    """Topics and partitions that appear while the counter runs are counted from their beginning."""
+    """Topics and partitions that are created while the counter runs are counted from their
+    beginning."""
     site.run()
     site.cluster.create("mail", 2)
     _append(site, TopicPartition("mail", 1), 0, 7)
@@ -209,7 +212,8 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """The counter goes on after expired records, and the delta names their offsets as a gap."""
+    """If records have expired, the counter goes on after them, and the delta contains their offsets
+    as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -223,8 +227,8 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but not those in
-    between. The topic's config gives `named` as the list of its gaps."""
+    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but not the offsets in
+    between. named: the list of gaps in the topic's config."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -246,8 +250,8 @@ def _mirrored(folder: Path, named: str = "") -> Site:
 def test_a_hole_has_the_reason_that_the_mirror_gave(
     tmp_path: Path, named: str, reason: str
 ) -> None:
-    """A gap has the reason that the mirror's topic config gives for it. A gap that is not in the
-    config is called unnamed."""
+    """A gap gets the reason that the mirror has written for it into the topic's config. If the gap
+    is not in the config, the counter's reason says that no mirror named it."""
     site = _mirrored(tmp_path, named)
     site.run()
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
@@ -256,8 +260,8 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
 
 
 def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> None:
-    """If a mirrored topic begins at a higher offset than 0 because the source's records had
-    expired, the gap has the mirror's reason."""
+    """If a mirrored topic begins at a higher offset than 0 because records of the source had
+    expired, the counter reports a gap with the mirror's reason."""
     site = _mirrored(tmp_path, "0:0-30:expired")
     site.cluster.log(DC1_LOGS).expire(30)
     site.run()
@@ -268,7 +272,8 @@ def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> 
 def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The counter counts no record after a hole until it knows the mirror's reason for the hole."""
+    """If offsets are missing in a mirrored topic, the counter counts no record after them until it
+    knows the mirror's reason."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")
@@ -295,8 +300,8 @@ def test_a_hole_waits_until_the_mirror_can_be_asked(
 def test_a_question_for_log_bounds_that_fails_is_asked_again(
     site: Site, monkeypatch: pytest.MonkeyPatch, failure: SkidwayError
 ) -> None:
-    """If asking for the log's bounds fails, the counter asks again, because after the error "out of
-    range" the fetcher does not fetch the partition by itself any more."""
+    """After the error "offset out of range", the counter asks for the log's bounds. If this request
+    fails, the counter repeats it, because the fetcher no longer fetches the partition by itself."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -307,7 +312,7 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
         raise failure
 
     monkeypatch.setattr(MemoryClient, "list_offsets", failing)
-    with contextlib.suppress(Unreachable):  # the real program would wait, and go on
+    with contextlib.suppress(Unreachable):  # the real program would wait and then go on
         site.run(1)
     site.run()
     assert _counted(site.deltas()) == 10
@@ -316,7 +321,8 @@ def test_a_question_for_log_bounds_that_fails_is_asked_again(
 def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A topic that is deleted while the counter asks for it does not end the counter."""
+    """If a topic is deleted while the counter asks the cluster about it, the counter keeps
+    running."""
     asked = MemoryClient.topic_configs
 
     def failing(*_: object) -> None:
@@ -332,7 +338,7 @@ def test_a_topic_that_vanishes_while_it_is_asked_for_is_looked_for_later(
 def test_a_partition_that_cannot_be_fetched_is_named_in_health(
     site: Site, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While a partition cannot be fetched, health names the partition."""
+    """While the counter cannot fetch a partition, /health reports the partition."""
     _append(site, LOGS, 0, 10)
     site.run()
     poll = MemoryFetcher.poll
@@ -350,8 +356,8 @@ def test_a_partition_that_cannot_be_fetched_is_named_in_health(
 
 
 def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> None:
-    """At each start the counter compares the batch just before the position. A diverged log stops
-    its own partition only, and health names it."""
+    """At each start the counter compares the batch just before the position. If the log has
+    diverged, the counter stops counting only this partition, and /health reports it."""
     site.cluster.create("mail")
     _append(site, LOGS, 0, 10)
     site.run()
@@ -367,7 +373,8 @@ def test_a_diverged_log_stops_its_partition_by_name_and_no_other(site: Site) -> 
 
 
 def test_a_damaged_batch_stops_its_partition_by_name(site: Site) -> None:
-    """A damaged batch is never skipped. It stops its partition, and health says so."""
+    """The counter never skips a damaged batch. It stops counting the batch's partition, and /health
+    reports the partition."""
     _append(site, LOGS, 0, 10)
     site.cluster.log(LOGS).batches[0][-1] ^= 0xFF
     site.run()
@@ -389,8 +396,8 @@ def test_only_the_batches_before_a_damaged_one_are_counted(site: Site) -> None:
 
 
 def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
-    """The broker tier counts what was published in its cluster; the mirror tier counts what was
-    mirrored to its cluster, under the source cluster's name."""
+    """The broker tier counts the records that were produced to its cluster. The mirror tier counts
+    the records that were mirrored to its cluster, under the source cluster's name."""
     found = {}
     for tier in ("broker", "mirror"):
         folder = tmp_path / tier
@@ -408,7 +415,8 @@ def test_each_tier_counts_its_own_topics(tmp_path: Path) -> None:
 
 
 def test_our_own_topics_are_not_counted(site: Site) -> None:
-    """The audit topic is never counted, because each count would be one more message to count."""
+    """The counter never counts the audit topic, because each message with counts would be one more
+    message to count."""
     site.cluster.create("_skidway_audit")
     _append(site, TopicPartition("_skidway_audit", 0), 0, 5)
     site.run()
@@ -416,7 +424,7 @@ def test_our_own_topics_are_not_counted(site: Site) -> None:
 
 
 def test_a_new_epoch_counts_everything_again(site: Site) -> None:
-    """A new epoch begins with number 1, offset 0 and no marks."""
+    """In a new epoch, the counter begins with message number 1, offset 0 and no marks."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.begin_epoch(2)
@@ -427,8 +435,9 @@ def test_a_new_epoch_counts_everything_again(site: Site) -> None:
 
 
 def test_a_changed_bucket_size_is_refused(site: Site) -> None:
-    """Another bucket size is refused until a new epoch counts everything again, because buckets of
-    two sizes are never complete."""
+    """If the bucket size in the settings changes, the counter refuses to start until an operator
+    begins a new epoch, which counts everything again. Counts with two bucket sizes would never
+    become complete."""
     site.state.settle_bucket(60_000)
     site.state.settle_bucket(60_000)
     with pytest.raises(ConfigurationRefused, match=r"bucket\.ms is 10000, but .* buckets of 60000"):
@@ -438,8 +447,8 @@ def test_a_changed_bucket_size_is_refused(site: Site) -> None:
 
 
 def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
-    """A transaction that finds no room is rolled back whole. When there is room again, a restarted
-    counter counts the same records under the same numbers."""
+    """If the disk is full, the transaction is rolled back and the error is one sentence. When the
+    disk has room again, a restarted counter counts the same records under the same numbers."""
     _append(site, LOGS, 0, 10)
     site.run()
     database = site.state._connection
@@ -464,8 +473,8 @@ def test_a_full_disk_is_one_sentence_and_loses_nothing(site: Site) -> None:
 
 
 def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
-    """A state of the previous format keeps its offsets, marks and numbers, and the counter adds the
-    bucket size to it."""
+    """A state of the previous format can be used: it keeps its offsets, marks and numbers, and the
+    counter adds the bucket size to it."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state._connection.execute("ALTER TABLE meta DROP COLUMN bucket_ms")
@@ -480,7 +489,8 @@ def test_a_state_of_the_format_before_is_taken_over(site: Site) -> None:
 
 
 def test_heartbeats_come_when_due(site: Site) -> None:
-    """A heartbeat is made when it is due, and repeats the last number that was used."""
+    """The counter makes a heartbeat when one is due. The heartbeat contains the number of the
+    counter's last message."""
     assert site.counter.heartbeat() is None
     site.clock.advance(61)
     message = site.counter.heartbeat()
@@ -490,7 +500,8 @@ def test_heartbeats_come_when_due(site: Site) -> None:
 
 
 def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
-    """A damaged state is refused, because the counter must not start over by itself."""
+    """The counter refuses a damaged state, because it must not start over without an operator's
+    decision."""
     path = tmp_path / "counter.db"
     path.write_bytes(b"this is no database at all" * 100)
     with pytest.raises(StateRefused, match="is damaged: file is not a database"):
@@ -498,7 +509,7 @@ def test_a_damaged_database_is_refused(tmp_path: Path) -> None:
 
 
 def test_a_database_of_another_format_is_refused(tmp_path: Path) -> None:
-    """A state of a newer format is refused."""
+    """The counter refuses a state with the format of a newer version."""
     state = CounterState(tmp_path / "counter.db")
     state._connection.execute("PRAGMA user_version = 99")
     state.close()

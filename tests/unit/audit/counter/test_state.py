@@ -1,4 +1,5 @@
-"""The counter's durable state: a commit is one transaction, wherever the program ends."""
+"""The counter's durable state: each commit is one transaction, even if the program ends in the
+middle of it."""
 
 from __future__ import annotations
 
@@ -20,11 +21,11 @@ class Ended(BaseException):
 
 
 class Ending:
-    """A database connection. The program that uses it ends before statement number `at`."""
+    """A database connection that simulates the end of the program before statement number `at`."""
 
     def __init__(self, connection: sqlite3.Connection, at: int) -> None:
         self._connection, self._left = connection, at
-        self.in_transaction = False  # the program is gone, so it cannot roll back
+        self.in_transaction = False  # the program has ended, so it does not roll back
 
     def execute(self, *given: Any) -> sqlite3.Cursor:
         self._count()
@@ -60,8 +61,9 @@ def _known(state: CounterState) -> tuple[object, ...]:
 
 @promise("6 numbers")
 def test_a_commit_is_there_whole_or_not_at_all_wherever_the_program_ends(tmp_path: Path) -> None:
-    """Wherever the program ends, a commit is stored as a whole or not at all. Progress without its
-    delta would lose records, and a delta without its progress would double them."""
+    """At whatever statement the program ends, a commit is stored as a whole or not at all. If only
+    the new positions were stored, records would be lost. If only the delta were stored, records
+    would be counted twice."""
     for at in itertools.count():
         path = tmp_path / f"{at}.db"
         state = CounterState(path)

@@ -12,15 +12,15 @@ from support.promises import promise
 
 
 def test_a_bucket_holds_its_start_and_not_its_end() -> None:
-    """A bucket is [start, start + size): its first millisecond belongs to it, and `start + size`
-    does not."""
+    """A bucket is the half-open span [start, start + size): `start` belongs to the bucket, and
+    `start + size` does not."""
     times = np.array([59_999, 60_000, 119_999, 120_000], np.int64)
     assert bucket.start(times, 60_000).tolist() == [0, 60_000, 60_000, 120_000]
 
 
 def test_times_before_1970_are_cut_alike() -> None:
-    """Times before 1970 have buckets of the same size, including -1, the time of a record without a
-    timestamp."""
+    """Times before 1970 have buckets of the same size. One of these times is -1, the time of a
+    record without a timestamp."""
     assert bucket.start(np.array([-1, -60_000, -60_001], np.int64), 60_000).tolist() == [
         -60_000,
         -60_000,
@@ -30,7 +30,7 @@ def test_times_before_1970_are_cut_alike() -> None:
 
 @given(st.lists(st.integers(-(2**50), 2**50), max_size=20), st.integers(1, 10**8))
 def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
-    """The times of a column get the same buckets together as each of them gets alone."""
+    """A column of times gets the same buckets as each time alone."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start <= time < start + size_ms for start, time in zip(found, times, strict=True))
@@ -39,8 +39,8 @@ def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
 @promise("6 bucket size")
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(1_000, 10**8))
 def test_absurd_times_have_the_outermost_buckets(times: list[int], size_ms: int) -> None:
-    """A timestamp may be any 64 bit number. All tiers put a record with such a timestamp into the
-    same bucket, and the ledger can be asked about that bucket."""
+    """A timestamp may be any 64-bit number, even a very large one. All tiers put a record with such
+    a timestamp into the same bucket, and the ledger can store and find this bucket."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start % size_ms == 0 for start in found)

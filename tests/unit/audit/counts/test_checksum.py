@@ -1,4 +1,5 @@
-"""The order-independent checksum. It is part of the format, so its values are fixed here."""
+"""The checksum of records, which does not depend on their order. It is part of the message format,
+so these tests compare it with fixed values."""
 
 from __future__ import annotations
 
@@ -46,15 +47,15 @@ origins = st.tuples(ids, ids, ids, st.integers(0, 2**32 - 1))
 
 @pytest.mark.parametrize(("origin", "expected"), GOLDEN)
 def test_the_hash_never_changes(origin: Origin, expected: int) -> None:
-    """The hash of a record never changes, because messages and manifests that any version wrote
-    hold sums of such hashes."""
+    """The hash of a record is the same in every version, because stored messages and manifests of
+    all versions contain sums of these hashes."""
     assert _hashes([origin]).tolist() == [expected]
 
 
 @given(st.lists(origins, min_size=1, max_size=12))
 def test_columns_hash_as_the_documented_formula(records: list[Origin]) -> None:
-    """Columns of records, of one file or of many, have the hashes that the documented formula gives
-    record by record."""
+    """Hashing columns of records gives the same hashes as the documented formula for each record.
+    The records may come from one file or from several files."""
     repeated = [record for record in records for _ in range(2)]
     assert _hashes(repeated).tolist() == [_plain_hash(record) for record in repeated]
 
@@ -63,7 +64,8 @@ def test_columns_hash_as_the_documented_formula(records: list[Origin]) -> None:
 def test_the_sum_does_not_depend_on_order_or_grouping(
     records: list[Origin], random: random_numbers.Random
 ) -> None:
-    """The sum is the same in any order and in any batches, so that tiers can agree."""
+    """The checksum does not depend on the order of the records or on their division into batches.
+    Therefore the checksums of different tiers agree."""
     whole = checksum.total(_hashes(records))
     shuffled = list(records)
     random.shuffle(shuffled)
@@ -77,7 +79,8 @@ def test_the_sum_does_not_depend_on_order_or_grouping(
 @promise("6 checksum")
 @given(st.lists(origins, min_size=2, max_size=12, unique=True))
 def test_a_loss_and_a_double_do_not_cancel(records: list[Origin]) -> None:
-    """A lost record and a doubled one leave the count as it was, but change the checksum."""
+    """If one record is lost and another is doubled, the count stays the same, but the checksum
+    changes."""
     wrong = [records[1], *records[1:]]
     assert checksum.total(_hashes(wrong)) != checksum.total(_hashes(records))
 
@@ -90,6 +93,7 @@ def test_no_records_have_the_checksum_zero() -> None:
 
 @given(st.integers(-(2**70), 2**70))
 def test_signed_is_the_residue_that_fits_a_long(number: int) -> None:
-    """An unbounded sum becomes the signed long that is congruent to it modulo 2^64."""
+    """A sum of any size becomes the signed 64-bit number that is congruent to the sum modulo
+    2^64."""
     assert -(2**63) <= checksum.signed(number) < 2**63
     assert (checksum.signed(number) - number) % 2**64 == 0

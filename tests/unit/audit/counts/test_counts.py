@@ -1,4 +1,4 @@
-"""Counts per source topic, agent and bucket."""
+"""The counts of records for each source topic, agent and bucket."""
 
 from __future__ import annotations
 
@@ -53,8 +53,9 @@ def _one_by_one(chosen: list[tuple]) -> dict[BucketKey, Sums]:
 @pytest.mark.parametrize("times", [1, 300])
 @given(rows)
 def test_columns_count_as_records_one_by_one(times: int, chosen: list[tuple]) -> None:
-    """Whether records are counted in columns or one by one, the counts of new records, repeats,
-    straddles (records that are a repeat only up to some byte) and rejects are the same."""
+    """Counting columns of records gives the same numbers of new records, repeats, rejects and
+    straddles as counting the records one by one. A straddle is a record of which only the first
+    bytes are a repeat."""
     chosen = chosen * times if len(chosen) < 4 else chosen
     counts = Counts(60_000)
     counts.add(
@@ -83,7 +84,8 @@ def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
-    """Everywhere except in the loader a straddle counts as one record and not as a reject."""
+    """Outside the loader, a straddle (a record of which only the first bytes are a repeat) counts
+    as one record and not as a reject."""
     counts = Counts()
     row = [(5, 1, 1, 0, 10, "s")]
     counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))
@@ -92,15 +94,16 @@ def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
 
 
 def test_records_taken_out_cancel_their_counts() -> None:
-    """Counts and their negatives add up to zero in every field."""
+    """Sums and their negatives add up to zero in every field, so that records can be taken out of a
+    count."""
     sums = Sums(3, 70, checksum.signed(2**63 + 5), 1, 2)
     assert sums + -sums == Sums()
 
 
 def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> None:
-    """An origin is unsound if it is missing, has agent 0 or no length, or ends beyond 2^63. A
-    record with an unsound origin gets agent 0, its partition as its file, and its offset as its
-    first byte."""
+    """A record without a valid origin gets agent 0, its partition as its file, and its offset as
+    its first byte. An origin is not valid if it is missing, has agent 0, has length 0, or ends
+    beyond 2^63."""
     top = 2**63 - 1
     origins = Origins(
         agent=np.array([9, 0, 9, 9, 9]),
@@ -117,14 +120,15 @@ def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> N
 
 
 def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
-    """A batch without any origin, as another log shipper sends it, is counted by offset."""
+    """The records of a batch without origins, such as other log shippers send, are counted by their
+    offsets."""
     found = identify(None, np.zeros(2, np.bool_), 1, np.array([7, 8]))
     assert (found.agent.tolist(), found.first.tolist()) == ([0, 0], [7, 8])
 
 
 def test_the_message_of_a_bucket_names_the_delta_before() -> None:
-    """A message's count of a bucket names the number of the previous delta that counted this
-    bucket. The producer keeps this number in its durable state."""
+    """Each count of a bucket in a delta contains the number of the previous delta that counted this
+    bucket. The sender of the deltas keeps this number in its durable state."""
     counts = Counts(60_000)
     counts.put((LOGS, 9, 60_000), Sums(1, 2, 3))
     counts.put((LOGS, 9, 120_000), Sums(1, 2, 3))

@@ -20,7 +20,8 @@ def _counts(buckets: int) -> Counts:
 
 
 def test_one_delta_says_everything_when_it_fits() -> None:
-    """Ranges, gaps and counts of one transaction go into one delta if they fit."""
+    """All ranges, gaps and counts of one transaction go into one delta if this delta is not too
+    large."""
     gap = Gap(LOGS, 0, 5, 9, "expired")
     numbered = number_deltas(
         SENDER, 1, 41, _counts(2), {}, ranges=[Range(LOGS, 0, 0, 9)], gaps=[gap]
@@ -32,14 +33,15 @@ def test_one_delta_says_everything_when_it_fits() -> None:
 
 
 def test_nothing_to_say_uses_no_number() -> None:
-    """A transaction without content uses no number."""
+    """A transaction that has nothing to report uses no message number."""
     numbered = number_deltas(SENDER, 1, 41, Counts(), {})
     assert (numbered.deltas, numbered.last) == ((), 41)
 
 
 def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
-    """Content too large for one message is divided among several deltas with consecutive numbers.
-    For each bucket the number of the delta that has the bucket's counts is remembered."""
+    """Content that is too large for one message is divided among several deltas with consecutive
+    numbers. For each bucket, the sender notes the number of the delta that contains the bucket's
+    counts."""
     numbered = number_deltas(SENDER, 1, 0, _counts(50), {(LOGS, 9, 0): 7}, limit_bytes=2_000)
     numbers = [delta.number for delta in numbered.deltas]
     assert numbers == list(range(1, len(numbers) + 1))
@@ -54,8 +56,8 @@ def test_what_is_too_large_for_one_message_takes_several_numbers() -> None:
 
 
 def test_losses_come_behind_all_counts() -> None:
-    """Losses come in the last delta. A loss concerns the buckets of its own delta and of all deltas
-    with lower numbers."""
+    """If content is divided among several deltas, the losses are in the last one, because a loss
+    applies to the buckets of its own delta and of all deltas with lower numbers."""
     loss = Loss(LOGS, 9, 3, 0, 10, Certainty.LOST, "it vanished", 0, 0)
     for limit in (900_000, 1_000):
         numbered = number_deltas(SENDER, 1, 0, _counts(9), {}, losses=[loss], limit_bytes=limit)
@@ -70,9 +72,9 @@ MOST = 1 << 62
 
 
 def test_no_message_is_larger_than_its_limit() -> None:
-    """No message is larger than its limit, because a broker would refuse it for good. Texts,
-    numbers and offsets take no more bytes than was estimated when the content was divided, and
-    messages are not smaller than needed."""
+    """No message is larger than its limit, because a broker would refuse it for good. When the
+    content is divided, the sizes of texts, numbers and offsets are never estimated too small. The
+    messages are also not smaller than necessary."""
     limit = 50_000
     for source in (WIDE, NARROW):
         counts = Counts(MOST)
@@ -97,12 +99,14 @@ def _many_partitions() -> list[SealedTopic]:
 
 
 def test_a_part_larger_than_the_limit_still_goes_out() -> None:
-    """A single part that is larger than the limit is still sent; nothing is dropped."""
+    """A single count, gap or loss that is larger than the limit is still sent, so that nothing is
+    dropped."""
     assert len(number_deltas(SENDER, 1, 0, _counts(3), {}, limit_bytes=1).deltas) == 3
 
 
 def test_seals_of_many_topics_split_too() -> None:
-    """A seal of too many topics is split as well, into seals with consecutive numbers."""
+    """A seal with too many topics for one message is divided into several seals with consecutive
+    numbers."""
     topics = [SealedTopic(LOGS, 100, 5, ((0, 1), (1, 2))) for _ in range(10)]
     seals = number_seals(SENDER, 1, 5, topics, limit_bytes=1_000)
     assert [seal.number for seal in seals] == list(range(6, 6 + len(seals)))

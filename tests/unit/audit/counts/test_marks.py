@@ -1,10 +1,10 @@
-"""With marks, whole columns of records give the same repeats and straddles as one record after the
-other.
+"""Finding repeats and straddles by marks: processing whole columns of records gives the same result
+as processing one record after another.
 
 A file's mark in a partition is the highest end byte of its records so far. A record that ends at or
 below the mark is a repeat. A record that begins below the mark and ends above it is a straddle. The
-sequential rule takes one record after the other, compares it with its file's mark, and then raises
-the mark.
+sequential rule processes one record after another: it compares the record with the mark of the
+record's file, and then raises the mark.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def _walk(chosen: list[Record], known: dict[FileKey, int]) -> Walked:
 
 
 def _sequential(chosen: list[Record], known: dict[FileKey, int]) -> tuple[str, dict[FileKey, int]]:
-    """The rule as it is documented, applied one record after the other."""
+    """The sequential rule as it is documented."""
     current = dict(known)
     kinds = ""
     for agent, file, first, length in chosen:
@@ -52,8 +52,8 @@ def _kinds(walked: Walked) -> str:
 @promise("5 marks")
 @given(records, known_marks)
 def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) -> None:
-    """Walking columns finds the same new records, repeats, straddles and marks as the sequential
-    rule."""
+    """Processing columns of records finds the same new records, repeats, straddles and marks as the
+    sequential rule."""
     before = dict(known)
     walked = _walk(chosen, known)
     kinds, after = _sequential(chosen, known)
@@ -67,8 +67,9 @@ def test_columns_walk_as_the_sequential_rule(chosen: list[Record], known: dict) 
 def test_slices_walked_in_parallel_join_to_one_walk(
     slices: list[list[Record]], known: dict
 ) -> None:
-    """Slices are first walked without marks, and `join` asks to walk some of them again. The result
-    is the same as the result of one walk in order."""
+    """Slices of records can be processed in parallel. Each slice is first processed without the
+    marks of the earlier slices, and `join` says which slices must be processed again. The result is
+    the same as that of one pass in order."""
     walked = [_walk(part, {}) for part in slices]
     joined = marks.join([SliceEnds(x.lowest, x.highest) for x in walked], known)
     for index, right_marks in joined.again.items():
@@ -79,25 +80,26 @@ def test_slices_walked_in_parallel_join_to_one_walk(
 
 
 def test_a_resent_batch_is_repeats_and_what_follows_is_new() -> None:
-    """The records of a re-sent batch are repeats, and what follows them is new."""
+    """The records of a batch that was sent again are repeats, and records after this batch are
+    new."""
     batch = [(1, 7, 0, 10), (1, 7, 10, 10)]
     assert _kinds(_walk([*batch, *batch, (1, 7, 20, 5)], {})) == "kkrrk"
 
 
 def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
-    """A slice that begins exactly where the one before ended is not walked again."""
+    """A slice that begins exactly at the end of the previous slice is not processed again."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 20}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {}
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """A slice that overlaps an earlier one is walked again with the marks of all slices before it.
-    Only the marks of its own files are used."""
+    """A slice that overlaps an earlier slice is processed again with the marks of all slices before
+    it, but only with those of the slice's own files."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 
 
 def test_records_without_length_stand_for_one_offset_each() -> None:
-    """Records without origin (agent 0, offset as first byte) are never taken for repeats of each
-    other."""
+    """Two records without origin, which have agent 0 and their offset as first byte, are never
+    taken for repeats of each other."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

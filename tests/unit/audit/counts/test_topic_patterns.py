@@ -24,12 +24,13 @@ EXISTING = ["_skidway_audit", "dc1._skidway_audit", "dc1.logs", "dc1.logs.reject
 def test_patterns_match_whole_names_and_never_our_own_topics(
     texts: list[str], expected: list[str]
 ) -> None:
-    """Patterns match whole names; a topic's name also selects its topic of rejected lines; topics
-    that begin with _ match only if they are named exactly."""
+    """A pattern must match the whole name of a topic. The name of a topic also selects its topic of
+    rejected lines. A topic whose name begins with _ is selected only by its exact name."""
     assert topic_patterns.choose(texts, EXISTING) == expected
 
 
 def test_what_is_no_regular_expression_is_refused_with_a_sentence() -> None:
-    """A text that is no regular expression is refused before the program starts."""
+    """A text that is neither a topic's name nor a regular expression is refused with one sentence
+    before the program starts."""
     with pytest.raises(ConfigurationRefused, match="neither a topic's name"):
         topic_patterns.check(["dc1.(*"])

@@ -1,4 +1,4 @@
-"""Collecting the audit topics of a cluster in memory."""
+"""How the collector reads the audit topics. The tests use a cluster in memory."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ def _counted(ledger: Ledger) -> int:
 
 
 def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
-    """The collector reads its own cluster's audit topic and mirrored audit topics; a message that
-    comes from both is counted once."""
+    """The collector reads the audit topic of its own cluster and mirrored audit topics. A message
+    that is in several of these topics is counted once."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     cluster.create("other")
@@ -69,7 +69,7 @@ def test_own_and_mirrored_topics_are_read_and_nothing_counts_twice() -> None:
 
 
 def test_catching_up_takes_all_that_is_there_now() -> None:
-    """Catching up reads all messages that have come since the last time, and returns at once if
+    """`catch_up` reads all messages that have arrived since its last call, and returns at once if
     there are none."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     collection = _collection(cluster, ledger, clock)
@@ -84,8 +84,8 @@ def test_catching_up_takes_all_that_is_there_now() -> None:
 
 
 def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
-    """A restarted collector reads on from the position in the store. One transaction stores this
-    position and what was read."""
+    """A restarted collector reads on from the position in its store. One transaction stores both
+    the messages that were read and this position."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -98,8 +98,8 @@ def test_a_restarted_collector_reads_on_where_the_store_ends() -> None:
 
 
 def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
-    """An audit topic made again is read from offset 0; the messages that were read before stay in
-    the store."""
+    """If the audit topic was deleted and made again, the collector reads it from offset 0. The
+    messages that it read before stay in its store."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)
@@ -116,8 +116,8 @@ def test_an_audit_topic_made_again_is_read_from_its_beginning() -> None:
 @promise("6 audit topic made again")
 @pytest.mark.parametrize("restarted", [True, False])
 def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarted: bool) -> None:
-    """Even if the new audit topic is longer than the old position, it is read from its start,
-    because the topic id tells the two topics apart."""
+    """If the audit topic was made again, the collector reads it from its start, even if the new
+    topic is already longer than the old position. It recognizes the new topic by the topic id."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1, 2)
@@ -136,9 +136,9 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
-    """Positions in a store of the previous format have no topic id, so the collector takes them for
-    positions in the current topic. None of the seals in such a store is a last word (the final seal
-    of an agent that left)."""
+    """The collector can use a store of the previous format. Its positions have no topic id, so the
+    collector takes them for positions in the current topic. It takes no seal in such a store for a
+    last word (the final seal of an agent that left)."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)
@@ -157,7 +157,7 @@ def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
 
 
 class Ending:
-    """A shutdown that is requested when `is_over` says so. Instead of waiting, it calls
+    """A shutdown that counts as requested when `is_over` returns true. Instead of waiting, it calls
     `meanwhile`."""
 
     def __init__(self, is_over: Callable[[], bool], meanwhile: Callable[[], None]) -> None:
@@ -179,8 +179,8 @@ class Ending:
 def test_an_audit_topic_that_vanishes_while_it_is_out_of_range_is_no_accident(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If an audit topic is deleted while the collector's offset in it is out of range, the
-    resulting error does not end the collector: it waits and tries again."""
+    """If the audit topic is deleted while the collector's offset in it is out of range, the
+    collector does not end with an error. It waits and tries again."""
     cluster, clock, ledger = MemoryCluster(), ManualClock(), Ledger()
     cluster.create(TOPIC)
     polled = 0

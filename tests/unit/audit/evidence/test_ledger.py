@@ -1,5 +1,5 @@
-"""The ledger, which gathers evidence from messages in SQLite, gives the same evidence as the fold,
-which does so in memory."""
+"""The ledger gathers the audit's evidence from messages in SQLite. The fold gathers it in memory.
+These tests check that both give the same evidence."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def _encoded(chosen: list[Message]) -> list[bytes]:
 def test_the_ledger_and_the_fold_give_the_same_verdicts(
     chosen: list[Message], random: object
 ) -> None:
-    """The ledger gives the same verdicts as the fold when messages come in another order and
-    repeatedly. The test keeps only the order in which senders are first heard, because that order
-    can raise a doubt."""
+    """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
+    another order and repeatedly. Only the first messages of the senders keep their order, because
+    that order can raise a doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -130,8 +130,8 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 def test_the_ledger_and_the_fold_know_the_same_files_again(
     chosen: list[Message], random: object
 ) -> None:
-    """Ledger and fold recognize the same files by birth, first bytes and predecessor, in whatever
-    order and however often they are announced."""
+    """The ledger (in SQLite) and the fold (in memory) recognize the same files by birth time, first
+    bytes and predecessor. The order and the number of the files' announcements do not matter."""
     expected = Fold(_without_clones(chosen)).evidence()
     again = _without_clones(chosen) * 2
     random.shuffle(again)
@@ -151,8 +151,8 @@ def _first_of_each_sender(said: list[Message]) -> list[Message]:
 
 
 def _without_clones(chosen: list[Message]) -> list[Message]:
-    """If several messages have the same key, keeps only the first, because the order of messages
-    decides which of two contents is used."""
+    """If several messages have the same sender, epoch and number, keeps only the first one, because
+    the order of the messages decides which content is used."""
     kept: dict[object, Message] = {}
     for message in chosen:
         key: object = len(kept)
@@ -166,8 +166,9 @@ def _without_clones(chosen: list[Message]) -> list[Message]:
 @settings(max_examples=share_of(250))
 @given(st.lists(any_message, max_size=14))
 def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
-    """If messages with different contents have the same number, ledger and fold both use the first
-    content and name the second. Both get the messages in the same order."""
+    """If two messages with different contents have the same number, both the ledger (in SQLite) and
+    the fold (in memory) use the first content and report the second. The test gives both the
+    messages in the same order."""
     ledger = ledger_of(_encoded(chosen))
     assert verdicts(ledger.evidence(), POLICY, 300) == judge(chosen, POLICY, 300)
     ledger.close()
@@ -178,8 +179,8 @@ def test_the_ledger_and_the_fold_agree_on_clones(chosen: list[Message]) -> None:
 def test_a_window_shows_what_the_whole_shows_of_it(
     chosen: list[Message], start: int, source: Source
 ) -> None:
-    """A bucket of a topic gets the same verdict from the evidence about this bucket and topic alone
-    as from all evidence."""
+    """The evidence about one bucket of one topic alone gives this bucket the same verdict as all
+    evidence together."""
     ledger = ledger_of(_encoded(chosen))
     whole = verdicts(ledger.evidence(), POLICY, 300)
     part = verdicts(ledger.evidence((start, start + 100), [source.topic]), POLICY, 300)
@@ -193,8 +194,8 @@ def _delta(number: int) -> Delta:
 
 
 def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
-    """Messages that were taken are durable together with their position: after a restart the
-    collector reads on, and repetitions change nothing."""
+    """Messages that the ledger has taken are durable together with the position after them. After a
+    restart, the collector reads on from this position, and repeated messages change nothing."""
     tp = TopicPartition("_skidway_audit", 0)
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(_delta(1))], {tp: Position(17)})
@@ -208,7 +209,7 @@ def test_what_was_taken_is_durable_with_its_position(tmp_path: Path) -> None:
 
 
 def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
-    """Records that are no audit messages are counted and change nothing else."""
+    """The ledger counts records that are not audit messages. They change nothing else."""
     ledger = ledger_of([b"hello", messages.encode(_delta(1)), b""])
     assert ledger.refused_count == 2
     assert ledger.newest_buckets(5) == [0]
@@ -219,8 +220,8 @@ def test_records_that_are_no_messages_are_counted_and_change_nothing() -> None:
 
 @pytest.mark.parametrize("name", ["9" * 19, "9" * 20, "9" * 5000, "\u00b2", "\u0663", "", "-7"])
 def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> None:
-    """An agent's message whose producer is no agent id stops neither the collector nor the
-    report."""
+    """If the producer in an agent's message is not an agent id, the collector and the report still
+    work."""
     sender = Sender(Tier.AGENT, "dc1", name, "h", 1)
     chosen: list[Message] = [
         _delta(1),
@@ -237,7 +238,8 @@ def test_an_agent_tier_sender_that_is_no_agent_id_harms_nobody(name: str) -> Non
 
 @pytest.mark.parametrize("moment", [-(1 << 63), -(1 << 62), 1 << 62, (1 << 63) - 1])
 def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
-    """A time outside of the calendar is shown as a number and makes no bucket complete."""
+    """A time that is too large or too small for a calendar date is shown as a number, and makes no
+    bucket complete."""
     sender = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     count = Count(LOGS, 7, 0, 100, 1, 2, 3)
     chosen: list[Message] = [
@@ -256,7 +258,8 @@ def test_times_that_no_calendar_holds_harm_nobody(moment: int) -> None:
 
 
 def _old(message: Message) -> bytes:
-    """Encodes the message as a program does that knows no last words (final seals)."""
+    """Encodes the message in the format of an older program that does not support last words (final
+    seals)."""
     text = resources.files("skidway.schemas").joinpath("history", "audit-1.avsc").read_text("utf-8")
     _, record = single_object.decode(messages.encode(message))
     for sealed in record["seals"]:
@@ -274,10 +277,10 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
-    """If a loader is rolled back to the previous version, it repeats the newer version's messages
-    in the previous version's encoding. Ledger and fold recognize the repetition. In either
-    encoding, other content under the same number shows a clone, a second running copy of the
-    sender."""
+    """If a loader is rolled back to the previous version, it repeats the messages of the newer
+    version in the previous version's encoding. Ledger and fold recognize these repetitions. Only
+    different content under the same number shows a clone (a second running copy of the sender),
+    whatever the encoding is."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)
@@ -294,8 +297,8 @@ def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_fi
 
 
 def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
-    """A last word and an ordinary seal under the same number are two different contents, although
-    the older encoding cannot tell them apart."""
+    """A last word (final seal) and an ordinary seal with the same number count as two different
+    messages, although they look the same in the older encoding."""
     final, plain = _of_all_kinds(final=True)[1], _of_all_kinds(final=False)[1]
     for values in ([messages.encode(final), _old(plain)], [_old(plain), messages.encode(final)]):
         found = ledger_of(values).evidence()
@@ -303,8 +306,8 @@ def test_what_an_older_encoding_cannot_say_is_not_the_same() -> None:
 
 
 def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
-    """The previous version of the program can work with the store, because it knows the store's
-    format. The last words in the store are kept."""
+    """The previous version of the collector can work with the store of this version, because the
+    format is the same. The last words (final seals) in the store are kept."""
     ledger = Ledger(tmp_path / "audit.db")
     ledger.take([messages.encode(each) for each in _of_all_kinds(final=True)])
     before = ledger.evidence()
@@ -321,8 +324,8 @@ def test_a_collector_can_go_back_to_the_version_before(tmp_path: Path) -> None:
 
 
 def test_a_failed_transaction_leaves_nothing_behind() -> None:
-    """A failed transaction leaves neither half a message nor references to ids that were not
-    stored."""
+    """After a failed transaction, the ledger has no part of a message and no references to ids that
+    were not stored."""
     ledger = Ledger()
 
     def broken() -> object:
@@ -338,8 +341,8 @@ def test_a_failed_transaction_leaves_nothing_behind() -> None:
 
 
 def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
-    """Sums of checksums wrap around in the ledger as in the fold; SQLite's own integers would
-    become floating point."""
+    """Sums of checksums wrap around at 64 bits in the ledger (in SQLite) as they do in the fold (in
+    memory). With SQLite's own addition they would become floating-point numbers."""
     top = replace(_delta(1).counts[0], checksum=2**63 - 1)
     parts = [replace(_delta(n), counts=(replace(top, previous=n - 1),)) for n in (1, 2, 3)]
     ledger = ledger_of(_encoded(parts))
@@ -348,15 +351,15 @@ def test_sums_wrap_around_like_the_checksums_they_hold() -> None:
 
 
 def test_a_store_that_is_no_database_is_refused(tmp_path: Path) -> None:
-    """A store that is no database is refused with a sentence."""
+    """A store file that is not a database is refused with one sentence."""
     (tmp_path / "audit.db").write_bytes(b"no database " * 1000)
     with pytest.raises(StateRefused, match=r"audit\.db"):
         Ledger(tmp_path / "audit.db")
 
 
 def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path) -> None:
-    """At its start the ledger has SQLite check all pages. So it notices damage even in pages that
-    nothing else reads at the start."""
+    """When the ledger starts, SQLite checks all pages of the database. So the ledger notices damage
+    even in pages that it does not read at the start."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
     ledger.take([messages.encode(_delta(number)) for number in range(1, 2000)])
@@ -369,8 +372,8 @@ def test_damage_that_nothing_reads_at_the_start_is_noticed_there(tmp_path: Path)
 
 
 def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
-    """On a full disk neither messages nor position are taken; when there is room, the same messages
-    are read again."""
+    """If the disk is full, the ledger stores neither the messages nor their position. When the disk
+    has room again, the collector reads the same messages again."""
     path, tp = tmp_path / "audit.db", TopicPartition("_skidway_audit", 0)
     values = [messages.encode(_delta(number)) for number in range(1, 2000)]
     ledger = Ledger(path)
@@ -389,9 +392,9 @@ def test_a_full_disk_takes_nothing_and_loses_nothing(tmp_path: Path) -> None:
 
 @promise("clocks host")
 def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said() -> None:
-    """A host is called by the name in its message with the highest number, in whatever order
-    messages come. An old name is replaced even if its message was sent by a clock that was years
-    ahead."""
+    """The ledger uses the host name from the agent's message with the highest number, in whatever
+    order messages come. A newer name replaces an old one even if the old message has a time that is
+    years ahead."""
     before, now = (Sender(Tier.AGENT, "dc1", "7", name, 1) for name in ("before", "now"))
     ahead_ms = 1 << 50
     said: list[Message] = [
@@ -405,7 +408,8 @@ def test_a_host_is_called_what_its_newest_message_says_whatever_its_clock_said()
 
 
 def test_the_order_in_which_messages_come_changes_nothing() -> None:
-    """Messages taken one by one give the same least, greatest and newest values in either order."""
+    """The least, greatest and newest values in the ledger do not depend on the order in which it
+    takes the messages."""
     values, places = zip(*_said_at_their_times(), strict=True)
     found, of_before = [], []
     for step in (1, -1):
@@ -426,8 +430,9 @@ def test_the_order_in_which_messages_come_changes_nothing() -> None:
 
 
 def _said_at_their_times() -> Iterator[tuple[bytes, Heard]]:
-    """Messages with their places in the log. They come from a broker and from two agents, which
-    announce the same files. Some values in them grow with the message numbers, others fall."""
+    """Messages with their places in the log, from a broker and from two agents that announce the
+    same files. Some values in the messages increase with the message number, and others
+    decrease."""
     one = Sender(Tier.AGENT, "dc1", "7", "h1", 2, Bounds(100, 300))
     later = replace(one, host="h2", bounds=Bounds(200, 300))
     last = replace(one, host="h2", bounds=Bounds(50, 400))

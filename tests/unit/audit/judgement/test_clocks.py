@@ -1,5 +1,6 @@
-"""Which clock is wrong, judged from audit messages that were taken at known moments. "Our clock" is
-the clock of the program that took and judges the messages."""
+"""How the audit finds out which clock is wrong. It compares the times in audit messages with the
+times at which it received them. "Our clock" is the clock of the program that received and judges
+the messages."""
 
 from __future__ import annotations
 
@@ -59,7 +60,8 @@ def agent(number: int) -> Sender:
 
 
 class Site:
-    """Programs that send heartbeats into a cluster in memory, and a collector that reads it."""
+    """Programs that send heartbeats to a cluster in memory, and a collector that reads the
+    heartbeats."""
 
     def __init__(self, ledger: Ledger | None = None, *, is_brokers_time: bool = False) -> None:
         self.now_ms = NOW
@@ -83,8 +85,8 @@ class Site:
             stamp_append_time(log.batches[-1], 0, read_header(log.batches[-1]), self.now_ms)
 
     def say(self, sender: Sender, ahead_ms: int = 0, waited_ms: int = 0) -> None:
-        """Sends a heartbeat now, by a clock that may be ahead; the message may have waited before
-        it was sent."""
+        """Sends a heartbeat now. The sender's clock is ahead by `ahead_ms`, and the message has
+        waited for `waited_ms` before it is sent."""
         sent_ms = self.now_ms + ahead_ms
         self.send(Heartbeat(sender, 0, sent_ms - waited_ms), sent_ms)
 
@@ -93,7 +95,8 @@ class Site:
         self.clock.advance(seconds)
 
     def live(self, ahead: dict[Sender, int], rounds: int = 14) -> Clocks:
-        """Lets time pass. Every sender sends something each half minute, and is heard at once."""
+        """Lets time pass. Every sender sends a message each half minute, and the collector receives
+        it at once."""
         for _ in range(rounds):
             self.pass_on(29)
             self.collection.turn(0)
@@ -116,7 +119,7 @@ GOOD = dict.fromkeys(ALL, 0)
 
 
 def test_clocks_that_agree_are_not_spoken_of() -> None:
-    """Clocks that agree, or differ by less than the bound, are not reported."""
+    """The audit reports no clock if all clocks agree, or differ by less than the bound."""
     found = Site().live(GOOD | {agent(2): 50_000})
     assert found == Clocks(senders=3)
     assert clock_report.sentences(found) == []
@@ -125,8 +128,8 @@ def test_clocks_that_agree_are_not_spoken_of() -> None:
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahead_ms: int) -> None:
-    """A sender whose clock is ahead or behind is named with its host and the difference. No other
-    sender is named, and our clock counts as right."""
+    """The audit reports a sender whose clock is ahead or behind, with the host and the difference.
+    It reports no other sender, and our clock counts as right."""
     found = Site().live(GOOD | {agent(2): ahead_ms})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", ahead_ms)]
     assert not found.is_ours_wrong
@@ -138,8 +141,9 @@ def test_a_sender_whose_clock_differs_is_named_with_its_host_and_by_how_much(ahe
 @promise("clocks measured")
 @pytest.mark.parametrize("ahead_ms", [HOUR, -HOUR])
 def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
-    """If most senders differ from our clock, our clock is wrong. If one sender's clock is wrong as
-    well, its difference is measured from the time that our clock should show."""
+    """If the clocks of most senders differ from our clock, our clock is wrong. If the clock of one
+    sender is wrong too, the reported difference is relative to the time that our clock should
+    show."""
     site = Site()
     site.clock.set_time_ms(NOW + ahead_ms)
     found = site.live(GOOD | {agent(3): 2 * HOUR})
@@ -151,31 +155,33 @@ def test_our_own_clock_is_told_by_most_others(ahead_ms: int) -> None:
 
 
 def test_with_one_sender_ours_is_doubted() -> None:
-    """If there is only one sender and its clock differs from ours, our clock is doubted, because
-    nobody can say which of the two is wrong."""
+    """If there is only one sender and its clock differs from our clock, the audit reports our clock
+    as doubtful. It cannot know which of the two clocks is wrong."""
     found = Site().live({agent(1): -HOUR})
     assert found.ours_ms == HOUR
     assert "that of the only program" in clock_report.sentences(found)[0]
 
 
 def test_a_clock_that_was_set_right_is_not_spoken_of_any_more() -> None:
-    """After a clock was set right, it is reported only until a window of measurement is over."""
+    """After a clock was corrected, the audit reports the clock only until the current window of
+    measurement is over."""
     site = Site()
     assert site.live(GOOD | {agent(2): HOUR}).others
     assert not site.live(GOOD).others
 
 
 def test_who_is_not_heard_any_more_has_no_clock() -> None:
-    """A sender that is no longer heard is no longer reported for its clock."""
+    """If no messages of a sender arrive any more, the audit no longer reports the sender's
+    clock."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     assert not site.live({agent(1): 0, BROKER: 0}).wrong
 
 
 def test_of_a_window_the_least_lag_counts() -> None:
-    """Of each window of time the least lag (from the sending of a message until it was taken) is
-    used, because messages may wait on their way. After a sender's clock was set, its windows begin
-    anew."""
+    """The lag of a message is the time from its sending until the audit received it. Of all lags in
+    a window of time, the smallest is used, because messages may wait on their way. When a sender's
+    clock was set, a new window begins."""
     known = then(then(None, Reading(5, 10)), Reading(5, 3_000))
     assert known == Reading(5, 10)
     known = then(then(known, Reading(6, 20)), Reading(7, 30))
@@ -185,8 +191,8 @@ def test_of_a_window_the_least_lag_counts() -> None:
 
 @promise("clocks measured")
 def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
-    """After an outage neither messages that waited in outboxes nor a late batch make a clock look
-    slow."""
+    """After an outage, neither messages that waited in outboxes nor a late batch make the audit
+    report a slow clock."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -201,8 +207,8 @@ def test_a_backlog_behind_an_outage_is_no_slow_clock() -> None:
 
 
 def test_a_late_batch_alone_is_no_slow_clock() -> None:
-    """One late batch, the first of its window, makes no clock look slow; only a lasting lag
-    does."""
+    """A single late batch, even as the first of its window, does not make the audit report a slow
+    clock. Only a lasting lag does."""
     site = Site()
     site.live(GOOD)
     late_ms = site.now_ms
@@ -216,8 +222,8 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
 
 @promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
-    """A lag that shrinks from window to window, for example while a mirror catches up, is a backlog
-    and not a slow clock."""
+    """If the lag becomes smaller from window to window, for example while a mirror catches up, the
+    audit takes it for a backlog and not for a slow clock."""
     site = Site()
     site.live(GOOD)
     for behind_ms in range(HOUR, 0, -HOUR // 5):
@@ -226,7 +232,8 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """A collector that reads on after a day takes no old message for a sign of a slow clock."""
+    """If a collector reads on after a day, it does not report a slow clock because of the old
+    messages."""
     site = Site()
     site.live(GOOD)
     site.pass_on(3600)
@@ -241,8 +248,8 @@ def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() 
 
 @promise("clocks measured")
 def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> None:
-    """A store made anew from old topics reports no wrong clock, not even a clock that was wrong
-    when the old messages were sent."""
+    """A collector that fills a new store from old topics reports no wrong clock, not even one that
+    was wrong when the old messages were sent."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     site.pass_on(86_400)
@@ -254,17 +261,17 @@ def test_a_store_that_is_made_anew_from_old_topics_finds_no_wrong_clock() -> Non
 
 @promise("clocks measured")
 def test_where_the_broker_writes_its_clock_messages_say_the_senders() -> None:
-    """With LogAppendTime the sender's clock is taken from the message, because the record has the
-    broker's time."""
+    """With LogAppendTime, the audit takes the sender's time from the message itself, because the
+    record's timestamp is the broker's time."""
     site = Site(is_brokers_time=True)
     found = site.live(GOOD | {agent(2): -HOUR})
     assert [(x.host, x.ahead_ms) for x in found.others] == [("app2", -HOUR)]
 
 
 def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
-    """A loader that publishes an earlier run's counts does not seem to have a slow clock, because
-    the lag is computed from the time of sending. If the record lacks that time, the message says
-    nothing about the clock."""
+    """If a loader publishes the counts of an earlier run, the audit does not report a slow clock,
+    because it computes the lag from the time of sending. If the record does not have this time, the
+    audit does not use the message to judge the clock."""
     for is_brokers_time in (False, True):
         site = Site(is_brokers_time=is_brokers_time)
         site.live(GOOD)
@@ -277,8 +284,8 @@ def test_a_loaders_counts_of_yesterday_are_no_slow_clock() -> None:
 
 
 def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
-    """To a command whose clock is behind, messages of all recent senders seem to come from the
-    future, so it reports its own clock."""
+    """If the clock of a command's host is behind, the recent messages of all senders seem to come
+    from the future. The command then reports its own clock."""
     site = Site()
     site.live(GOOD)
     found = Ledger()
@@ -288,8 +295,8 @@ def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
 
 
 def test_a_command_names_the_one_sender_that_is_ahead() -> None:
-    """A command names the one sender that is ahead and finds its own clock good, because the others
-    were heard a moment ago."""
+    """If one sender's clock is ahead, a command reports this sender and not its own clock, because
+    the messages of the other senders arrived a moment ago by its clock."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     found = Ledger()
@@ -299,7 +306,8 @@ def test_a_command_names_the_one_sender_that_is_ahead() -> None:
 
 
 def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> None:
-    """If no sender was heard for an hour, a command names its own clock as a likely cause."""
+    """If by a command's clock no message arrived for an hour, the command reports its own clock as
+    a likely cause."""
     site = Site()
     site.live(GOOD)
     site.clock.set_time_ms(site.now_ms + HOUR)
@@ -310,8 +318,8 @@ def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> No
 
 @promise("clocks silence")
 def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
-    """A collector whose clock is ahead calls no reporting host silent, because it judges silence by
-    the time that its clock should show."""
+    """A collector whose clock is ahead does not call a host silent that reports, because it judges
+    silence by the time that its clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -322,10 +330,10 @@ def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
 
 
 def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
-    """If a host reports and its clock is far behind, the audit calls the host behind, not silent,
-    in its list of hosts, in the proofs for which `skidway audit wait` waits, in the report and on
-    the page. The host still counts as missed, because its seals are old. When the host stops
-    reporting, it is called silent."""
+    """If a host reports but its clock is far behind, the audit calls the host "behind" and not
+    "silent". The word is the same in its list of hosts, in the output of `skidway audit wait`, in
+    the report and on the page. The host still counts as missed, because its seals are old. When the
+    host no longer reports, the audit calls it silent."""
     site = Site()
     site.live(GOOD | {agent(2): -HOUR})
     evidence = site.ledger.evidence()
@@ -350,7 +358,7 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
     [found] = verdicts(evidence, POLICY, site.now_ms)
     assert f"app2: the agent is {words}: unknown from its beginning on" in found.reasons
     [part] = [x for x in found.agents if x.agent == 2]
-    named = {x.name: x.status for x in part.findings}  # the name contains no changing seconds
+    named = {x.name: x.status for x in part.findings}  # the name does not contain the seconds
     assert named["the agent is silent: unknown from its beginning on"] is Status.UNKNOWN
     site.live({agent(1): 0, BROKER: 0})
     states = {x.host: x.status for x in survey(site.ledger.evidence(), POLICY, site.now_ms)}
@@ -358,8 +366,8 @@ def test_a_host_whose_clock_is_far_behind_is_not_called_silent() -> None:
 
 
 def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -> None:
-    """If our clock is ahead, all hosts seem to be behind, but a silent host is still called
-    silent."""
+    """If our clock is ahead, the clocks of all hosts seem to be behind. The audit still calls a
+    silent host silent."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)
@@ -370,8 +378,9 @@ def test_by_a_clock_of_ours_that_is_ahead_a_silent_host_is_not_called_behind() -
 
 @promise("clocks silence")
 def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
-    """A host that died with its clock ahead counts as last heard when we took its message, and is
-    silent."""
+    """If a host whose clock was ahead has stopped for good, the audit calls the host silent. The
+    audit uses the time at which it received the host's last message, and not the time in the
+    message."""
     site = Site()
     site.live(GOOD | {agent(2): 1_000 * HOUR})
     site.live({agent(1): 0, BROKER: 0})
@@ -381,8 +390,8 @@ def test_a_host_that_died_with_its_clock_ahead_is_silent() -> None:
 
 @promise("clocks due")
 def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
-    """When a host's clock and ours are ahead by the same time, no bucket is called complete before
-    it is over."""
+    """If a host's clock and our clock are ahead by the same time, the audit still calls no bucket
+    complete before the bucket is over."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     others = {agent(2): 0, agent(3): 0, BROKER: 0}
@@ -404,8 +413,8 @@ def test_a_bucket_is_not_taken_for_over_by_a_clock_that_is_ahead() -> None:
 
 @promise("clocks counter")
 def test_a_counter_whose_clock_is_ahead_is_not_heard_before_it_speaks() -> None:
-    """A bucket of records without origin waits until its counter is heard after the bucket's end.
-    The time at which the counter was heard is taken from our clock, because the counter's own clock
+    """A bucket of records without origin stays open until a message of its counter arrives after
+    the bucket's end. Our clock decides when the message arrived, because the counter's own clock
     may be ahead."""
     part = Count(LOGS, 0, 0, 60_000, 1, 1, 1)
     delta = Delta(BROKER, 1, HOUR, ranges=(Range(LOGS, 0, 0, 1),), counts=(part,))
@@ -425,9 +434,9 @@ def _where(taken_ms: int, sent_ms: int, offset: int = 0) -> Heard:
 def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
 ) -> None:
-    """With LogAppendTime a seal by a clock that was ahead proves nothing beyond the broker's time,
-    even for a collector that reads it a day later. Without LogAppendTime a collector that reads the
-    seal a day later believes it."""
+    """An agent whose clock is ahead may send a seal for a future time. With LogAppendTime, the seal
+    proves nothing after the broker's time, even for a collector that reads it a day later. Without
+    LogAppendTime, a collector that reads the seal a day later believes the seal's time."""
     site = Site(is_brokers_time=is_brokers_time)
     counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
     ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
@@ -445,9 +454,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """An agent runs on with an older copy of its state while its clock is an hour behind. Its
-    buckets are unknown up to the moment when the new epoch's first seal came. A store that is made
-    anew later knows only the time that the seal names."""
+    """An agent may go on with an older copy of its state while its clock is an hour behind. Its
+    buckets are then unknown up to the time at which the new epoch's first seal arrived. In a store
+    that is filled anew later, only the time in the seal is known."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
@@ -470,8 +479,9 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 
 
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
-    """The ledger and the fold in memory keep one reading of each sender's clock, however many
-    messages come, in one transaction or in several."""
+    """The ledger (the evidence in SQLite) and the fold (the evidence in memory) keep only one
+    reading of each sender's clock, however many messages arrive. It does not matter whether one
+    transaction or several take the messages."""
     ledger, fold = Ledger(), Fold()
     for round_ in range(6):
         said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]
@@ -488,8 +498,8 @@ def test_the_ledger_keeps_what_the_fold_keeps() -> None:
 
 
 def test_clocks_gone_mad_harm_nobody() -> None:
-    """A message may have any 64 bit number as its time. If the number is absurd, the sender's clock
-    is reported, and nothing fails."""
+    """The time in a message may be any 64-bit number. If the number is no plausible time, the audit
+    reports the sender's clock, and nothing fails."""
     for moment in (-(1 << 63), (1 << 63) - 1):
         ledger = Ledger()
         ledger.take([messages.encode(Heartbeat(agent(1), 0, moment))], {}, NOW, [_mad(moment)])
@@ -506,8 +516,8 @@ def _mad(moment: int) -> Heard:
 
 @pytest.fixture
 def stored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
-    """A function that runs `skidway audit <verb>` on the store of complete buckets, by a clock that
-    is `ahead_ms` ahead of the collector's."""
+    """A function that runs `skidway audit <verb>` on a store of complete buckets. The command's
+    clock is `ahead_ms` ahead of the collector's clock."""
     site = Site(Ledger(tmp_path / DATABASE))
     site.live(dict.fromkeys([agent(2), BROKER], 0))
     bucket = NOW - NOW % 60_000
@@ -539,8 +549,8 @@ REPORT = ("report", "--tiers", "agent,broker")
 def test_a_report_by_a_clock_that_is_behind_is_not_good(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report by a clock that is behind takes every bucket for too young. It ends with status 1
-    and names the clock, in words and in JSON."""
+    """On a host whose clock is behind, `report` takes every bucket for too new to judge. It ends
+    with status 1 and reports the clock, both as text and as JSON."""
     assert stored(*REPORT) == 0
     assert "clock" not in capsys.readouterr().out
     assert stored(*REPORT, ahead_ms=-HOUR) == 1
@@ -554,9 +564,9 @@ def test_a_report_by_a_clock_that_is_behind_is_not_good(
 def test_hosts_by_a_clock_that_is_wrong_say_so(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """If the clock of `audit hosts` is wrong, the command ends with 1 and names its own clock. By a
-    clock that is behind, all hosts would seem to report; by a clock that is ahead, all hosts would
-    seem silent."""
+    """If the clock of its host is wrong, `audit hosts` ends with status 1 and reports this clock.
+    By a clock that is behind, all hosts would seem to report. By a clock that is ahead, all hosts
+    would seem to be silent."""
     assert stored("hosts", ahead_ms=-HOUR) == 1
     assert "The clock of this host is 3600 s behind" in capsys.readouterr().out
     assert stored("hosts", ahead_ms=HOUR) == 1
@@ -566,8 +576,8 @@ def test_hosts_by_a_clock_that_is_wrong_say_so(
 def test_a_collector_that_never_read_anything_is_told_so(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report on the store of a collector that never read anything says so, and gives no duration
-    since 1970."""
+    """If the collector has never read anything into the store, `report` says that nothing was read,
+    and does not print a duration since 1970."""
     Ledger(tmp_path / DATABASE).close()
     assert main(["audit", "report", "--store", str(tmp_path)]) == 1
     assert "note: the collector has not read anything yet\n" in capsys.readouterr().err

@@ -1,5 +1,6 @@
-"""A topic is never called complete before all of its records are loaded, whatever the order in
-which agents, counters and loads do their work, and however far the collector has read."""
+"""The audit never calls a topic complete before all of its records are loaded. The order in which
+agents, counters and loads do their work does not matter, and the collector may have read only a
+part of the messages."""
 
 from __future__ import annotations
 
@@ -48,11 +49,15 @@ Line = tuple[int, int]
 
 @dataclass
 class Site:
-    """Two hosts, a stock producer, a counter and a loader, which do what they are told.
+    """Two hosts, a stock producer, a counter and a loader. The test chooses the order of their
+    actions.
 
-    lines: all lines that were ever written. unsent: the lines in the files of each agent. log: the
-    lines that the brokers have. counted, loaded: how many of these the counter has counted, and the
-    loader has loaded. said: the audit messages, each with the number of lines loaded by then.
+    - lines: all lines that were ever written.
+    - unsent: the lines in the files of each agent.
+    - log: the lines that the brokers have.
+    - counted: how many lines of the log the counter has counted.
+    - loaded: how many lines of the log the loader has loaded.
+    - said: the audit messages, each with the number of lines that were loaded when it was sent.
     """
 
     now_ms: int = 0
@@ -124,8 +129,8 @@ class Site:
 def test_no_topic_is_complete_before_all_of_it_is_loaded(
     data: st.DataObject, actions: list[str]
 ) -> None:
-    """If a topic is called complete before a time, all its lines of that time are in the output
-    already, even if the collector has read only a part of the messages."""
+    """If the audit calls a topic complete before a time, all lines of the topic with earlier event
+    times are already in the output. The collector may have read only a part of the messages."""
     site = Site()
     closing = data.draw(st.permutations(CLOSING), label="closing")
     between = data.draw(st.lists(st.sampled_from(ACTIONS), max_size=4), label="between")
@@ -147,7 +152,7 @@ def test_no_topic_is_complete_before_all_of_it_is_loaded(
 
 
 def test_such_a_site_is_complete_in_the_end() -> None:
-    """When all programs of the site have done their work, the topic is complete."""
+    """When all programs of the site have done their work, the audit calls the topic complete."""
     site = Site()
     for action in ("line 0", "line 1", "line stock", *CLOSING, *["step"] * 12, *CLOSING):
         site.do(action)

@@ -1,5 +1,5 @@
-"""Tests when a topic is complete in the span before a time. Jobs ask `skidway audit complete`
-before they read the rows."""
+"""When a topic is complete in a span of time. Jobs ask this with `skidway audit complete` before
+they read the rows."""
 
 from __future__ import annotations
 
@@ -56,8 +56,9 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """A bucket with records that every tier counted alike, and two empty buckets before it. The
-    agent has sealed all three buckets, and the broker's counter was heard since."""
+    """The messages about a bucket with records that every tier counted alike, and about two empty
+    buckets before it. The agent has sealed all three buckets, and a later message of the broker's
+    counter has arrived."""
     return [*good(), HEARD]
 
 
@@ -82,8 +83,9 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete before a time if all tiers counted its records alike, and the agents and
-    the counter have gone past that time. Buckets without records are judged like the others."""
+    """A topic is complete before a time if all tiers counted its records alike, and if the agents
+    and the counter have processed everything before this time. Buckets without records are judged
+    like the others."""
     found = only(day())
     assert [(x.bucket, x.status) for x in found.verdicts] == [
         (BEFORE, Status.COMPLETE),
@@ -96,7 +98,8 @@ def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the messages of a complete day, and the reason that is given for it."""
+    """A change to the messages of a complete day, and the reason that the audit gives why the
+    changed day is not complete."""
 
     name: str
     reason: str
@@ -159,8 +162,8 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """A topic is not complete before a time as long as records may still come without the audit
-    knowing, and the reason is given."""
+    """A topic is not complete before a time as long as more records may arrive without a sign of
+    them in the audit. The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)
@@ -168,8 +171,8 @@ def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> No
 
 
 def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
-    """A bucket that lies partly in the span is judged, wherever the span cuts it, because its
-    records cannot be told apart."""
+    """A bucket that is only partly in the asked span is judged as a whole, because the audit cannot
+    tell which of the bucket's records are in the span."""
     short = [x for x in day() if x != day()[3]]
     for since, until in ((END - 1, END), (START, START + 1), (START + 9, START + 10)):
         [found] = asked(short, about=question(since, until))
@@ -179,7 +182,8 @@ def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
 
 
 def test_how_much_a_place_lacks_is_told() -> None:
-    """For each place that lacks records it is told how many, over all short buckets."""
+    """For each place that lacks records, the answer contains the number of missing records, summed
+    over all short buckets."""
     more = [
         delta(AGENT, 3, count(7, bucket=EMPTY)),
         *(delta(x, 2, count(7, bucket=EMPTY)) for x in (BROKER, MIRROR)),
@@ -190,7 +194,8 @@ def test_how_much_a_place_lacks_is_told() -> None:
 
 
 def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
-    """A topic that is exempt from tier hdfs is complete without it, as in the report."""
+    """A topic that is exempt from the tier hdfs is complete without counts of this tier, as in the
+    report."""
     unloaded = [x for x in day() if x != day()[3]]
     policy = replace(POLICY, exemptions=(Exemption(Tier.HDFS, ("dc1.logs",)),))
     assert only(unloaded).is_short
@@ -198,8 +203,8 @@ def test_a_topic_that_nobody_loads_is_complete_without_the_output() -> None:
 
 
 def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> None:
-    """If no counter ever reported the topic, a counter of the topic's cluster must have been heard
-    since: only then it is known that the topic is empty."""
+    """If no counter ever reported the topic, a message of a counter of the topic's cluster must
+    have arrived after the span. Only then does the audit know that the topic is empty."""
     sealed: list[Message] = [seal(AGENT, 1, DUE, 0)]
     abroad = replace(BROKER, cluster="dc2", producer="broker-dc2")
     for late in ([], [Delta(BROKER, 1, DUE - 1)], [Delta(abroad, 1, DUE)]):
@@ -211,8 +216,9 @@ def test_a_topic_that_no_counter_reported_needs_a_counter_of_its_cluster() -> No
 
 
 def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_heard() -> None:
-    """A topic without agents is complete, empty buckets included, once its counter was heard. A gap
-    in the log leaves the empty buckets before it in doubt, too."""
+    """A topic without agents is complete, including its empty buckets, when a message of its
+    counter has arrived after the span. If the log has a gap, the empty buckets before the gap are
+    in doubt too."""
     counted = [delta(x, 1, count(agent=0)) for x in (BROKER, MIRROR, HDFS)]
     assert not only([*counted, HEARD]).is_short
     late = only([*counted, Heartbeat(BROKER, 1, DUE - 1)])
@@ -223,8 +229,8 @@ def test_records_without_origin_keep_empty_buckets_open_until_their_counter_is_h
 
 
 def test_nobody_waits_for_hosts_that_are_retired() -> None:
-    """In empty buckets nobody waits for the agent of a retired host. If all hosts are retired, the
-    counter must have been heard."""
+    """For empty buckets, the audit does not wait for the agent of a retired host. If all hosts are
+    retired, a message of the counter must have arrived."""
     policy = replace(POLICY, roster=Roster((), ("web1",)))
     empty = question(until=START)
     [found] = asked([*good()[:4], HEARD], policy, about=empty)
@@ -234,7 +240,8 @@ def test_nobody_waits_for_hosts_that_are_retired() -> None:
 
 
 def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
-    """If a cluster is retired, it is enough that any sender was heard lately."""
+    """If a cluster is retired, the audit does not expect messages of this cluster. It is enough
+    that a recent message of any sender has arrived."""
     later = DUE + 100_001
     policy = replace(POLICY, retired_places=("cluster dc1",))
     messages = [*day(), Heartbeat(HDFS, 1, later)]
@@ -243,8 +250,8 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 
 def test_topics_of_rejects_are_asked_too() -> None:
-    """The answer also covers the topic of the lines that were rejected. But if the audit knows only
-    that topic, the topic that was asked for is still unknown."""
+    """The answer about a topic includes the topic of its rejected lines. If the audit knows only
+    the topic of the rejected lines, the asked topic counts as unknown."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
@@ -258,7 +265,8 @@ def test_topics_of_rejects_are_asked_too() -> None:
 
 
 def test_too_many_rejects_keep_a_topic_from_being_complete() -> None:
-    """A bucket with more rejects than allowed is short, as it gives the report the status 1."""
+    """A bucket with more rejects than allowed keeps the topic from being complete, just as it makes
+    the report end with status 1."""
     rejected = replace(count(), rejects=3)
     found = only([*day()[:3], delta(HDFS, 1, rejected), *day()[4:]])
     assert [(x.bucket, x.status) for x in found.short] == [(START, Status.COMPLETE)]
@@ -266,7 +274,7 @@ def test_too_many_rejects_keep_a_topic_from_being_complete() -> None:
 
 @promise("clocks due")
 def test_by_a_wrong_clock_nothing_is_complete() -> None:
-    """If this host's clock is known to be wrong, no topic is complete."""
+    """If the clock of this host is wrong, no topic is complete."""
     evidence = Fold(day()).evidence()
     evidence.taken_ms = NOW + POLICY.clock_difference_ms + 1
     [found] = completeness(evidence, POLICY, question(), NOW)
@@ -274,8 +282,8 @@ def test_by_a_wrong_clock_nothing_is_complete() -> None:
 
 
 def test_messages_of_a_newer_version_keep_every_topic_from_being_complete() -> None:
-    """While messages of a newer version are unread, no bucket is complete, not even an empty
-    one."""
+    """While there are messages of a newer version that this version could not read, no bucket is
+    complete, not even an empty one."""
     evidence = Fold(day()).evidence()
     evidence.unread = {"ab": 1}
     [found] = completeness(evidence, POLICY, question(), NOW)
@@ -283,7 +291,8 @@ def test_messages_of_a_newer_version_keep_every_topic_from_being_complete() -> N
 
 
 def accept(messages: list[Message], *buckets: int) -> list[Message]:
-    """The messages, and acceptances of everything that keeps these buckets from being complete."""
+    """The messages, followed by acceptances of everything that keeps these buckets from being
+    complete."""
     judged = verdicts(Fold(messages).evidence(), POLICY, NOW)
     chosen = [x for x in judged if x.bucket in buckets]
     signed = Signature(NOW, "ada", "ticket 1")
@@ -292,7 +301,8 @@ def accept(messages: list[Message], *buckets: int) -> list[Message]:
 
 @promise("6 acceptance")
 def test_accepted_buckets_count_as_complete_and_are_named() -> None:
-    """A bucket whose findings a person accepted holds nothing back, and is named."""
+    """If a person has accepted all findings of a bucket, the bucket no longer keeps the topic from
+    being complete. The answer lists the bucket as accepted."""
     short = [*day()[:3], delta(HDFS, 1, count(3)), *day()[4:]]
     found = only(accept(short, START))
     assert not found.is_short
@@ -302,9 +312,9 @@ def test_accepted_buckets_count_as_complete_and_are_named() -> None:
 
 @promise("6 acceptance")
 def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
-    """If a loss covers buckets without counts, reports list only the bucket at the end of the loss.
-    A person who accepts the loss there accepts it in the empty buckets before, too, but not in
-    another bucket that reports list."""
+    """If a loss affects buckets without counts, reports list only the bucket at the end of the
+    loss. A person who accepts the loss in this bucket also accepts it in the empty buckets before
+    it, but not in other buckets that reports list."""
     loss = Loss(LOGS, 7, 3, 100, 200, Certainty.LOST, "gone", BEFORE, START)
     lossy = [delta(AGENT, 1, count(), losses=(loss,)), *day()[1:]]
     assert len(only(lossy).short) == 3
@@ -318,8 +328,9 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 
 @promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
-    """A finding that is no loss, such as a silent agent, is accepted in an empty bucket if it was
-    accepted before and after that bucket. Elsewhere a person did not judge it."""
+    """A finding other than a loss, such as a silent agent, may concern an empty bucket. It counts
+    as accepted there only if a person accepted it in a bucket before and in a bucket after the
+    empty one."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]
@@ -341,6 +352,7 @@ def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones
     ("since", "words"), [(END, "earlier than --until"), (END - 10_081 * SIZE, "10,080 buckets")]
 )
 def test_spans_that_make_no_sense_are_refused(since: int, words: str) -> None:
-    """A span that is empty, or longer than a week of minutes, is refused with a sentence."""
+    """A span that is empty, or that has more buckets than a week has minutes, is refused with one
+    sentence."""
     with pytest.raises(UsageError, match=words):
         asked(day(), about=question(since))

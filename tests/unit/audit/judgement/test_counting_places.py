@@ -1,4 +1,4 @@
-"""Which counts are used where a counter or a loader began a new epoch."""
+"""Which counts the audit uses if a counter or a loader has begun a new epoch."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from support.promises import promise
 
 @promise("6 epochs")
 def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
-    """A counter's higher epoch replaces the lower one, because the counter counted everything again
-    in the higher epoch. The sums of the two epochs are not added."""
+    """The counts of a counter's higher epoch replace those of its lower epoch, because the counter
+    counted everything again in the higher epoch. The counts of the two epochs are not added."""
     new = replace(HDFS, epoch=2)
     assert verdict([*good(), delta(new, 1, count())]).status is Status.COMPLETE
     behind = verdict([*good(), delta(new, 1)])
@@ -27,8 +27,8 @@ def test_a_higher_epoch_of_a_counter_replaces_the_lower() -> None:
 
 
 def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
-    """A new epoch counts everything again and replaces what a second running copy of the counter
-    had sent."""
+    """If two copies of a counter ran, a new epoch repairs the counts: the counter counts everything
+    again, and the new counts replace those of both copies."""
     copy = [*good(), delta(BROKER, 1, count(3))]
     assert verdict(copy).status is Status.UNKNOWN
     assert verdict([*copy, delta(replace(BROKER, epoch=2), 1, count())]).status is Status.COMPLETE
@@ -36,8 +36,8 @@ def test_a_counters_copy_that_ran_is_mended_by_a_new_epoch() -> None:
 
 @promise("6 epochs")
 def test_an_epoch_that_is_used_again_is_never_passed_over() -> None:
-    """If an output uses a lower epoch again, the bucket is unknown, because the higher epoch
-    replaces counts that may be the only ones left."""
+    """If the loader uses a lower epoch for an output again, the bucket is unknown. The counts of
+    the higher epoch would replace those of the lower epoch, which may be the only valid counts."""
     higher = replace(HDFS, epoch=2)
     found = verdict([*good(), delta(higher, 1, count())])
     assert found.status is Status.COMPLETE

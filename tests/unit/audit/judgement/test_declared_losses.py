@@ -1,5 +1,5 @@
-"""A loss that an agent declared stays a loss, whichever hosts are waited for, and counts against
-every bucket to which it may belong."""
+"""A loss that an agent declared stays a loss, whichever hosts the audit expects to report. It
+affects every bucket to which the lost lines may belong."""
 
 from __future__ import annotations
 
@@ -54,7 +54,8 @@ def _judged(said: list[Message], policy: Policy, bucket: int = START) -> BucketV
 
 
 def _two_hosts() -> list[Message]:
-    """app1 counts in a bucket; app2 declares a loss in it and counts nothing."""
+    """The host app1 counts lines in a bucket. The host app2 declares a loss in this bucket and
+    counts nothing."""
     lost = Loss(LOGS, 2, 3, 100, None, Certainty.LOST, "it vanished", START, START + SIZE)
     return [
         _seal(1, 1, START),
@@ -79,7 +80,8 @@ def _two_hosts() -> list[Message]:
     ],
 )
 def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
-    """A host's loss stays lost when the host is retired or taken out of the roster."""
+    """A bucket with a host's declared loss keeps the verdict "lost" when the host is retired or
+    removed from the roster."""
     found = _judged(_two_hosts(), replace(POLICY, roster=roster))
     assert found.status is Status.LOST
     assert any("it vanished" in reason for reason in found.reasons)
@@ -92,10 +94,9 @@ def test_whoever_is_waited_for_a_loss_stays(roster: Roster) -> None:
 def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
     end: int | None, together: bool
 ) -> None:
-    """An agent's loss counts against every bucket that the agent touched, that is, in which it
-    counted lines, since its last seal. For example, a log of yesterday is read today and a record
-    is refused for good. Nobody knows the record's time, but the records beside it were of
-    yesterday."""
+    """An agent's loss affects every bucket in which the agent has counted lines since its last
+    seal. For example, the agent reads yesterday's log today, and a broker refuses one record for
+    good. The record's time is not known, but the records beside it are from yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
@@ -111,8 +112,8 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
 
 @pytest.mark.parametrize("loser", [1, 2])
 def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(loser: int) -> None:
-    """A loss does not count against an old bucket that its agent did not touch since the seal, even
-    if other agents counted in that bucket meanwhile."""
+    """A loss does not affect an old bucket in which the agent has counted nothing since its last
+    seal, even if other agents have counted lines in this bucket since."""
     lost = Loss(LOGS, loser, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [
         Delta(_agent(1), 1, START, counts=(_count(1, OLD),)),
@@ -133,9 +134,9 @@ def test_a_loss_belongs_to_nothing_that_its_agent_did_not_touch_since_the_seal(l
 def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
-    """A loss also counts against the buckets that the agent touched between its look at the files
-    and the seal that followed. Lines that were delivered or lost between look and seal may have
-    been written after the look."""
+    """A loss also affects the buckets in which the agent counted lines after its look at the files
+    and before the seal that followed. Lines that were delivered or lost in between may have been
+    written after the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [
@@ -154,8 +155,9 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
 def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind(
     touched: tuple[int, int],
 ) -> None:
-    """A bucket touched between seal and loss is lost, even if it was also touched before the seal
-    or after the loss."""
+    """If the agent counted lines of a bucket between its last seal and the loss, the bucket is
+    lost. It does not matter whether the agent also counted lines of it before the seal or after the
+    loss."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
     counts = dict(zip(touched, (first, again), strict=True))
@@ -173,8 +175,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
-    """A loss of an agent that was never heard reaches back by the audit's own lateness setting,
-    because nobody knows how late that agent's lines come."""
+    """If a loss concerns an agent from which no message ever arrived, the loss reaches back by the
+    audit's own lateness setting, because the lateness setting of this agent is not known."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
@@ -185,8 +187,8 @@ def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
 
 
 def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
-    """A loss counts against a bucket that the new epoch touched since the agent's seal, even if the
-    previous epoch touched that bucket long before."""
+    """A loss affects a bucket in which the agent's new epoch has counted lines since the last seal,
+    even if the previous epoch counted lines in this bucket long before."""
     new = replace(_agent(1), epoch=2)
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [
@@ -199,18 +201,19 @@ def test_a_loss_belongs_to_what_any_epoch_touched_since_the_seal() -> None:
 
 
 def test_where_agents_are_not_asked_their_losses_are_not() -> None:
-    """An audit that begins with the broker tier ignores what agents declare lost."""
+    """If the audit is configured without the agent tier, it ignores the losses that agents
+    declare."""
     policy = replace(POLICY, tiers=(Tier.BROKER,))
     said = [*_two_hosts(), Heartbeat(BROKER, 1, NOW)]
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # otherwise the bucket would be open for ever
+    assert judge(uncounted, policy, NOW) == []  # else the bucket would stay open for ever
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:
-    """If the agent of an expected host is retired by its id, the host still needs another agent.
-    Until another agent reports, nobody has read the host's logs."""
+    """If the agent of an expected host is retired by the agent's id, the audit expects another
+    agent on this host. Until another agent reports, no program has read the host's logs."""
     said: list[Message] = [
         _seal(2, 1, START),
         Delta(_agent(1), 1, START + 5, counts=(_count(1, START),)),
@@ -229,8 +232,8 @@ def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> Non
 
 
 def test_a_loss_is_listed_in_the_window_that_has_its_bucket() -> None:
-    """A loss where nobody counted anything is listed once. If several adjoining spans of time are
-    judged, the loss is listed only for the span that contains its bucket."""
+    """A loss in a bucket without counts is listed once. If the audit judges several adjoining spans
+    of time, it lists the loss only for the span that contains the bucket."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said = [_seal(1, 1, START), Delta(_agent(1), 2, START + 5, losses=(lost,))]
     found = []

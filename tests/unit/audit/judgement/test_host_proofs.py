@@ -1,5 +1,5 @@
-"""When hosts are proven healthy since a given moment, and which reasons are given when they are
-not. `skidway audit wait`, the gate of an upgrade, waits for these proofs."""
+"""When a host is proven healthy since a given time, and which reasons the audit gives if it is not
+proven. `skidway audit wait` waits for these proofs, so that an upgrade goes on only after them."""
 
 from __future__ import annotations
 
@@ -77,8 +77,8 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """app1 wrote five lines, its agent sealed after the end of their bucket, and the broker counted
-    them."""
+    """The messages about five lines of app1. The agent's seal is for a time after the end of their
+    bucket, and the broker's counter has counted them."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -97,21 +97,23 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven when its agent sealed a time after the end of the bucket that contains the
-    given moment, and the tiers counted this bucket alike. The host can be proven some seconds after
-    the bucket's end, because the proof does not wait for late lines."""
+    """A host is proven since a given time if the bucket with this time is sealed and counted: the
+    host's agent sent a seal for a time after the bucket's end, and all tiers have the same counts.
+    Some seconds after the bucket's end are enough, because the proof does not wait for late
+    lines."""
     assert reasons(good()) == ""
 
 
 def test_a_host_that_writes_nothing_is_proven_by_its_seals() -> None:
-    """A host that writes nothing is proven by its seals alone, even where no counter ever reported
-    the topic."""
+    """A host whose programs write nothing is proven by its seals alone, even if no counter ever
+    reported the topic."""
     assert reasons([seal(APP1, 1, END + 10_000, 0)]) == ""
 
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the good messages, and the reason that is given for it."""
+    """A change to the good messages, and the reason that the audit then gives why the host is not
+    proven."""
 
     name: str
     reason: str
@@ -188,20 +190,21 @@ CASES = [
 @promise("6 gate", "clocks gate")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_is_missing_is_said(case: Case) -> None:
-    """Each thing that keeps a host from being proven is given as a reason."""
+    """For everything that keeps a host from being proven, the audit gives a reason."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     assert case.reason in reasons(messages, case.policy, case.now)
 
 
 def test_buckets_too_young_to_be_due_are_not_asked_about() -> None:
-    """Buckets too young to be due are not required, because the broker's counter has not counted
-    all of the newest records yet."""
+    """The proof ignores buckets that are not due yet, because the broker's counter has not yet
+    counted all of the newest records."""
     young = [delta(APP1, 3, count(4, bucket=END)), seal(APP1, 4, END + 10_500, 3)]
     assert reasons([*good(), *young]) == ""
 
 
 def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
-    """A loss that was accepted does not keep a host from being proven, and the report agrees."""
+    """A loss that a person has accepted does not keep a host from being proven, and does not make
+    the report bad."""
     loss = Loss(NGINX, 1, 7, 0, 9, Certainty.LOST, "gone", START, START)
     lost = [*good(), delta(APP1, 3, losses=(loss,))]
     later = END + LATENESS + 1
@@ -214,8 +217,8 @@ def test_a_loss_that_was_accepted_does_not_hold_the_gate_back() -> None:
 
 
 def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
-    """After a topic was made again, and the agent seals the new topic, the host needs no seal of
-    the topic's old id."""
+    """If a topic was deleted and made again and the agent seals the new topic, the host is proven
+    without a seal for the topic's old id."""
     old = replace(NGINX, topic_id="n0")
     before = [seal(replace(APP1), 1, START - SIZE, 0, old)]
     assert reasons([*before, seal(APP1, 2, END + 10_000, 1)]) == ""
@@ -223,8 +226,8 @@ def test_a_topic_made_again_needs_no_seal_under_its_old_id() -> None:
 
 
 def test_hosts_that_nobody_knows_are_a_mistake() -> None:
-    """Waiting for a host that no roster names and nobody heard is a usage error; a host that only
-    the roster names is shown as late."""
+    """It is a usage error to wait for a host that is not in the roster and that never sent a
+    message. A host that is only in the roster is shown as late."""
     with pytest.raises(UsageError, match="--host app7: no roster names"):
         asked(good(), hosts=("app1", "app7"))
     roster = Roster([RosterEntry("app7", "dc1", frozenset({"nginx"}))])
@@ -233,15 +236,16 @@ def test_hosts_that_nobody_knows_are_a_mistake() -> None:
 
 
 def test_nobody_waits_for_a_retired_host() -> None:
-    """Waiting for a retired host is a usage error."""
+    """It is a usage error to wait for a retired host."""
     roster = Roster([RosterEntry("app1", "dc1", retired=True)])
     with pytest.raises(UsageError, match="--host app1: it is retired"):
         asked(good(), replace(POLICY, roster=roster))
 
 
 def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
-    """Each topic of a host is proven in its own tiers. If the gate requires the mirror tier, it
-    waits for topics that are mirrored, and not for a topic that is exempt from mirror."""
+    """Each topic of a host is proven in the tiers that the topic has. If the mirror tier is
+    required, the proof waits for the mirrored topics, but not for a topic that is exempt from the
+    mirror tier."""
     policy = replace(POLICY, tiers=(*TIERS, Tier.MIRROR))
     auth = count(agent=1, source=AUTH)
     broker = delta(BROKER, 1, count(), auth, ranges=(Range(NGINX, 0, 0, 10), Range(AUTH, 0, 0, 10)))
@@ -256,8 +260,8 @@ def test_each_topic_of_a_host_is_proven_in_the_tiers_that_it_has() -> None:
 
 @promise("6 gate")
 def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
-    """If a host's clock was ahead and was set back, and its agent's state was lost, the seals of
-    the old agent prove nothing for the new agent."""
+    """If a host's clock was ahead and was set back, and the agent's state was lost, the seals of
+    the old agent prove nothing about the new agent's lines."""
     again = replace(APP1, producer="9")
     old = [Heartbeat(APP1, 0, START), *good(), seal(APP1, 3, NOW + 50_000, 2)]
     assert reasons(old) == ""
@@ -272,8 +276,8 @@ def test_each_of_a_hosts_newest_agents_must_prove_it() -> None:
 
 
 def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
-    """A host that the roster has in two clusters must be proven in both. Without a roster, a
-    cluster in which the host was last heard long ago does not matter."""
+    """A host that is in two clusters of the roster must be proven in both. Without a roster, a
+    cluster does not matter if the host's last message in it is old."""
     both = Roster([RosterEntry("app1", "dc1"), RosterEntry("app1", "dc2")])
     found = asked(good(), replace(POLICY, roster=both))
     assert [(x.state.cluster, x.is_short) for x in found] == [("dc1", False), ("dc2", True)]
@@ -281,7 +285,7 @@ def test_a_host_of_two_clusters_must_be_proven_in_both() -> None:
     assert reasons([*good(), moved]) == ""
 
 
-# Random messages prove no host wrongly.
+# With random messages, no host is proven wrongly.
 
 
 AGENTS = [APP1, replace(APP1, producer="9"), replace(APP1, epoch=2), APP2]
@@ -294,7 +298,8 @@ moments = st.sampled_from(
 
 @st.composite
 def worlds(draw: st.DrawFn) -> list[Message]:
-    """Deltas, counts and seals of two hosts and two topics, most of them as they should be."""
+    """Draws the messages of two hosts and two topics. Most of the deltas, counts and seals are
+    correct."""
     said: list[Message] = []
     numbers: dict[Sender, int] = {}
 
@@ -328,9 +333,9 @@ def worlds(draw: st.DrawFn) -> list[Message]:
 def test_a_host_is_never_proven_wrongly(
     messages: list[Message], now: int, topics: tuple[str, ...] | None
 ) -> None:
-    """If a host is proven since a moment, its newest agent has sealed each topic after the end of
-    that moment's bucket. In each due bucket since then, the host's part is complete, or lacks only
-    a seal that is late enough."""
+    """If a host is proven since a given time, its newest agent has sealed each topic for a time
+    after the end of the bucket with the given time. In each later bucket that is due, the host's
+    part is complete, or lacks only a seal that is late enough."""
     entries = (
         []
         if topics is None

@@ -1,4 +1,4 @@
-"""The state that is found for each host, from a handful of messages."""
+"""The state of each host that the audit finds from a few messages."""
 
 from __future__ import annotations
 
@@ -53,8 +53,8 @@ def agents(state: HostState) -> list[int]:
 
 
 def test_a_host_that_reports() -> None:
-    """A host's state has its cluster, agent and topics. It also has the earliest of the times up to
-    which these topics are sealed."""
+    """The state of a host has its cluster, agent and topics. It also has the time up to which all
+    these topics are sealed."""
     said = [seal(APP1, 1, NGINX, until=NOW - 5), seal(APP1, 2, AUTH, until=NOW - 9)]
     [found] = states([*said], expected("app1", "dc1", "nginx", "auth"))
     topics: dict[str, int | None] = {"auth": NOW - 9, "nginx": NOW - 5}
@@ -66,8 +66,8 @@ def test_a_host_that_reports() -> None:
 
 
 def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
-    """A topic that the agent could never seal, because it could not read one of the topic's files,
-    is listed for the host. The host as a whole then counts as not sealed."""
+    """A host's state includes a topic that the agent could never seal, because it could not read
+    one of the topic's files. The whole host then counts as not sealed."""
     said = [seal(APP1, 1, NGINX), seal(APP1, 2, AUTH, until=NEVER_SEALED)]
     [found] = states([*said])
     assert found.topics == {"auth": None, "nginx": NOW}
@@ -75,7 +75,8 @@ def test_a_topic_that_was_never_sealed_is_the_host_s_all_the_same() -> None:
 
 
 def test_a_silent_host_is_missed() -> None:
-    """An expected host that is silent is missed, and its state says since when."""
+    """An expected host that is silent counts as missed, and its state says since when it has been
+    silent."""
     said = [seal(APP1, 1, NGINX, time=NOW - SILENCE - 1)]
     [found] = states([*said], expected("app1"))
     assert (found.status, found.is_missed) == (HostStatus.SILENT, True)
@@ -86,7 +87,8 @@ def test_a_silent_host_is_missed() -> None:
 
 
 def test_a_host_that_was_never_heard_is_missed() -> None:
-    """A host that only the roster names is missed as never heard."""
+    """A host that is in the roster and never sent a message counts as missed, with the state "never
+    heard"."""
     found = states([seal(APP1, 1, NGINX)], expected("app1"), expected("app9", "dc1", "nginx"))
     assert [x.host for x in found if x.is_missed] == ["app9"]
     assert host_report.sentence(found) == (
@@ -95,8 +97,8 @@ def test_a_host_that_was_never_heard_is_missed() -> None:
 
 
 def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
-    """A host retired by the roster, or by the settings under its name or agent id, is called
-    retired and not missed."""
+    """A host counts as retired and not as missed if the roster has retired it, or if the settings
+    have retired it by its name or by its agent's id."""
     old = [seal(APP1, 1, NGINX, time=1)]
     for given in (
         states([*old], RosterEntry("app1", "dc1", retired=True)),
@@ -107,14 +109,14 @@ def test_a_retired_host_is_named_as_such_and_not_missed() -> None:
 
 
 def test_a_host_that_comes_back_is_expected_again() -> None:
-    """A host is expected again as soon as the roster no longer retires it."""
+    """If the roster no longer retires a host, the audit expects the host again."""
     old = [seal(APP1, 1, NGINX, time=1)]
     assert states([*old], expected("app1"))[0].is_missed
 
 
 def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
-    """Without a roster every host ever heard of is expected. If there is a roster, a host that the
-    roster does not name is shown but not missed."""
+    """Without a roster, the audit expects every host that ever sent a message. With a roster, a
+    host that is not in the roster is shown but does not count as missed."""
     said: list[Message] = [seal(APP1, 1, NGINX), seal(APP2, 1, NGINX, time=1)]
     assert [x.host for x in states(said) if x.is_missed] == ["app2"]
     found = {x.host: x for x in states(said, expected("app1"))}
@@ -123,8 +125,8 @@ def test_without_a_roster_every_host_ever_heard_of_is_expected() -> None:
 
 
 def test_the_newest_agent_of_a_host_counts() -> None:
-    """When a host was installed anew, its state is the state of its new agent. What the old agent
-    sealed does not matter."""
+    """After a host was installed again, its state is that of its new agent. The seals of the old
+    agent do not matter."""
     anew = replace(APP1, producer="9")
     found = states([seal(APP1, 7, NGINX, time=NOW - 50), Heartbeat(anew, 0, NOW)], expected("app1"))
     assert [(agents(x), x.sealed_until) for x in found] == [([9], None)]
@@ -136,9 +138,9 @@ def test_the_newest_agent_of_a_host_counts() -> None:
 
 
 def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
-    """An agent may seem to be heard last only because its clock was ahead. So the audit also
-    requires the agent that began later, until this later agent is silent. Until then a topic counts
-    as sealed only when both agents have sealed it."""
+    """The newest message of a host may come from an old agent whose clock was ahead. Therefore the
+    audit also requires seals of an agent that began later, until this later agent is silent. Until
+    then, a topic counts as sealed only if both agents have sealed it."""
     anew = replace(APP1, producer="9")
     said: list[Message] = [
         seal(APP1, 1, NGINX, time=NOW - 500),
@@ -158,8 +160,9 @@ def test_an_agent_that_began_later_counts_as_well_until_it_is_silent() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
-    """An agent is required until it is silent by the audit's clock as well as by those of the
-    agents. Otherwise another agent, whose clock was far ahead, would hide the required agent."""
+    """The audit requires seals of an agent until this agent is silent both by the audit's clock and
+    by the agents' clocks. Otherwise another agent whose clock was far ahead would make the required
+    agent look silent."""
     anew = replace(APP1, producer="9")
     ahead = [seal(APP1, 1, NGINX, time=5), seal(APP1, 2, NGINX, time=NOW + 2 * SILENCE)]
     for heard_ms, expected_agents in ((NOW - SILENCE + 1, [1, 9]), (NOW - SILENCE, [1])):
@@ -168,7 +171,7 @@ def test_an_agent_is_silent_by_our_clock_too_before_it_counts_no_more() -> None:
 
 
 def test_a_host_of_two_clusters_is_two() -> None:
-    """A host in two clusters is two hosts, each with an agent of its own."""
+    """A host name in two clusters stands for two hosts, each with its own agent."""
     there = Sender(Tier.AGENT, "dc2", "5", "app1", 1)
     found = states(
         [seal(APP1, 1, NGINX), seal(there, 1, ELSEWHERE, time=1)],
@@ -180,23 +183,24 @@ def test_a_host_of_two_clusters_is_two() -> None:
 
 
 def test_a_topic_that_the_roster_names_and_no_agent_seals() -> None:
-    """A topic that the roster names and no agent seals keeps the host from being sealed."""
+    """If the roster lists a topic for a host and no agent seals this topic, the host does not count
+    as sealed."""
     [found] = states([seal(APP1, 1, NGINX)], expected("app1", "dc1", "nginx", "auth"))
     assert found.topics == {"nginx": NOW, "auth": None}
     assert found.sealed_until is None
 
 
 def test_a_topic_made_again_is_sealed_by_its_newest_seal() -> None:
-    """After a topic was made again, it is sealed up to the new topic's newest seal, because nobody
-    seals the old topic."""
+    """A topic that was deleted and made again is sealed up to the newest seal of the new topic,
+    because no agent seals the old topic."""
     again = replace(NGINX, topic_id="n9")
     [found] = states([seal(APP1, 1, NGINX, until=5), seal(APP1, 2, again, until=NOW - 1)])
     assert found.topics == {"nginx": NOW - 1}
 
 
 def test_seals_that_may_be_a_copys_do_not_count() -> None:
-    """If two different messages of an agent have one number, the agent's seals from that number on
-    are ignored, because a second running copy of the agent may have sent them."""
+    """If two different messages of an agent have the same number, the audit ignores the agent's
+    seals from this number on. A second running copy of the agent may have sent these seals."""
     delta = Delta(APP1, 2, NOW, counts=(Count(NGINX, 1, 0, 60_000, 1, 1, 1),))
     said = [seal(APP1, 1, NGINX, until=5), seal(APP1, 2, NGINX, until=NOW), delta]
     for later in ([], [seal(APP1, 3, NGINX, until=NOW)]):
@@ -205,8 +209,8 @@ def test_seals_that_may_be_a_copys_do_not_count() -> None:
 
 
 def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
-    """The settings name hosts without a cluster. A host is found in the cluster in which it was
-    heard; a host that was never heard has no cluster."""
+    """The settings list hosts without their clusters. The audit uses the cluster in which messages
+    of the host arrived. A host without any message has no cluster."""
     found = states(
         [seal(APP1, 1, NGINX)],
         RosterEntry("app1", None, frozenset({"nginx"})),
@@ -218,7 +222,8 @@ def test_hosts_of_the_settings_are_found_in_whatever_cluster_they_are() -> None:
 
 
 def test_an_agent_of_which_only_counters_know_is_told_by_its_id() -> None:
-    """An agent whose records were counted but which never sent a message is named by its id."""
+    """If an agent's records were counted but the agent never sent a message, the audit shows the
+    agent's id as its name."""
     broker = Sender(Tier.BROKER, "dc1", "b", "c", 1)
     [found] = states([Delta(broker, 1, NOW, counts=(Count(NGINX, 77, 0, 60_000, 1, 1, 1),))])
     assert (found.host, found.status) == ("agent 77", HostStatus.NEVER_HEARD)

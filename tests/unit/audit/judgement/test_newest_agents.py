@@ -1,5 +1,5 @@
-"""Which agents of a host are waited for, whatever their clocks say. The order of their messages in
-the log tells which agent is the newest."""
+"""For which agents of a host the audit waits, if the host has had several. It does not use the
+agents' clocks to find the newest agent, but the order of their messages in the log."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ POLICY = Policy(
 OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 
 Said = tuple[Message, int]
-"""A message, and the time of the audit's clock when the audit took it. A test gives a list of
-these; the log has the messages in the order of the list."""
+"""A message, and the time at which the audit received it, by the audit's clock. The messages of a
+test are a list of such pairs, in the order of the log."""
 
 
 def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:
@@ -83,8 +83,8 @@ def newest(evidence: Evidence) -> list[int]:
 @promise("clocks newest agent")
 @pytest.mark.parametrize("ahead_ms", [-24 * HOUR, -HOUR, 0, HOUR, 24 * HOUR])
 def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> None:
-    """The agent that began last is waited for, silent or not, however far ahead the previous
-    agent's clock was when that agent died."""
+    """The audit waits for the agent that began last, even if this agent is silent. It does not
+    matter how far ahead the previous agent's clock was at its end."""
     old = [beat(OLD, NOW - HOUR, ahead_ms), beat(OLD, NOW - HOUR + MINUTE, ahead_ms)]
     for heard_ms in (NOW - 2 * SILENCE, NOW - 10):
         assert newest(folded([*old, beat(NEW, heard_ms)])) == [2]
@@ -92,9 +92,9 @@ def test_a_dead_agent_does_not_stand_for_the_one_behind_it(ahead_ms: int) -> Non
 
 @pytest.mark.parametrize("ahead_ms", [-HOUR, 0, HOUR])
 def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahead_ms: int) -> None:
-    """If an old state is restored, the audit waits for two agents: the agent of that state and the
-    agent that began later. It waits for both until the later agent is silent by the audit's clock
-    as well as by its own."""
+    """If an old state is restored, the audit waits both for the agent of this state and for the
+    agent that began later. It waits until the later agent is silent both by the audit's clock and
+    by its own clock."""
     back = beat(OLD, NOW - 5, ahead_ms)
     first = [beat(OLD, NOW - HOUR, ahead_ms)]
     assert newest(folded([*first, beat(NEW, NOW - MINUTE), back])) == [1, 2]
@@ -108,8 +108,8 @@ def test_a_state_that_is_brought_back_counts_beside_the_one_that_began_later(ahe
 def test_two_machines_that_are_called_alike_are_both_waited_for(
     names: str, is_stored: bool
 ) -> None:
-    """Two machines with one host name are both waited for, however long one of them has been silent
-    and whatever their clocks say."""
+    """If two machines have the same host name, the audit waits for the agents of both. It does not
+    matter how long one of them has been silent, or what their clocks show."""
     senders = {"A": (OLD, -HOUR), "B": (NEW, HOUR)}
     spoken = [senders[name] for name in names.replace(" ", "")]
     said = [beat(x, NOW - HOUR + n, ahead_ms) for n, (x, ahead_ms) in enumerate(spoken)]
@@ -122,9 +122,9 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 
 @pytest.mark.parametrize("size", [1, 2, 3, 100])
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
-    """Two agents of one host ran side by side if their messages alternate, however many messages
-    are taken at once. If a state was lost or restored, the messages do not alternate. Messages of
-    other hosts' agents do not matter."""
+    """If the messages of two agents of one host alternate in the log, the agents ran at the same
+    time. After a lost or restored state, the messages do not alternate. The result does not depend
+    on how many messages the ledger takes at once, or on messages of other hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -140,8 +140,9 @@ def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(siz
 
 @promise("6 expected hosts")
 def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> None:
-    """If an older agent was heard after the first message of a newer agent, the audit waits for the
-    older agent although it is silent. Verdict and page name both agents."""
+    """If a message of an older agent arrived after the first message of a newer agent, the audit
+    waits for the older agent, even if the older agent is silent now. The verdict and the page list
+    both agents."""
     bucket, early = NOW - 5 * MINUTE, NOW - 20 * MINUTE
     part = Count(LOGS, 2, bucket, MINUTE, 1, 1, 1)
     said: list[Said] = [
@@ -176,8 +177,8 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
 
 @promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
-    """If no log gives the order, as with several partitions, both agents are waited for until one
-    of them is silent."""
+    """If the order of two agents' messages is not known, because they are in different partitions,
+    the audit waits for both agents until one of them is silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
     assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
     said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
@@ -186,8 +187,9 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
-    """What a replaced agent left unread was written before the next agent began, by the next
-    agent's clock. That does not hold if the clock was set back."""
+    """Lines that a replaced agent left unread have times before the time at which the next agent
+    began. If the clock was set back in between, they may be as late as the old agent's last message
+    plus the silence time."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -197,7 +199,8 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
 
 
 def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
-    """The old agent sealed by a clock a day ahead and died; another agent began."""
+    """The messages of a host whose old agent sent a seal by a clock that was a day ahead, and then
+    ended. Then another agent began."""
     died_ms, bucket = NOW - HOUR, NOW - 5 * MINUTE
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
     ahead_ms = died_ms + 24 * HOUR
@@ -211,8 +214,9 @@ def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
 
 @promise("6 expected hosts")
 def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
-    """A bucket waits for the agent that began last, even if that agent is dead as well. The
-    previous agent sealed by a clock that was ahead; its seals prove nothing for the last agent."""
+    """A bucket stays open until the agent that began last has sealed it, even if this agent has
+    ended too. The seals of the previous agent, whose clock was ahead, prove nothing about the last
+    agent's lines."""
     early = (SealedTopic(LOGS, NOW - 2 * SILENCE - 1, 0),)
     said = _host_whose_clock_was_ahead(Seal(NEW, 1, NOW - 2 * SILENCE, early))
     [found] = verdicts(folded(said), POLICY, NOW)
@@ -226,8 +230,8 @@ def test_a_bucket_waits_for_the_agent_that_began_last_and_died_too() -> None:
 @promise("6 moment of a seal", "clocks seal")
 @pytest.mark.parametrize("is_stored", [False, True])
 def test_a_seal_vouches_for_nothing_that_came_after_it_was_taken(is_stored: bool) -> None:
-    """An agent's clock was ahead when it made a seal. The seal proves nothing about lines that were
-    written after the audit took the seal, because nobody had read these lines yet."""
+    """If an agent's clock was ahead when it made a seal, the seal proves nothing about lines that
+    were written after the audit received the seal. The agent had not read these lines yet."""
     died_ms = NOW - HOUR
     bucket = died_ms + HOUR // 2
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
@@ -255,8 +259,8 @@ def _where(offset: int, said: Said) -> Heard:
 
 
 def test_the_ledger_says_the_same() -> None:
-    """The ledger finds the same newest agents in whatever order and however often it takes the
-    messages."""
+    """The ledger (the evidence in SQLite) finds the same newest agents as the fold (the evidence in
+    memory). It may take the messages in any order, and repeatedly."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)

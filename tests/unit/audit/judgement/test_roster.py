@@ -1,5 +1,6 @@
-"""The roster of expected hosts. Its file is read strictly, is joined with the hosts of the
-settings, and is read again when it changes."""
+"""The roster: the list of the hosts that must report. The audit refuses a roster file with
+mistakes, adds the hosts of the settings to those of the file, and reads the file again when it
+changes."""
 
 from __future__ import annotations
 
@@ -27,7 +28,8 @@ hosts:
 
 
 def written(folder: Path, text: str = GOOD) -> Path:
-    """Puts the file into its place as a configuration tool does: a new file under the old name."""
+    """Writes the roster file as a configuration tool does: it replaces the old file by a new file
+    with the same name."""
     path, fresh = folder / "roster.yml", folder / "roster.new"
     fresh.write_text(text)
     os.replace(fresh, path)
@@ -35,7 +37,7 @@ def written(folder: Path, text: str = GOOD) -> Path:
 
 
 def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
-    """The file may name a host in several clusters, each with topics of its own."""
+    """The file may list a host in several clusters, with different topics in each cluster."""
     roster = Roster(read_file(written(tmp_path)))
     assert roster.hosts("dc1", "nginx") == {"app1"}
     assert roster.hosts("dc1", "auth") == {"app1"}
@@ -45,8 +47,8 @@ def test_a_file_names_hosts_by_cluster_and_topic(tmp_path: Path) -> None:
 
 
 def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
-    """A host is retired in its cluster only; a host of the same name in another cluster is another
-    host."""
+    """If the file retires a host, the host is retired only in this cluster. A host of the same name
+    in another cluster is another host."""
     roster = Roster([*read_file(written(tmp_path)), RosterEntry("app7", "dc2")])
     assert roster.is_retired("dc1", "app7")
     assert not roster.is_retired("dc2", "app7")
@@ -76,8 +78,8 @@ def test_a_retired_host_is_retired_in_its_cluster_alone(tmp_path: Path) -> None:
 def test_what_is_wrong_is_one_sentence_with_its_place(
     tmp_path: Path, text: str, words: str
 ) -> None:
-    """A mistake in the file is refused in one sentence. The sentence names the file, and the line
-    or host."""
+    """A roster file with a mistake is refused with one sentence. The sentence names the file, and
+    the line or the host."""
     path = written(tmp_path, text)
     with pytest.raises(ConfigurationRefused) as refused:
         read_file(path)
@@ -87,8 +89,8 @@ def test_what_is_wrong_is_one_sentence_with_its_place(
 
 
 def test_settings_and_file_add_up(tmp_path: Path) -> None:
-    """Hosts of the settings are added to the file's hosts in every cluster. A host that the
-    settings or the file retire is retired."""
+    """The hosts in the settings are added to the file's hosts in every cluster. A host is retired
+    if the settings or the file retire it."""
     loaded = settings.load(
         AuditSettings,
         None,
@@ -103,7 +105,8 @@ def test_settings_and_file_add_up(tmp_path: Path) -> None:
 
 
 def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
-    """`roster: {file: ..., nginx: ...}` gives the file and one topic, not two topics."""
+    """In `roster: {file: ..., nginx: ...}`, the key `file` gives the roster file, and `nginx` is a
+    topic."""
     config = tmp_path / "audit.yml"
     config.write_text("bootstrap.servers: a:1\nroster:\n  file: /r.yml\n  nginx: app1\n")
     loaded = settings.load(AuditSettings, config)
@@ -116,8 +119,8 @@ def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
 def test_a_roster_without_a_host_that_must_report_says_nothing(
     entries: tuple[RosterEntry, ...],
 ) -> None:
-    """If the roster names no host that must report, every agent ever heard of is expected, so an
-    emptied file makes no verdict better."""
+    """If no host in the roster must report, the audit expects every agent that ever sent a message.
+    So a file that was emptied by mistake makes no verdict better."""
     roster = Roster(entries)
     assert roster.is_silent
     assert roster.expects("dc1", "nginx", "anybody")
@@ -125,7 +128,8 @@ def test_a_roster_without_a_host_that_must_report_says_nothing(
 
 
 def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
-    """A host without topics in the roster is expected in each topic of its agent."""
+    """If the roster lists no topics for a host, the audit expects the host in each topic of its
+    agent."""
     roster = Roster([RosterEntry("a", "dc1"), RosterEntry("b", "dc1", frozenset({"nginx"}))])
     assert roster.expects("dc1", "auth", "a")
     assert not roster.expects("dc1", "auth", "b")
@@ -136,8 +140,8 @@ def test_without_topics_a_host_is_expected_wherever_it_speaks() -> None:
 def test_a_changed_file_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A changed file is used. While the file is bad, the last good one stays in use and the problem
-    is reported."""
+    """When the roster file changes, the audit uses the new content. While the file has a mistake,
+    the audit reports it and goes on with the last good content."""
     clock = ManualClock()
     file = RosterFile(written(tmp_path), clock)
     assert len(file.entries) == 3
@@ -163,6 +167,7 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
-    """No program starts with a bad file, because there is no last good file yet."""
+    """No program starts with a roster file that has a mistake, because a program that starts has no
+    earlier good content to go on with."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())

@@ -1,4 +1,4 @@
-"""The states of the senders of counts: good, silent, late, retired."""
+"""The states of the programs that send counts: good, silent, late or retired."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ def states(policy: Policy, now_ms: int) -> dict[str, SenderState]:
 
 
 def test_a_loader_is_not_silent_between_its_loads() -> None:
-    """A loader, which sends no heartbeats, is not silent between its loads. A counter that sends no
-    heartbeats is silent."""
+    """A loader sends no heartbeats, so it does not count as silent between its loads. A counter
+    that sends no heartbeats counts as silent."""
     found = states(POLICY, 21 * HOUR)
     assert (found["/lake/dc1.logs"].words, found["/lake/dc1.logs"].status) == (
         "loaded last at 1970-01-01 10:00:00Z", "complete"
@@ -42,8 +42,9 @@ def test_a_loader_is_not_silent_between_its_loads() -> None:
 
 @pytest.mark.parametrize(("hours", "late"), [(34, False), (35, True)])
 def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, late: bool) -> None:
-    """An output is late when the newest load among all its topics is older than the schedule
-    allows. One topic alone is never late, because a topic without new records is not loaded."""
+    """The settings tell the audit how often the loader runs. An output is late if the newest load
+    of all its topics is older than this schedule allows. One topic without a recent load is not
+    enough, because the loader does not load a topic that has no new records."""
     found = states(replace(POLICY, loads_every_ms=24 * HOUR), hours * HOUR)
     for name in ("/lake/dc1.logs", "/lake/dc1.quiet"):
         assert found[name].words.startswith("late: ") is late
@@ -51,8 +52,8 @@ def test_an_output_is_late_by_the_schedule_that_the_audit_is_told(hours: int, la
 
 
 def test_what_is_retired_is_called_so_and_is_neither_silent_nor_late() -> None:
-    """A place (a counter or an output) that the settings retire by the name that reports print is
-    called retired, and never silent or late."""
+    """A place is a counter or an output. If the settings retire a place by the name that reports
+    print, the audit calls it retired, and never silent or late."""
     policy = replace(POLICY, loads_every_ms=HOUR, retired_places=("hdfs /lake", "broker dc1"))
     assert {(x.words, x.status) for x in states(policy, 99 * HOUR).values()} == {
         ("retired", "none")

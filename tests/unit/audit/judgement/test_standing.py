@@ -1,4 +1,4 @@
-"""The standing: one summary of the verdicts on all buckets, old and new."""
+"""The standing: a summary of the verdicts on all buckets, both old and new."""
 
 from __future__ import annotations
 
@@ -61,7 +61,8 @@ def _judged(
 
 
 def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
-    """An old bucket that is incomplete counts as overdue, however many newer ones are complete."""
+    """An old bucket that is incomplete counts as overdue, however many newer buckets are
+    complete."""
     counts = [_count(LOGS, index, 5) for index in range(100)]
     found = _judged(counts, [_count(LOGS, 0, 4), *counts[1:]])
     assert (found.by_status[Status.COMPLETE], found.overdue) == (99, {Status.INCOMPLETE: 1})
@@ -71,8 +72,8 @@ def test_what_is_old_and_incomplete_is_not_forgotten() -> None:
 
 
 def test_no_topic_vanishes() -> None:
-    """A topic is listed even if all its buckets are older than those shown. A topic of rejects is
-    not listed if nobody had rejects."""
+    """The standing lists a topic even if all its buckets are older than the buckets that are shown.
+    It does not list a topic of rejected lines if there were no rejected lines."""
     newer = [_count(LOGS, index, 5) for index in range(50, 90)]
     old = [_count(OTHER, 0, 5)]
     found = _judged(newer + old, newer)
@@ -84,8 +85,8 @@ def test_no_topic_vanishes() -> None:
 
 
 def test_complete_until_is_the_end_of_what_is_complete_from_the_oldest_on() -> None:
-    """A topic is complete up to the end of the unbroken run of complete buckets from the oldest on,
-    not up to the newest complete bucket."""
+    """The time up to which a topic is complete is the end of the unbroken sequence of complete
+    buckets that begins with the oldest bucket. It is not the end of the newest complete bucket."""
     counts = [_count(LOGS, index, 5) for index in range(5)]
     found = _judged(counts, [*counts[:3], _count(LOGS, 3, 4), counts[4]])
     [topic] = [x for x in found.topics if x.source == LOGS]
@@ -96,8 +97,8 @@ LOADED = Policy(tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS), lateness_ms=0)
 
 
 def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
-    """A bucket whose records are all rejects is complete, because nothing was lost. It has a
-    warning, because it has no row."""
+    """A bucket is complete even if all its records were rejected, because no record was lost. It
+    has a warning, because it has no rows."""
     sent = [_count(LOGS, 0, 55)]
     found = _judged(sent, sent, [_count(LOGS, 0, 55, rejects=55)], LOADED)
     [topic] = [x for x in found.topics if x.source == LOGS]
@@ -107,7 +108,7 @@ def test_records_that_are_all_rejects_are_complete_with_a_warning() -> None:
 
 
 def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
-    """The share of rejects without a warning is a setting, one percent by default."""
+    """A setting says which share of rejects needs no warning. The default is one percent."""
     sent = [_count(LOGS, 0, 100)]
     assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=1)], LOADED).warned == 0
     assert _judged(sent, sent, [_count(LOGS, 0, 100, rejects=2)], LOADED).warned == 1
@@ -116,8 +117,8 @@ def test_the_share_of_rejects_that_needs_no_warning_is_a_setting() -> None:
 
 
 def test_lines_that_agents_reject_are_held_against_those_that_they_deliver() -> None:
-    """Lines that agents reject are in a topic of their own. Their share is computed from all lines
-    of the agents, rejected and delivered."""
+    """Lines that agents reject go to a separate topic. Their share is computed from all lines of
+    the agents, both rejected and delivered."""
     few = [_count(LOGS, 0, 990), _count(REJECTED, 0, 10)]
     assert _judged(few, few).warned == 0
     many = [_count(LOGS, 0, 45), _count(REJECTED, 0, 55)]
@@ -134,8 +135,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount found differences, the report is not good until a later recount of the same
-    output agrees."""
+    """If a recount of an output found differences, the report is not good until a later recount of
+    this output finds none."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:
@@ -172,9 +173,9 @@ def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fo
 
 
 def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
-    """Every summary names the offsets that no counter could read, even in a topic where nobody
-    counted anything, because records without origin leave no other trace. A gap that two counters
-    name is counted once."""
+    """Every summary lists the offsets that no counter could read, even of a topic without any
+    counts, because lost records without origin leave no other trace. A gap that two counters report
+    is counted once."""
     holes = [Gap(OTHER, 0, 0, 90, "expired"), Gap(OTHER, 1, 5, 15, "expired")]
     mirror = Sender(Tier.MIRROR, "offline", "mirror", "c2", 1)
     said = [
@@ -189,8 +190,8 @@ def test_offsets_that_no_counter_could_read_stand_in_every_summary() -> None:
 
 @promise("6 losses")
 def test_a_loss_is_listed_where_no_line_arrived() -> None:
-    """A loss is listed even if its bucket has no counts, so the report does not call all buckets
-    complete."""
+    """A loss is listed even if its bucket has no counts. Otherwise the report would call all
+    buckets complete."""
     ledger = Ledger()
     loss = Loss(LOGS, 7, 3, 0, None, Certainty.LOST, "it vanished", 4 * SIZE, 5 * SIZE)
     said = [

@@ -1,4 +1,5 @@
-"""The judgement, rule by rule: from a handful of messages to a verdict and its reason."""
+"""The rules by which the audit judges a bucket. Each test gives the audit a few messages and checks
+the verdict and its reason."""
 
 from __future__ import annotations
 
@@ -53,7 +54,8 @@ from support.promises import promise
 
 
 def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
-    """Equal counts in all tiers and a seal make a bucket complete, without a reason against it."""
+    """If all tiers have equal counts for a bucket and there is a seal, the bucket is complete, and
+    the verdict has no reasons."""
     found = verdict(good())
     assert (found.status, found.reasons, found.due) == (Status.COMPLETE, (), True)
     assert found.count(Tier.HDFS) == 5
@@ -61,7 +63,8 @@ def test_equal_counts_and_a_seal_make_a_bucket_complete() -> None:
 
 @given(st.permutations(range(5)), st.lists(st.integers(0, 4), max_size=5))
 def test_order_and_repetition_do_not_matter(order: list[int], again: list[int]) -> None:
-    """The verdict is the same in whatever order messages come, and if some come twice."""
+    """The verdict does not depend on the order of the messages, or on whether some of them arrive
+    twice."""
     messages = good()
     shuffled = [messages[i] for i in [*order, *again]]
     assert judge(shuffled, POLICY, NOW) == judge(messages, POLICY, NOW)
@@ -69,7 +72,8 @@ def test_order_and_repetition_do_not_matter(order: list[int], again: list[int]) 
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the good bucket, and the verdict and reason that must follow."""
+    """A change to the messages about a good bucket, and the verdict and the reason that must follow
+    from it."""
 
     name: str
     status: Status
@@ -208,7 +212,8 @@ CASES = [
 @promise("6 expected hosts")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
-    """Each broken rule keeps a bucket from being complete, and the verdict says why."""
+    """If one of the rules is broken, the bucket is not complete, and the verdict gives the
+    reason."""
     messages = [x for i, x in enumerate(good()) if i not in case.drop] + case.add
     found = verdict(messages, case.policy, case.now)
     assert found.status is case.status, found.reasons
@@ -216,8 +221,8 @@ def test_each_rule_keeps_a_bucket_from_being_complete(case: Case) -> None:
 
 
 def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
-    """All rules apply from the very moment when a bucket is due, so a bucket that lacks records is
-    never complete, not even for a moment."""
+    """All rules apply as soon as a bucket is due. So a bucket that lacks records is not complete
+    even for a moment."""
     found = verdict(good(), now=DUE)
     assert (found.status, found.due) == (Status.COMPLETE, True)
     short = [*good()[:3], good()[4], delta(HDFS, 1, count(3))]
@@ -226,13 +231,13 @@ def test_at_the_moment_at_which_it_is_due_a_bucket_is_judged() -> None:
 
 
 def test_a_seal_covers_an_agent_that_sent_nothing() -> None:
-    """A seal also completes a bucket for an agent that sent nothing."""
+    """A bucket can also be complete if an agent sent a seal but no lines."""
     assert verdict([*good(), seal(SECOND, 1, DUE, 0)]).status is Status.COMPLETE
 
 
 def test_an_announced_agent_is_expected_before_it_seals() -> None:
-    """An agent that announced a file is expected before its first seal, because it may hold lines
-    of any bucket."""
+    """The audit waits for an agent as soon as the agent has announced a file, even before its first
+    seal, because the agent may still have lines of any bucket."""
     announcement = Announcement(START, 8, 1, "web2", "/x", 1, 1, b"f", 4, LOGS)
     found = verdict([*good(), announcement])
     assert found.status is Status.OPEN
@@ -240,7 +245,8 @@ def test_an_announced_agent_is_expected_before_it_seals() -> None:
 
 
 def test_a_retired_host_is_not_waited_for() -> None:
-    """A retired host is not waited for; only what it sent must still agree."""
+    """The audit does not wait for a retired host. All tiers must still have counted the lines that
+    the host sent."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages).status is Status.OPEN
     for name in ("web2", "8"):
@@ -250,9 +256,9 @@ def test_a_retired_host_is_not_waited_for() -> None:
 
 @promise("6 expected hosts")
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
-    """If a host's clock was set back and its agent's state was lost, the new agent is waited for,
-    because it reads old lines again. When the new agent becomes silent, the audit does not wait for
-    it any more, because the old agent's state may have replaced the new one's."""
+    """If a host's clock was set back and its agent's state was lost, the audit waits for the new
+    agent, because this agent reads old lines again. When the new agent is silent, the audit no
+    longer waits for it, because the old agent's state may have been restored."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
@@ -278,8 +284,8 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     sealed: int, is_final: bool, expected: Status
 ) -> None:
     """No bucket between a replaced agent's last seal and the new agent's first message is complete,
-    even if the new agent counted the whole bucket. The bucket can be complete only if the old agent
-    sent its last word."""
+    even if the new agent counted the whole bucket. Such a bucket can be complete only if the old
+    agent sent its last word (a final seal)."""
     old = replace(SECOND, host="web1")
     topics = (SealedTopic(LOGS, sealed, 0, final=is_final),)
     messages = [Seal(old, 1, START - SIZE, topics), *good()]
@@ -289,12 +295,12 @@ def test_what_a_replaced_agent_had_unread_nobody_knows(
     ranges = (Range(AGAIN, 0, 0, 10),)
     again += [Delta(x, 1, START, ranges=ranges, counts=(count(source=AGAIN),)) for x in COUNTERS]
     [found] = judge([messages[0], *again], policy, NOW + POLICY.silence_ms)
-    assert (found.source, found.status) == (AGAIN, expected)  # the old agent never named this topic
+    assert (found.source, found.status) == (AGAIN, expected)  # the old agent never sent this topic
 
 
 def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
-    """A replaced agent does not keep open a bucket that began after the new agent did, because the
-    new agent reads the whole bucket."""
+    """The audit does not wait for a replaced agent in a bucket that begins after the new agent's
+    beginning, because the new agent reads all lines of this bucket."""
     old = replace(SECOND, host="web1")
     first = Announcement(START - 1, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
     messages = [seal(old, 1, START - SIZE, 0), first, *good()]
@@ -303,8 +309,8 @@ def test_a_replaced_agent_says_nothing_of_what_came_later() -> None:
 
 
 def test_the_roster_decides_who_is_expected() -> None:
-    """A host in the roster must have sealed; the audit does not wait for a host that is not in the
-    roster."""
+    """The audit waits for seals of every host in the roster. It does not wait for a host that is
+    not in the roster."""
     messages = [*good(), seal(SECOND, 1, START, 0)]
     assert verdict(messages, replace(POLICY, roster=roster("web1"))).status is (Status.COMPLETE)
     both = replace(POLICY, roster=roster("web1", "web2"))
@@ -312,8 +318,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """Only the topics asked for are judged. The evidence also contains other topics, which are
-    needed to judge the topics asked for."""
+    """The audit judges only the topics in the question. The evidence also contains other topics
+    that are needed to judge these topics."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)
@@ -322,8 +328,8 @@ def test_only_topics_that_are_asked_for_are_judged() -> None:
 
 @promise("1 topic made again")
 def test_a_topic_made_again_is_another_topic() -> None:
-    """A topic made again is another topic: the counts of the old topic and of the new topic are
-    never added."""
+    """A topic that was deleted and made again is another topic: the counts of the old and the new
+    topic are never added."""
     again = replace(LOGS, topic_id="other")
     messages = [*good(), Delta(AGENT, 3, START, counts=(count(source=again),))]
     found = {x.source.topic_id: x.status for x in judge(messages, POLICY, NOW)}
@@ -337,9 +343,9 @@ def test_a_topic_made_again_is_another_topic() -> None:
     [Roster(), Roster([RosterEntry("web1"), RosterEntry("web2")]), roster("web1", "web2")],
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
-    """When a topic is made again, the audit waits for each host that had the old topic, because the
-    host may hold lines for the new one. It waits until the host seals the new topic or is
-    retired."""
+    """If a topic is deleted and made again, the audit waits for each host that had sent to the old
+    topic. Such a host may have lines for the new topic. It waits until the host has sealed the new
+    topic or is retired."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (
@@ -352,7 +358,8 @@ def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) 
 
 
 def test_several_hosts_share_one_reason() -> None:
-    """Agents with the same fault share one reason, however many they are."""
+    """If several agents have the same problem, the verdict has one reason for all of them, however
+    many they are."""
     messages: list[Message] = good()
     for agent in range(10, 16):
         messages.append(seal(Sender(Tier.AGENT, "dc1", str(agent), f"h{agent}", 1), 1, START, 0))
@@ -362,8 +369,8 @@ def test_several_hosts_share_one_reason() -> None:
 
 
 def test_an_unknown_agent_in_the_broker_is_never_complete() -> None:
-    """Records of an agent that never sent a message keep a bucket from being complete, because the
-    agent tier's count is missing, and not zero."""
+    """If the broker has records of an agent that never sent a message, the bucket is not complete.
+    The count of the agent tier is then missing, which is not the same as zero."""
     messages = good()
     for index, sender in enumerate(COUNTERS, start=1):
         messages[index] = delta(sender, 1, count(), count(2, agent=9))

@@ -1,5 +1,5 @@
-"""Messages of a newer version on the audit topic are never passed over. They are read as soon as
-the program can read them."""
+"""Messages of a newer version on the audit topic. A program that does not know their schema does
+not ignore them. They are read as soon as a version runs that knows the schema."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ GOOD: list[Message] = [
     Seal(AGENT, 2, 201, (SealedTopic(LOGS, 200, 1),)),
     Delta(BROKER, 1, 201, (Range(LOGS, 0, 0, 3),), (COUNT,)),
 ]
-"""The messages about a bucket that is complete."""
+"""The messages about one complete bucket."""
 
 LOSS = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "the file vanished", 100, 100)
 SAID_LATER = [
@@ -54,7 +54,7 @@ TP, OTHER = TopicPartition("_skidway_audit", 0), TopicPartition("dc2._skidway_au
 
 
 def _newer() -> single_object.Messages:
-    """The schemas of a version in which every message has one more field."""
+    """The schemas of a newer version in which every message has one more field."""
     texts = []
     for name in ("Audit", "Announcement"):
         schema = json.loads(single_object.schema_text(name))
@@ -69,7 +69,7 @@ NEWER = _newer()
 
 
 def encoded(message: Message) -> bytes:
-    """The message as a program of the newer version writes it."""
+    """The message in the encoding of a program of the newer version."""
     name, record = single_object.decode(messages.encode(message))
     return NEWER.encode(name, record | {"mood": "bad"})
 
@@ -88,9 +88,9 @@ def store(tmp_path: Path) -> Path:
 @promise("6 newer version")
 @pytest.mark.parametrize("said", SAID_LATER, ids=["a loss", "a file", "a seal"])
 def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Message) -> None:
-    """A message of a newer version leaves no bucket complete, because the message may declare a
-    loss in the bucket. The verdicts of the bucket and of each agent's part name the message's
-    schema by fingerprint."""
+    """While there is an unread message of a newer version, no bucket is complete, because the
+    message may declare a loss in any bucket. The verdicts of each bucket and of each agent's part
+    contain the fingerprint of the message's schema."""
     with pytest.raises(SchemaUnknown) as unknown:
         messages.decode(encoded(said))
     ledger = Ledger(store)
@@ -109,8 +109,9 @@ def test_what_a_newer_version_said_leaves_nothing_complete(store: Path, said: Me
 
 @promise("6 newer version")
 def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: Path) -> None:
-    """No earlier acceptance covers a message of a newer version, neither for the bucket nor for an
-    agent's part of the bucket. (`skidway audit wait`, the gate of an upgrade, reads such parts.)"""
+    """If a person has accepted a bucket, the acceptance does not include an unread message of a
+    newer version that arrives later. An acceptance of an agent's part of the bucket, which `skidway
+    audit wait` checks, does not include the message either."""
     ledger = Ledger(store)
     ledger.take([messages.encode(SAID_LATER[0])])
     lost = verdicts(ledger.evidence(), POLICY, 300)
@@ -130,9 +131,9 @@ def test_what_a_newer_version_said_is_covered_by_no_acceptance_of_before(store: 
 def test_a_version_that_has_the_schema_reads_from_there_on(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A version of the program that knows the schema reads each partition again, from the lowest
-    offset at which a message with that schema may lie. No message is lost, and a message that is
-    read twice is counted once."""
+    """When a version that knows the schema runs, it reads each partition again from the lowest
+    offset at which a message with this schema may be. No message is lost, and a message that is
+    read twice counts once."""
     later = [encoded(SAID_LATER[0]), messages.encode(GOOD[2])]
     ledger = Ledger(store)
     ledger.take(later, {TP: Position(18, "id"), OTHER: Position(5, "other")})
@@ -153,9 +154,9 @@ def test_a_version_that_has_the_schema_reads_from_there_on(
 def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
     store: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If the audit topic was made again before the newer version's message came, the new topic is
-    read again from its start, because a position in the previous topic says nothing about the new
-    one."""
+    """If the audit topic was deleted and made again before the newer version's message arrived, the
+    program reads the new topic again from its start. A position in the old topic has no meaning for
+    the new topic."""
     ledger = Ledger(store)
     ledger.take([encoded(SAID_LATER[0])], {TP: Position(40, "made again")})
     monkeypatch.setattr(single_object, "shipped", lambda: NEWER)
@@ -165,8 +166,8 @@ def test_of_a_topic_made_again_meanwhile_nothing_is_passed_over(
 
 
 def test_schemas_without_end_are_counted_together(store: Path) -> None:
-    """Beyond a limit, unknown schemas are counted together, so that nobody who writes to the topic
-    can fill the store."""
+    """If there are more unknown schemas than a limit allows, the store counts them together, so
+    that nobody who can write to the topic can fill the disk."""
     ledger = Ledger(store)
     ledger.take([b"\xc3\x01" + number.to_bytes(8) for number in range(1, 200)])
     assert len(ledger.unread()) == 65

@@ -1,5 +1,5 @@
-"""Listing an output on HDFS while others change it. A dictionary of lists stands for the HDFS
-client."""
+"""The listing of an output on HDFS while other programs change the output. A dictionary of
+directory listings replaces the HDFS client."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ class _Status(NamedTuple):
 
 
 class _Client:
-    """A client whose directories are given by path; None stands for a directory that is listed but
-    gone by the time it is read."""
+    """An HDFS client with the given listings, by the path of the directory. None means that the
+    directory is in its parent's listing but is gone when it is read."""
 
     def __init__(self, tree: dict[str, list[_Status] | None]) -> None:
         self._tree = tree
 
     def list_status(self, path: str, recursive: bool = False) -> list[_Status]:
-        assert not recursive  # a recursive listing fails at the first directory that is gone
+        assert not recursive  # a recursive listing fails at the first missing directory
         found = self._tree.get(path)
         if found is None:
             raise FileNotFoundError(path)
@@ -36,8 +36,8 @@ def _output(tree: dict[str, list[_Status] | None]) -> HdfsOutput:
 
 
 def test_a_directory_that_goes_away_meanwhile_hides_no_file_of_another() -> None:
-    """A directory that goes away during the listing hides no file of another directory, because a
-    recount that missed such files would be wrong."""
+    """If a directory is deleted during the listing, the listing still has all files of the other
+    directories. A recount without these files would be wrong."""
     tree: dict[str, list[_Status] | None] = {
         "/out/logs": [
             _Status("/out/logs/dt=1", True), _Status("/out/logs/dt=2", True),

@@ -1,5 +1,5 @@
-"""What the HDFS client says, as one sentence and an exit status. The texts are those of hdfs-native
-0.14 and Hadoop 3.4."""
+"""Errors of the HDFS client become one sentence and an exit status. The texts of the errors are
+those of hdfs-native 0.14 and Hadoop 3.4."""
 
 from __future__ import annotations
 
@@ -79,8 +79,9 @@ NODES = '[DatanodeInfoProto { id: DatanodeIdProto { ip_addr: \\"127.0.0.1\\" } }
 def test_each_failure_is_one_sentence(
     error: Exception, kind: type[SkidwayError], sentence: str
 ) -> None:
-    """What the NameNode or the DataNodes cannot do for now ends as for a server that is away; what
-    a person must change ends as a failure. Either is one sentence, without Java's stack."""
+    """If the NameNode or the DataNodes cannot do something at the moment, the exit status is that
+    of an unreachable server. If a person must change something first, the exit status is that of a
+    failed command. In both cases the message is one sentence without a Java stack trace."""
     with pytest.raises(SkidwayError) as caught, failures("write", PATH):
         raise error
     assert type(caught.value) is kind
@@ -88,12 +89,12 @@ def test_each_failure_is_one_sentence(
 
 
 class Unclear(SkidwayError):
-    """The outcome of a change is unknown."""
+    """It is unknown whether a change was made."""
 
 
 def test_an_outcome_may_be_unclear() -> None:
-    """A change may have been made in spite of an error, except if permission was refused. An error
-    that already is a sentence stays as it is."""
+    """After most errors, HDFS may still have made the change. Only if permission was refused is it
+    certain that no change was made. An error that is already a sentence stays as it is."""
     with pytest.raises(Unclear, match="early eof"), failures("rename", PATH, Unclear):
         raise OSError("early eof")
     with pytest.raises(StoreFailed, match="not yours"), failures("rename", PATH, Unclear):

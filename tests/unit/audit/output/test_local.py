@@ -7,8 +7,8 @@ from skidway.audit.output.local import LocalOutput
 
 
 def test_a_listed_file_can_be_read_whatever_its_name(tmp_path: Path) -> None:
-    """A file that was listed can be measured, read and opened under the listed path, even if its
-    name is not UTF-8."""
+    """The path in a listing can be used to measure, read and open the file, even if the file's name
+    is not UTF-8."""
     (tmp_path / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
     output = LocalOutput(str(tmp_path))
     [entry] = output.files("")

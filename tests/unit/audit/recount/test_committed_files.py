@@ -1,4 +1,5 @@
-"""Which files belong to an output, as the recount finds them in checkpoints and manifests."""
+"""How the recount finds out, from checkpoints and manifests, which files belong to an output. A
+checkpoint replaces older manifests, which the loader then deletes ("folding")."""
 
 from __future__ import annotations
 
@@ -29,7 +30,7 @@ def named() -> Iterator[NamedFiles]:
 
 @pytest.fixture
 def folded() -> MemoryStore:
-    """An output whose manifests 1 to 6 are gone."""
+    """An output whose manifests 1 to 6 were folded into a checkpoint and deleted."""
     store = MemoryStore()
     loads(store, LAST)
     return store
@@ -46,8 +47,8 @@ def unfolded() -> MemoryStore:
 def test_the_recount_finds_the_same_files_after_folding(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """A recount of an output whose old manifests are gone counts the same files as one that has
-    all manifests."""
+    """A recount of an output counts the same files whether its old manifests were deleted after
+    folding or are all still there."""
     found = committed_files.read(folded, TOPIC, named)
     with closing(NamedFiles()) as whole:
         assert committed_files.read(unfolded(), TOPIC, whole) == found == (LAST, [])
@@ -59,7 +60,8 @@ def test_the_recount_finds_the_same_files_after_folding(
 def test_a_manifest_that_was_created_again_does_not_count(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """A late loader may create a folded number again. The recount passes over that manifest."""
+    """A late loader may create a manifest again with a number that was already folded into a
+    checkpoint. The recount ignores this manifest."""
     late = load(2)
     folded.put(late.path, late.to_json())
     assert manifests.loads(folded, TOPIC) == list(range(7, LAST + 1))
@@ -67,7 +69,7 @@ def test_a_manifest_that_was_created_again_does_not_count(
 
 
 def test_a_missing_manifest_is_named(folded: MemoryStore, named: NamedFiles) -> None:
-    """A manifest that is gone without a checkpoint that allows it is a fault."""
+    """A missing manifest is a fault if no checkpoint replaces it."""
     folded.delete(layout.manifest(TOPIC, 9))
     _, [fault, *_] = committed_files.read(folded, TOPIC, named)
     assert (fault.kind, fault.what) == (Kind.NO_MANIFEST, f"manifest 9 of {TOPIC} is missing")
@@ -77,8 +79,8 @@ def test_a_missing_manifest_is_named(folded: MemoryStore, named: NamedFiles) -> 
 def test_a_checkpoint_that_names_other_files_is_named(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """The recount compares the newest checkpoint, from which the loader goes on, with the manifests
-    before it."""
+    """The loader goes on from the newest checkpoint, so the recount compares this checkpoint with
+    the manifests before it. Any difference is a fault."""
     newest = folded_output.checkpoints(folded)[-1]
     path = layout.checkpoint(TOPIC, *newest)
     first, *lines = (folded.read(path) or b"").splitlines(keepends=True)
@@ -94,8 +96,8 @@ def test_a_checkpoint_that_names_other_files_is_named(
 
 
 def test_a_checkpoint_that_cannot_be_read_stops(folded: MemoryStore, named: NamedFiles) -> None:
-    """Without the checkpoint that stands for manifests that are gone, nothing says which files
-    belong to the output."""
+    """If the checkpoint that replaces deleted manifests cannot be read, the recount stops, because
+    nothing else says which files belong to the output."""
     oldest = folded_output.checkpoints(folded)[0]
     folded.put(layout.checkpoint(TOPIC, *oldest), b"{}\n")
     with pytest.raises(ManifestUnreadable, match="is no checkpoint"):
@@ -103,8 +105,8 @@ def test_a_checkpoint_that_cannot_be_read_stops(folded: MemoryStore, named: Name
 
 
 def test_loads_during_the_recount_that_are_folded_already(folded: MemoryStore) -> None:
-    """If manifests that came while the recount ran are gone already, the recount says so instead of
-    guessing what they removed."""
+    """If manifests were added while the recount ran and were already folded into a checkpoint, the
+    recount reports them as an error. It does not guess which files these manifests removed."""
     assert manifests.loads_after(folded, TOPIC, 8) == [9, 10, 11]
     with pytest.raises(ManifestUnreadable, match="recount a shorter time"):
         manifests.loads_after(folded, TOPIC, 3)

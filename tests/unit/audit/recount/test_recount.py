@@ -1,4 +1,4 @@
-"""The recount of an output's rows; each test makes the output by hand."""
+"""The recount of an output's rows. Each test makes its output without a loader."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def _origins(first: int, count: int) -> Origins:
 
 
 class Output:
-    """An output directory, with the counts that hdfs and the agent report for its records."""
+    """An output directory, with the counts that the tiers hdfs and agent report for its records."""
 
     def __init__(self, root: Path) -> None:
         self.root, self.loads = root, 0
@@ -61,7 +61,7 @@ class Output:
         self, first: int, count: int, *, kind: str = "rows", moved: bool = True,
         said: int | None = None, hour: int = 0,
     ) -> str:  # fmt: skip
-        """Makes a committed load of one file; the tiers claim to have counted `said` records."""
+        """Makes a committed load of one file. The tiers report that they counted `said` records."""
         self.loads += 1
         begin = hour * HOUR_MS + 5 * MINUTE
         origins, times = _origins(first, count), np.full(count, begin + first, np.int64)
@@ -156,7 +156,7 @@ def _bytes_of(table: pa.Table) -> bytes:
 
 
 def _named(data: bytes, kind: str, path: str, staged: str) -> dict[str, Any]:
-    """The file as its manifest names it."""
+    """The entry for the file in its manifest."""
     rows = pq.read_table(io.BytesIO(data))
     origin = (rows[name].to_numpy() for name in ("_agent", "_file_id", "_offset", "_length"))
     return {
@@ -173,7 +173,7 @@ def output(tmp_path: Path) -> Output:
 
 @promise("6 two ways")
 def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
-    """Rows and rejects of several loads agree with what the tiers counted."""
+    """A recount is good if the rows and rejects of all loads agree with what the tiers counted."""
     output.load(0, 100)
     output.load(100, 50)
     output.load(150, 5, kind="rejects")
@@ -187,7 +187,8 @@ def test_rows_that_are_what_was_counted_agree(output: Output) -> None:
 
 
 def test_files_that_were_not_moved_into_place_yet_count(output: Output) -> None:
-    """Files that still lie in staging are recounted, because the manifest has committed them."""
+    """Files that are still in the staging directory are recounted too if a manifest has committed
+    them."""
     output.load(0, 10, moved=False)
     assert recount_report.is_good(output.compared())
 
@@ -203,7 +204,7 @@ def test_a_row_too_few_or_too_many_is_found(
     output: Output, rows: int, said: int, words: str
 ) -> None:
     """If a file has fewer or more rows than the tiers counted, the recount finds the difference,
-    although the manifest agrees with the file."""
+    even if the manifest agrees with the file."""
     output.load(0, rows, said=said)
     compared = output.compared()
     assert not recount_report.is_good(compared)
@@ -214,12 +215,12 @@ def test_a_row_too_few_or_too_many_is_found(
 
 @promise("6 two ways")
 def test_lines_that_are_not_loaded_yet_are_no_difference(output: Output) -> None:
-    """Lines that agents have counted since the load are no difference. If hdfs has counted more
-    records than there are rows, the recount names the bucket, whether or not the agents counted as
-    many as hdfs."""
+    """Lines that agents have counted since the load are not a difference. If the tier hdfs has
+    counted more records than there are rows, the recount reports the bucket, whether or not the
+    agents have counted as many records."""
     output.load(0, 10)
     later = (np.full(5, 5 * MINUTE), _origins(10, 5)), (np.full(5, 9 * MINUTE), _origins(15, 5))
-    for times, origins in later:  # one bucket has rows, the other has none
+    for times, origins in later:  # the first bucket has rows, the second has none
         output.agent.add(LOGS, times, origins)
     assert recount_report.is_good(output.compared())
     output.hdfs.add(LOGS, *later[1])
@@ -238,12 +239,12 @@ def the_fault(found: Recounted) -> Fault:
 
 
 PLACE = Whereabouts("1970-01-01T00", (7,), 0, 0, 10)
-"""The file in which the first ten rows lie."""
+"""The file that contains the first ten rows."""
 
 
 def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
-    """A file that was replaced by another file with the same number of rows is found, because its
-    bytes are not the committed bytes."""
+    """If a file was replaced by another file with the same number of rows, the recount finds this,
+    because the bytes differ from the committed bytes."""
     path = output.load(0, 10)
     output.put(path, _parquet(_origins(5, 10), np.full(10, 5 * MINUTE)))
     fault = the_fault(output.recount())
@@ -256,7 +257,8 @@ def test_a_file_changed_behind_the_manifest_is_found(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
-    """A changed byte in any column is found, even where the rows' origins are untouched."""
+    """The recount finds a changed byte in any column, even if the origins of the rows are
+    unchanged."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data.replace(b"line 50", b"line 5O"))
@@ -266,7 +268,8 @@ def test_a_changed_byte_of_any_column_is_found(output: Output) -> None:
 
 
 def test_a_file_of_another_length_is_found(output: Output) -> None:
-    """A file with too few bytes is named with its length and the length that was committed."""
+    """The recount reports a file that is too short, with the file's length and the committed
+    length."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data[:-1])
@@ -275,7 +278,8 @@ def test_a_file_of_another_length_is_found(output: Output) -> None:
 
 
 def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> None:
-    """Rows that the loader wrote wrongly are found, though the bytes are those of the manifest."""
+    """The recount finds rows that the loader wrote wrongly, although the file's bytes agree with
+    the manifest."""
     path = output.load(0, 10)
     other = _parquet(_origins(5, 10), np.full(10, 5 * MINUTE))
     manifest = output.root / f"_skidway/{TOPIC}/{1:020}.json"
@@ -287,7 +291,7 @@ def test_rows_that_the_loader_itself_wrote_wrongly_are_found(output: Output) -> 
 
 
 def test_every_column_is_read(output: Output) -> None:
-    """The recount reads every column: a committed file with one unreadable column is a fault."""
+    """The recount reads every column, so a committed file with one unreadable column is a fault."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     broken = data.replace(b"\x07\0\0\0line 50", b"\xff\xff\xff\x7fline 50")
@@ -302,8 +306,8 @@ def test_every_column_is_read(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
-    """A file that is gone, or that is no Parquet, is named, whichever load it belongs to. The rest
-    is still recounted."""
+    """The recount reports a file that is missing or that is not a Parquet file, whichever load it
+    belongs to. It still recounts all other files."""
     gone, broken = output.load(0, 10), output.load(10, 10)
     output.load(20, 10)
     (output.root / gone).unlink()
@@ -319,8 +323,8 @@ def test_a_file_that_is_gone_or_no_parquet_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
-    """A file that no manifest names is a fault, because readers of the directory also read this
-    file."""
+    """A file that is in no manifest is a fault, because programs that read the directory also read
+    this file."""
     output.load(0, 10)
     path = f"{TOPIC}/{HOUR}/other.parquet"
     output.put(path, _parquet(_origins(30, 5), np.full(5, 5 * MINUTE)))
@@ -342,8 +346,8 @@ def test_a_file_beside_those_of_the_manifests_is_named(output: Output) -> None:
 def test_the_command_says_it_by_status_line_and_document(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The command ends with 0 while everything is as committed, and otherwise with 1 and a line for
-    each faulty file."""
+    """The command ends with status 0 if everything is as committed. Otherwise it ends with status 1
+    and prints a line for each faulty file."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -365,8 +369,8 @@ def test_the_command_says_it_by_status_line_and_document(
 @promise("6 recount")
 @pytest.mark.parametrize("folder", [f"{TOPIC}/{HOUR}", f"{TOPIC}/dt=1970-01-02/hour=00"])
 def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folder: str) -> None:
-    """If a file was copied, into the same hour or into another one, the recount names the copy and
-    the original, because the output has the file's rows twice."""
+    """If a file was copied, into the directory of the same hour or of another hour, the output has
+    the file's rows twice. The recount reports the copy and the original."""
     path = output.load(0, 10)
     output.put(f"{folder}/copy.parquet", (output.root / path).read_bytes())
     fault = the_fault(output.recount())
@@ -375,8 +379,8 @@ def test_a_file_that_was_copied_is_named_with_its_original(output: Output, folde
 
 
 def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
-    """If two files have the same length but different bytes, neither is called a copy, because
-    moving one of them away would lose its rows."""
+    """The recount does not call a file a copy only because it has the same length as another file.
+    An operator would move the supposed copy away, and its rows would be lost."""
     path = output.load(0, 10)
     data = bytearray((output.root / path).read_bytes())
     data[len(data) // 2] ^= 1
@@ -385,8 +389,8 @@ def test_a_file_of_the_same_length_is_no_copy(output: Output) -> None:
 
 
 def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
-    """An output is compared with the counts of its newest epoch, which replace the counts of an
-    older epoch."""
+    """The recount compares an output with the counts of the newest epoch, which replace the counts
+    of older epochs."""
     output.load(0, 10)
     *_, hdfs = output.messages()
     removed = replace(hdfs, sender=replace(hdfs.sender, epoch=1), counts=())
@@ -398,8 +402,9 @@ def test_an_output_is_held_against_its_newest_epoch(output: Output) -> None:
 def test_a_topic_of_which_nothing_is_left_is_named(
     output: Output, tmp_path_factory: pytest.TempPathFactory, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A topic whose rows and manifests are gone is named, even where other topics agree, or where
-    rows lie in its directory under names that no loader gives."""
+    """The recount reports a topic whose rows and manifests are gone, even if all other topics
+    agree. It also reports the topic if the topic's directory contains rows in files with names that
+    no loader gives."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -432,9 +437,9 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """If a topic has no manifests, the recount reports the topic under the name of the output (the
-    loader's directory) whose counts it finds in the audit. This is true even if all these counts
-    are of hours before the recounted ones."""
+    """If a topic has no manifests, the recount finds the topic's counts in the audit and reports
+    the topic under the output (the loader's directory) that sent them. All these counts may be for
+    hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -448,15 +453,16 @@ def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
 
 
 def _of_output(message: Delta, root: Path) -> Delta:
-    """The message as the loader of the output at `root` sends it."""
+    """The message as if the loader of the output at `root` had sent it."""
     if message.sender.tier is not Tier.HDFS:
         return message
     return replace(message, sender=replace(message.sender, producer=f"{root}/{TOPIC}"))
 
 
 def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: Path) -> None:
-    """If a link leads to a directory, the rows in that directory are found, because readers follow
-    the link. A link to the directory that holds the link is not followed."""
+    """If a symbolic link in the output leads to a directory, the recount finds the rows in this
+    directory, because programs that read the output follow the link. It does not follow a link to
+    the directory that contains the link."""
     path = output.load(0, 10)
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere" / "hour=05"
     elsewhere.mkdir(parents=True)
@@ -468,8 +474,7 @@ def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: P
 
 
 def test_a_name_that_is_no_text_is_named(output: Output) -> None:
-    """A file whose name is no valid text is named with its bytes escaped, and the recount goes
-    on."""
+    """The recount reports a file whose name is not valid text with escaped bytes, and goes on."""
     output.load(0, 10)
     (output.root / TOPIC / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
     fault = the_fault(output.recount())
@@ -477,15 +482,14 @@ def test_a_name_that_is_no_text_is_named(output: Output) -> None:
 
 
 def test_a_copy_among_the_rejects_is_named(output: Output) -> None:
-    """A copied file of rejects is named like a copied file of rows."""
+    """The recount reports a copied file of rejects in the same way as a copied file of rows."""
     path = output.load(0, 10, kind="rejects")
     output.put(f"{path}.again", (output.root / path).read_bytes())
     assert the_fault(output.recount()).kind is Kind.TWICE
 
 
 def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
-    """A file that two manifests name is a fault, because one of the two loads has no rows of its
-    own."""
+    """A file that is in two manifests is a fault, because one of the two loads then has no rows."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.loads += 1
@@ -495,14 +499,14 @@ def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
 
 @pytest.mark.parametrize("name", ["_SUCCESS", ".part.crc", ".hive-staging/x", "x._COPYING_"])
 def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
-    """A file whose name Spark and Hive ignore is no fault."""
+    """A file is not a fault if Spark and Hive ignore files with such a name."""
     output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/{name}", b"x")
     assert recount_report.is_good(output.compared())
 
 
 def test_what_a_loader_is_staging_is_no_fault(output: Output) -> None:
-    """Staged files of a load without a manifest are no fault."""
+    """Files in staging are not a fault if their load has no manifest yet."""
     output.load(0, 10)
     output.put(f"_skidway/{TOPIC}/staging/2-y/part.parquet", b"half")
     assert recount_report.is_good(output.compared())
@@ -534,7 +538,8 @@ class Moving(LocalOutput):
 
 @promise("6 recount")
 def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
-    """A load committed between the look at the manifests and the listing of files is no fault."""
+    """A load that is committed after the recount has read the manifests and before it lists the
+    files is not a fault."""
     output.load(0, 10)
     moving = Moving(output.root)
     moving.before_files = lambda: output.load(10, 10)
@@ -543,8 +548,8 @@ def test_a_load_that_is_committed_meanwhile_is_no_fault(output: Output) -> None:
 
 
 def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
-    """A recount judges all buckets except those that are loaded while it runs. The next recount
-    judges the excepted buckets."""
+    """A recount judges all buckets except those for which a load commits rows while the recount
+    runs. The next recount judges these buckets."""
     output.load(0, 10)
     output.load(20, 10, hour=3, said=11)
     found = output.recount()
@@ -559,8 +564,9 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """If a file is moved into place after the recount looked there and before it looks in staging,
-    the recount looks in the file's place again and finds the file."""
+    """A loader may move a file from staging to its place after the recount looked for it at the
+    place, and before the recount looks in staging. The recount then looks at the place again and
+    finds the file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -575,8 +581,8 @@ def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_a_later_load_removed_is_not_counted(output: Output) -> None:
-    """Rows that a load has moved into other files count once, and it is no fault that the removed
-    files are gone."""
+    """Rows that a load has moved into other files count once. It is not a fault that the files from
+    which the load took them are gone."""
     first, second = output.load(0, 10), output.load(10, 10)
     again = output.rewrite(first, second)
     output.load(20, 5)
@@ -589,8 +595,8 @@ def test_a_file_that_a_later_load_removed_is_not_counted(output: Output) -> None
 
 
 def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: Output) -> None:
-    """The rows of a removed file do not count, even if the file is still there and the file that
-    replaces it is gone."""
+    """The rows of a file that a load has removed do not count, even if this file is still there and
+    the file that replaces it is gone."""
     path = output.load(0, 10)
     (output.root / output.rewrite(path, deleted=False)).unlink()
     found = output.recount()
@@ -598,9 +604,9 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
-    """If a manifest removes a file that no earlier manifest adds, or that an earlier manifest
-    removed already, the recount names the file and the loads. The load's own file is no earlier
-    one."""
+    """A load can only remove files that earlier manifests added and that no earlier manifest
+    removed. Otherwise the recount reports the file and the loads. A file that the same load adds
+    does not count as an earlier file."""
     path = output.load(0, 10)
     again = output.rewrite(path)
     output.loads += 1
@@ -619,8 +625,8 @@ def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> No
 
 
 def test_a_removed_file_that_a_load_adds_again_is_named(output: Output) -> None:
-    """A manifest that adds a removed file again is a fault, because any loader may delete the file
-    at any time."""
+    """If a manifest adds a file that was removed before, the recount reports a fault, because any
+    loader may delete the removed file at any time."""
     path = output.load(0, 10)
     [file] = json.loads((output.root / f"_skidway/{TOPIC}/{1:020}.json").read_text())["files"]
     output.rewrite(path)
@@ -631,8 +637,9 @@ def test_a_removed_file_that_a_load_adds_again_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
-    """A removed file in the directory is a fault, because readers of the directory have its rows
-    twice. The fault names the file, the load that removed it, and the place of the rows."""
+    """If a removed file is still in the directory, the recount reports a fault, because programs
+    that read the directory get the file's rows twice. The report names the file, the load that
+    removed it, and the partition and offsets of its rows."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
     found = output.recount()
@@ -646,8 +653,9 @@ def test_a_removed_file_that_is_still_there_is_named(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
-    """A removed file is no fault while files of the removing load lie where they were staged,
-    because the next load deletes the file. Staged files of another load excuse nothing."""
+    """If a removed file is still there, but so are staged files of the load that removed it, the
+    recount reports no fault. The next load will delete the removed file. Staged files of another
+    load do not matter."""
     path = output.load(0, 10)
     output.rewrite(path, moved=False, deleted=False)
     found = output.recount()
@@ -659,7 +667,8 @@ def test_a_removal_that_is_not_finished_is_no_fault(output: Output) -> None:
 
 
 def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> None:
-    """A removed file that the listing shows, and that is gone at the next look, is no fault."""
+    """If a removed file is in the listing but is gone when the recount looks at it again, the
+    recount reports no fault."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
     moving = Moving(output.root)
@@ -669,8 +678,8 @@ def test_a_removed_file_that_vanishes_meanwhile_is_no_fault(output: Output) -> N
 
 
 def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
-    """The recount looks first where files were staged, and then for the removed file. So no fault
-    is found if the loader ends the move at any moment between the looks."""
+    """The recount looks at the staging directory first, and then for the removed file. So it
+    reports no fault even if the loader finishes moving its files between these two looks."""
     path = output.load(0, 10)
     new = output.root / output.rewrite(path, moved=False, deleted=False)
     staged = output.root / f"_skidway/{TOPIC}/staging/2-x/rows.parquet"
@@ -687,8 +696,8 @@ def test_a_move_that_ends_during_the_looks_is_no_fault(output: Output) -> None:
 
 
 def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
-    """A removed file that is there is named even if it cannot be opened, with what its name
-    shows."""
+    """The recount reports a removed file that is still there even if it cannot open the file. The
+    report then has only what the file's name shows."""
     path = output.load(0, 10)
     output.rewrite(path, deleted=False)
 
@@ -702,8 +711,8 @@ def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
 
 
 def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> None:
-    """A copy of a removed file is named as a copy, because its rows are in the file that replaces
-    the original."""
+    """The recount reports a copy of a removed file as a copy, because the copy's rows are also in
+    the file that replaced the original."""
     path = output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
     output.rewrite(path)
@@ -722,11 +731,11 @@ def _everything(found: Recounted, output: Output) -> set[int]:
 def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
     output: Output, hook: str
 ) -> None:
-    """If a load removes files that the recount has not read yet, they are no fault, and the recount
-    does not judge their hour, for no agent. It judges the other hours."""
+    """If a load removes files before the recount has read them, the recount reports no fault. It
+    then judges no agent's rows of the files' hour. It judges the other hours."""
     paths = [output.load(0, 10), output.load(10, 10)]
     output.load(20, 10, hour=3, said=11)
-    for counts in (output.agent, output.hdfs):  # a line of another agent, of which there is no row
+    for counts in (output.agent, output.hdfs):  # the tiers counted a line that has no row
         other = Origins(*(np.full(1, value) for value in (8, 3, 0, 10)))
         counts.add(LOGS, np.full(1, 7 * MINUTE), other)
     moving = Moving(output.root)
@@ -740,8 +749,8 @@ def test_a_file_that_is_removed_meanwhile_leaves_its_hour_to_the_next_recount(
 
 
 def test_a_file_that_is_removed_while_it_is_read_is_no_fault(output: Output) -> None:
-    """If reading fails because a load removes the file meanwhile, the file is no fault, and its
-    hour is left for the next recount."""
+    """If the recount cannot read a file because a load removes it at the same time, the recount
+    reports no fault. It leaves the file's hour to the next recount."""
     path = output.load(0, 10)
 
     def remove() -> None:
@@ -755,8 +764,8 @@ def test_a_file_that_is_removed_while_it_is_read_is_no_fault(output: Output) -> 
 
 
 def test_a_file_that_no_later_load_removes_is_gone(output: Output) -> None:
-    """A file that somebody deleted is a fault, and its hour is judged, whatever later loads remove
-    meanwhile."""
+    """A file that somebody deleted by hand is a fault, and the recount judges the file's hour, even
+    if loads remove other files at the same time."""
     gone, path = output.load(0, 10), output.load(10, 10, hour=2)
     (output.root / gone).unlink()
     moving = Moving(output.root)
@@ -768,8 +777,8 @@ def test_a_file_that_no_later_load_removes_is_gone(output: Output) -> None:
 
 
 def test_damage_is_named_although_a_later_load_removes_the_file(output: Output) -> None:
-    """If the recount reads other bytes than those that were committed, the file is a fault even if
-    a load removes it meanwhile, because that load may have copied the wrong bytes."""
+    """If a file's bytes differ from the committed bytes, the recount reports a fault, even if a
+    load removes the file at the same time. The load may have copied the wrong bytes."""
     path = output.load(0, 10)
     data = (output.root / path).read_bytes()
     output.put(path, data.replace(b"line 50", b"line 5O"))
@@ -788,8 +797,8 @@ def test_damage_is_named_although_a_later_load_removes_the_file(output: Output) 
 def test_every_bucket_that_overlaps_an_hour_is_left_with_it(
     size: int, judged: set[int], left: set[int]
 ) -> None:
-    """The buckets that overlap an hour which cannot be judged are left for the next recount, and no
-    other bucket, whatever size the buckets have."""
+    """If an hour cannot be judged, the recount leaves exactly those buckets to the next recount
+    that overlap this hour, whatever the size of the buckets is."""
     counts = Counts(size)
     for begin in judged | left:
         counts.add(LOGS, np.full(1, begin), _origins(begin, 1))
@@ -806,8 +815,8 @@ def test_every_bucket_that_overlaps_an_hour_is_left_with_it(
 def test_the_command_leaves_an_hour_whose_files_are_removed_meanwhile(
     output: Output, tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The command ends with 0 if a load removes files while it runs, as it does if a load adds
-    files."""
+    """The command ends with status 0 even if a load removes or adds files while the command
+    runs."""
     path = output.load(0, 10)
     store = tmp_path_factory.mktemp("store")
     ledger = Ledger(store / DATABASE)
@@ -821,18 +830,18 @@ def test_the_command_leaves_an_hour_whose_files_are_removed_meanwhile(
 
 
 def test_rewritten_rows_without_any_manifest_are_named(output: Output) -> None:
-    """If only files of rewritten rows are left of a topic, the topic is recounted, and the missing
-    manifests are named."""
+    """If a topic has only files of rewritten rows and no manifests, the recount still counts the
+    topic, and reports the missing manifests."""
     path = output.rewrite(output.load(0, 10))
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
     assert [fault.path for fault in found.faults.kept] == [f"_skidway/{TOPIC}", path]
-    assert found.faults.kept[1].place == PLACE  # the columns show what the name does not
+    assert found.faults.kept[1].place == PLACE  # the place is known from the columns
 
 
 def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output) -> None:
-    """A file of rewritten rows may have rows of several partitions, so neither its name nor its
-    manifest shows a partition or offsets."""
+    """Neither the name nor the manifest of a file of rewritten rows gives a partition or offsets,
+    because the file may have rows of several partitions."""
     path = output.rewrite(output.load(0, 10))
     hour = Whereabouts("1970-01-01T00")
     assert by_name(path) == hour
@@ -845,9 +854,9 @@ def test_the_name_of_a_file_of_rewritten_rows_shows_only_the_hour(output: Output
 
 
 def test_side_files_are_checked_like_rows(output: Output) -> None:
-    """Side files, which a load commits beside its rows, are checked like files of rows. If a side
-    file of marks (the positions by which the loader recognizes repeats) were damaged or missing,
-    the next load would drop lines or write them twice."""
+    """The recount checks side files, which a load commits beside its rows, in the same way as files
+    of rows. Some side files contain marks (the positions by which the loader recognizes repeats).
+    Without correct marks, the next load would drop lines or write them twice."""
     output.load(0, 10)
     output.loads += 1
     side = f"_skidway/{TOPIC}/marks/{2:020}.parquet"
@@ -864,8 +873,8 @@ def test_side_files_are_checked_like_rows(output: Output) -> None:
 
 
 def test_rows_without_any_manifest_are_named(output: Output) -> None:
-    """If the manifests are gone but rows are left, the recount names the missing manifests and the
-    file of rows as faults, and is not good."""
+    """If the manifests are gone but rows are left, the recount reports the missing manifests and
+    the file of rows as faults."""
     path = output.load(0, 10)
     shutil.rmtree(output.root / "_skidway")
     found = output.recount()
@@ -874,7 +883,7 @@ def test_rows_without_any_manifest_are_named(output: Output) -> None:
 
 
 def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
-    """Other folders beside the topics are left alone, whatever they hold."""
+    """The recount ignores other folders beside those of the topics, whatever they contain."""
     output.load(0, 10)
     output.put("reports/dt=2026-01-01/summary.csv", b"x")
     assert recount_report.is_good(output.compared())
@@ -883,8 +892,8 @@ def test_other_folders_beside_the_topics_are_left_alone(output: Output) -> None:
 def test_of_very_many_faults_the_first_are_named(
     output: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If there are very many faults, the recount names the first ones and only counts the others,
-    so that memory stays bounded."""
+    """If there are very many faults, the recount lists the first ones and only counts the others,
+    so that it does not need too much memory."""
     monkeypatch.setattr("skidway.audit.recount.faults.FAULTS_MAX", 3)
     for first in range(5):
         (output.root / output.load(first, 1)).unlink()
@@ -894,7 +903,7 @@ def test_of_very_many_faults_the_first_are_named(
 
 
 def test_a_missing_manifest_is_named(output: Output) -> None:
-    """The recount names missing manifests, whether one is missing or several consecutive ones."""
+    """The recount reports missing manifests, both a single one and several consecutive ones."""
     output.load(0, 10)
     output.loads += 1
     output.load(10, 10)
@@ -906,8 +915,8 @@ def test_a_missing_manifest_is_named(output: Output) -> None:
 
 
 def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) -> None:
-    """A manifest that cannot be understood stops the recount, which must not guess which files
-    belong to the output."""
+    """A manifest that cannot be understood stops the recount, because the recount must not guess
+    which files belong to the output."""
     for parts in (
         {"format": 2}, {"number": 2}, {"files": None}, {"files": [{}]}, {"source": {}},
         {"removed": "path"}, {"removed": [7]}, {"removed": None},
@@ -919,7 +928,7 @@ def test_a_manifest_that_cannot_be_understood_stops_the_recount(output: Output) 
 
 
 def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
-    """The recount of an empty directory is not reported as good."""
+    """The report on a recount of an empty directory is not good."""
     assert recount.topics(LocalOutput(str(tmp_path))) == []
     assert not recount_report.is_good([])
     assert "no committed load" in recount_report.sentence([])
@@ -927,14 +936,14 @@ def test_nothing_to_recount_is_no_agreement(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("url", ["s3://bucket/x", "/nowhere/at/all"])
 def test_an_output_that_cannot_be_is_refused(url: str) -> None:
-    """An output that cannot exist is refused in one sentence."""
+    """The URL of an output that cannot exist is refused with one sentence."""
     with pytest.raises(ConfigurationRefused, match="--output"):
         open_output(url)
 
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
-    """Only the hours since a moment are read; older files are only listed, so that a nightly
-    recount reads only one day's rows."""
+    """With a time to begin at, the recount reads only the files of later hours, and only lists the
+    older files. So a nightly recount reads the rows of one day only."""
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)
@@ -950,7 +959,8 @@ def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
 
 
 def test_what_was_found_comes_as_a_message(output: Output) -> None:
-    """A recount's result becomes a message with the first reasons in words, for the collector."""
+    """The result of a recount becomes a message for the collector. The message contains the first
+    reasons as sentences."""
     output.load(0, 100)
     [good] = recount_report.results(output.compared(), "/out", None, 5)
     assert (good.is_good, good.source, good.rows, good.reasons) == (True, LOGS, 100, ())
@@ -967,8 +977,8 @@ def test_what_was_found_comes_as_a_message(output: Output) -> None:
 def test_the_collector_is_told_what_a_night_s_recount_found(
     output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A nightly recount sends one message for each topic, with the moment since which rows were
-    counted."""
+    """A nightly recount sends the collector one message for each topic, with the time from which on
+    rows were counted."""
     output.load(0, 100)
     output.load(100, 50, hour=2)
     store = tmp_path / "store"
@@ -987,8 +997,8 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that replaced files took no offsets, and counted at most changes. So its manifest says
-    nothing about offsets and agents of its files."""
+    """A load that only replaced files took no offsets, and its counts are at most corrections. So
+    its manifest does not give the offsets and agents of its files."""
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}
     assert by_manifest(path, manifest) == Whereabouts("1970-01-01T00", partition=1)

@@ -1,4 +1,5 @@
-"""What `skidway audit complete` says: which hours are short, why, and by how much."""
+"""The output of `skidway audit complete`: which hours lack records, how many records they lack, and
+why."""
 
 from __future__ import annotations
 
@@ -49,7 +50,8 @@ def short() -> list[Message]:
 
 
 def test_a_complete_topic_is_said_with_its_tiers() -> None:
-    """A complete topic is one sentence, with the span, the tiers and the number of records."""
+    """For a complete topic, the output is one sentence with the span of time, the tiers and the
+    number of records."""
     assert said([*good(), HEARD]) == [
         "dc1.logs is complete from 1970-01-01T00:08:00Z to 1970-01-01T00:11:00Z in agent, broker,"
         " mirror, hdfs (5 records)."
@@ -57,8 +59,8 @@ def test_a_complete_topic_is_said_with_its_tiers() -> None:
 
 
 def test_a_short_topic_is_said_with_hours_numbers_and_reasons() -> None:
-    """A short topic is said with the hours, with the number of records that each place lacks, and
-    with the first bucket of each verdict. Remarks are left out."""
+    """For a topic that is not complete, the output has the hours, the number of records that each
+    place lacks, and the first bucket of each verdict. Remarks are left out."""
     counted = [delta(x, 2, count(2, agent=0, bucket=START - SIZE)) for x in (BROKER, MIRROR)]
     [only] = said([*short(), *counted, seal(AGENT, 3, START - 1, 1)])
     assert only == (
@@ -70,7 +72,8 @@ def test_a_short_topic_is_said_with_hours_numbers_and_reasons() -> None:
 
 
 def test_what_is_accepted_is_named() -> None:
-    """Accepted buckets are named with the person and the reason, even if all else is complete."""
+    """The output lists accepted buckets with the person and the reason, even if all other buckets
+    are complete."""
     judged = verdicts(Fold(short()).evidence(), POLICY, NOW)
     accepted = acceptances.acceptances(judged, Signature(NOW, "ada", "ticket 4711"))
     assert said([*short(), *accepted])[1:] == [
@@ -79,7 +82,8 @@ def test_what_is_accepted_is_named() -> None:
 
 
 def test_topics_that_were_made_again_are_told_apart() -> None:
-    """If a topic was deleted and created again, the sentences name the ids, as the report does."""
+    """If a topic was deleted and created again, the sentences contain the topic ids, as in the
+    report."""
     again = replace(LOGS, topic_id="other")
     lines = Delta(AGENT, 3, START, counts=(count(source=again),))
     first, second = said([*good(), HEARD, lines, seal(AGENT, 4, DUE, 3)])

@@ -16,7 +16,8 @@ from skidway.audit.reports import recount_report
     ],
 )
 def test_one_row_is_called_a_row(rows: int, topics: int, words: str) -> None:
-    """The sentence about a recount that agrees has the right number of row, topic and verb."""
+    """The sentence about a recount without differences has the correct singular or plural of row,
+    topic and verb."""
     found = [Recounted(Committed(f"t{at}", None)) for at in range(topics)]
     found[0].rows = rows
     assert recount_report.sentence([(each, ()) for each in found]) == words

@@ -54,8 +54,8 @@ SHORT, LATE = _verdict(Status.INCOMPLETE), _verdict(Status.OPEN)
 def test_the_sentence_and_the_exit_status(
     verdicts: list[BucketVerdict], status: int, strict: int, sentence: str
 ) -> None:
-    """Buckets that are too young to be due are no fault, unless the caller requires that all
-    buckets are complete. A report without any bucket is not good."""
+    """Buckets that are not due yet do not make a report bad, except when the caller requires that
+    all buckets are complete. A report without any bucket is not good."""
     found = standing(verdicts)
     assert report.sentence(found) == sentence
     assert report.exit_status(found, everything=False) == status
@@ -72,8 +72,8 @@ def _complete(source: Source, counted: Sums, *warnings: str) -> BucketVerdict:
 
 
 def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
-    """A bucket is complete when every record arrived; the report's sentence adds how many were
-    rejected or repeated."""
+    """A bucket is complete if every record arrived. The report's sentence also says how many
+    records were rejected or repeated."""
     found = standing(
         [
             _complete(LOGS, Sums(55, 500, 1, rejects=55, repeats=1), "too many rejects"),
@@ -90,7 +90,8 @@ def test_what_was_rejected_or_repeated_stands_in_the_sentence() -> None:
 
 
 def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
-    """The table has a column for every tier; a tier that never reported has no number."""
+    """The table has a column for every tier. A tier that never reported has an empty cell and not a
+    zero."""
     [row] = report.table([SHORT], TIERS)
     assert (row["agent"], row["broker"], row["mirror"]) == (5, 4, None)
     assert row["why"] == "one; two; three; and 1 more"
@@ -98,8 +99,8 @@ def test_the_table_shows_every_tier_and_tells_missing_from_zero() -> None:
 
 
 def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
-    """Consecutive buckets with the same verdict share a row, because an old log fills a thousand
-    buckets."""
+    """Consecutive buckets with the same verdict share a row of the table, because an old log can
+    fill a thousand buckets."""
     verdicts = [
         *(_verdict(Status.COMPLETE, bucket=number * 60_000) for number in range(1000)),
         _verdict(Status.INCOMPLETE, bucket=60_000_000),
@@ -114,8 +115,7 @@ def test_alike_buckets_that_follow_one_another_share_a_row() -> None:
 
 
 def test_the_document_has_everything() -> None:
-    """The JSON document has all reasons and sums, including the reasons and sums of each single
-    agent."""
+    """The JSON document has all reasons and sums, both of each bucket and of each single agent."""
     document = report.document(standing([SHORT]), [_verdict(Status.INCOMPLETE, repeats=2)])
     [bucket] = document["buckets"]
     assert bucket["reasons"] == ["one", "two", "three", "four"]
@@ -128,15 +128,15 @@ def test_the_document_has_everything() -> None:
 
 
 def test_times_that_no_calendar_holds_are_shown_as_they_are() -> None:
-    """A time outside of the calendar is shown in milliseconds, because other producers may send any
-    number."""
+    """If a time is no date of the calendar, the report shows it in milliseconds. Other producers
+    may send any number as a time."""
     assert report.time_text(10**17) == f"{10**17} ms"
     assert report.time_text(-1) == "1969-12-31T23:59:59Z"
 
 
 def test_topics_of_one_name_are_told_by_their_ids() -> None:
-    """Topics of one name are shown with their ids; a topic whose name is unique is shown without
-    its id."""
+    """If several topics have the same name, the report shows their ids. A topic with a unique name
+    is shown without its id."""
     old, new = (replace(SHORT, source=replace(LOGS, topic_id=x * 32)) for x in "ab")
     none = replace(SHORT, source=replace(LOGS, topic_id=""))
     rows = report.table([old, new, none], TIERS)

@@ -1,4 +1,4 @@
-"""What people decide: acceptances, retirements, and what revokes them."""
+"""Decisions of people: acceptances, retirements, and revocations of both."""
 
 from __future__ import annotations
 
@@ -61,8 +61,9 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
-    """The messages about a bucket of five records. Two outputs have `old` and `new` of these
-    records (None if an output counted nothing), and the agent declares the losses."""
+    """The messages about a bucket of five records. An old output has counted `old` of these
+    records, and a new output has counted `new` of them. None means that the output counted nothing.
+    The agent declares the losses."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
     lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
@@ -80,8 +81,8 @@ def accepted(found: list[Message], policy: Policy = POLICY) -> list[Message]:
 
 @promise("6 acceptance")
 def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
-    """An accepted loss is shown with name and reason and is never called complete, but it no longer
-    makes the report fail."""
+    """An accepted loss no longer makes the report fail. The bucket is shown with the person's name
+    and the reason, and is never called complete."""
     lost = said(5, None, LOSS)
     assert (bucket(lost).status, bucket(lost).is_overdue) == (Status.LOST, True)
     found = bucket(accepted(lost))
@@ -107,8 +108,8 @@ def test_an_accepted_loss_stays_a_loss_and_holds_nothing_back() -> None:
 
 @promise("6 acceptance")
 def test_what_comes_later_is_not_covered() -> None:
-    """An acceptance covers neither a later loss in the same bucket nor a tier that becomes short
-    later."""
+    """An acceptance does not include findings that come later: neither another loss in the same
+    bucket nor a tier that then lacks records."""
     seen = said(5, None, LOSS)
     [acceptance] = acceptances.acceptances([bucket(seen)], SIGNED)
     other = replace(LOSS, first=200, end=300)
@@ -120,20 +121,20 @@ def test_what_comes_later_is_not_covered() -> None:
     ]
     found = bucket([*said(4, None, LOSS), acceptance])
     assert (found.status, found.residue) == (Status.LOST, Status.INCOMPLETE)
-    assert found.word == "incomplete (lost, accepted)"  # the report and the metrics show this word
+    assert found.word == "incomplete (lost, accepted)"  # the word in the report and the metrics
     again = acceptances.acceptances([found], SIGNED)
     assert bucket([*said(4, None, LOSS), acceptance, *again]).is_accepted
 
 
 def test_a_loss_of_the_same_words_is_another_one() -> None:
-    """An acceptance names a loss by its file and bytes, not by the words of the reason."""
+    """An acceptance identifies a loss by its file and bytes, and not by the text of the reason."""
     names = {x.name for x in bucket(said(5, None, LOSS)).agents[0].findings}
     assert names == {"LOST 3 100-200"}
 
 
 def test_an_acceptance_that_is_taken_back_covers_nothing() -> None:
-    """A revoked acceptance covers nothing. If the acceptance is given again, it covers the bucket
-    again."""
+    """A revoked acceptance has no effect. If a person accepts the bucket again, the new acceptance
+    has effect."""
     found = accepted(said(5, None, LOSS))
     revoked = [*found, *acceptances.revocations([bucket(found)], _standing(found), SIGNED)]
     assert bucket(revoked).is_overdue
@@ -147,8 +148,8 @@ def _standing(messages: list[Message]) -> list[Acceptance]:
 
 
 def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
-    """A revocation takes back all acceptances of a bucket, including those of a second person, and
-    those that cover nothing any more."""
+    """A revocation takes back all acceptances of a bucket, including those of a second person and
+    those that no longer have an effect."""
     lost = said(5, None, LOSS)
     both = [*lost, *acceptances.acceptances([bucket(lost)], SIGNED)]
     both += acceptances.acceptances([bucket(lost)], replace(SIGNED, person="grace"))
@@ -157,7 +158,8 @@ def test_all_that_was_accepted_of_a_bucket_is_taken_back() -> None:
 
 
 def test_another_difference_of_the_same_words_is_not_covered() -> None:
-    """An accepted "short by 2" does not cover a later "short by 2" that is about other records."""
+    """If a person accepts a finding "short by 2", a later finding "short by 2" about other records
+    is not accepted."""
     short = said(3, None)
     assert bucket(accepted(short)).is_accepted
     acceptance = acceptances.acceptances([bucket(short)], SIGNED)
@@ -173,9 +175,9 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
-    """If a place counted nothing, an acceptance covers the records that other places had counted
-    when the acceptance was made. It does not cover records that are counted later and are also
-    missing at that place."""
+    """If a place counted nothing, an acceptance applies only to the records that other places had
+    counted when the person accepted the bucket. Records that are counted later, and that this place
+    lacks too, are not accepted."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -189,8 +191,8 @@ def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() 
 
 @promise("6 acceptance")
 def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
-    """An acceptance of lines in doubt covers the lines that were in doubt at that moment. It does
-    not cover lines that come into doubt later for the same reason."""
+    """An acceptance of lines in doubt applies only to the lines that were in doubt at that time. It
+    does not apply to lines that become doubtful later for the same reason."""
     new = replace(AGENT, epoch=2)
     early = [*said(), delta(new, 5), delta(BROKER, 5, 2), delta(OLD, 5, 2)]
     doubted = "before its first seal"
@@ -199,15 +201,15 @@ def test_of_lines_in_doubt_the_acceptance_is_of_those_that_were_there() -> None:
     assert "accepted by ada" in words
     counted = [delta(BROKER, 9, 3), delta(OLD, 9, 3)]
     [words] = [x for x in bucket([*early, acceptance, *counted]).reasons if doubted in x]
-    assert "accepted by ada" in words  # only the agent's own counts decide
+    assert "accepted by ada" in words  # only the agent's own counts matter
     for more in ([delta(new, 9, 2)], [delta(new, 9, 2), *counted]):
         [words] = [x for x in bucket([*early, acceptance, *more]).reasons if doubted in x]
         assert "accepted" not in words
 
 
 def test_what_is_not_there_cannot_be_accepted() -> None:
-    """A bucket that is missing, complete, young, only open or already accepted cannot be accepted,
-    and a sentence says why."""
+    """A person cannot accept a bucket that does not exist, or one that is complete, not yet due,
+    only open, or already accepted. The error gives the reason in one sentence."""
     lost = said(5, None, LOSS)
     for found, words in (
         ([], "No bucket"),
@@ -221,8 +223,9 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """Unknown and incomplete buckets can be accepted, because they may stay unknown or incomplete
-    for ever, for example if a host is gone, or if records expired before they were loaded."""
+    """A person can accept unknown and incomplete buckets, because such a bucket may never become
+    complete. For example, its host may be gone, or its records may have expired before they were
+    loaded."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"
@@ -234,8 +237,8 @@ def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
 
 @promise("6 acceptance")
 def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
-    """An acceptance covers an expected host that never reported, if the acceptance was given when
-    the host was already expected. An earlier acceptance does not cover the host."""
+    """An acceptance also applies to an expected host that never reported, but only if the audit
+    already expected the host when the person accepted the bucket."""
     missed = replace(POLICY, silence_ms=0, roster=Roster([RosterEntry("web1"), WEB9]))
     lost = said(5, None, LOSS)
     found = bucket(accepted(lost), missed)
@@ -247,7 +250,7 @@ def test_a_host_that_never_reported_is_accepted_by_its_name_too() -> None:
 
 @promise("6 telling a loss")
 def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
-    """A loss in a young bucket is reported at once, with exit status 1."""
+    """A loss in a bucket that is not yet due is reported at once, with exit status 1."""
     lost = standing([bucket(said(5, None, LOSS), now=NOW - SIZE - 1)])
     assert report.exit_status(lost, everything=False) == 1
     assert "1 is too young to be complete, and lost already" in report.sentence(lost)
@@ -264,8 +267,8 @@ def test_a_lost_bucket_that_is_young_is_told_at_once() -> None:
     ],
 )  # fmt: skip
 def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ...]) -> None:
-    """A retired output that is short does not make a bucket incomplete if a newer output has the
-    records. The reason shows the output as retired."""
+    """If a retired output lacks records and a newer output has them, the bucket is not incomplete.
+    The reason shows that the output is retired."""
     both = said(3, 5)
     assert bucket(both).status is Status.INCOMPLETE
     found = bucket(both, replace(POLICY, retired_places=texts))
@@ -289,21 +292,23 @@ def test_an_output_that_is_retired_keeps_nothing_incomplete(texts: tuple[str, ..
     ],
 )
 def test_other_places_are_not_retired(texts: tuple[str, ...]) -> None:
-    """A retirement matches whole folder names: other places stay active."""
+    """A retirement applies only to places with exactly the given folder names. Other places stay
+    active."""
     found = bucket(said(3, 5), replace(POLICY, retired_places=texts))
     assert found.status is Status.INCOMPLETE
 
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
-    """A bucket that is complete with a retired place's counts stays complete, without a remark."""
+    """If the counts of a retired place agree with all other counts, the bucket is complete, without
+    a remark."""
     found = bucket(said(5), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
 
 
 def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> None:
-    """When all outputs of a topic are retired, the other tiers still have to agree, and the reason
-    shows the retired output."""
+    """If all outputs of a topic are retired, the counts of the other tiers must still agree. The
+    reason shows the retired output."""
     found = bucket(said(3), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (
         Status.COMPLETE, ("web1: hdfs /old/dc1.logs (retired) is short by 2 of 5",)
@@ -318,8 +323,8 @@ def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> 
     "texts", [("cluster dc1",), ("broker", "hdfs"), ("broker dc1", "hdfs /old")]
 )
 def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -> None:
-    """A bucket is not complete if all places that could confirm an agent's count are retired and
-    lack records."""
+    """If all places that could confirm an agent's count are retired and lack records, the bucket is
+    not complete."""
     short = [delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]]
     found = bucket(short, replace(POLICY, retired_places=texts))
     assert found.status is Status.UNKNOWN
@@ -330,8 +335,8 @@ def test_a_count_that_nothing_confirms_is_not_complete(texts: tuple[str, ...]) -
 
 @promise("6 acceptance")
 def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_then() -> None:
-    """An acceptance of a count that nothing confirms does not cover records that are counted
-    later."""
+    """If a person accepts a count that no other place confirms, the acceptance does not apply to
+    records that are counted later."""
     policy = replace(POLICY, retired_places=("broker", "hdfs"))
     seen = accepted([delta(AGENT, 5), delta(BROKER, 4), *said(3)[2:]], policy)
     assert bucket(seen, policy).is_accepted
@@ -343,8 +348,9 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
-    """If a retired output lacks records, and no newer output has the topic yet, the bucket waits
-    for a newer output. If the whole cluster or tier is retired, the bucket does not wait."""
+    """If a retired output lacks records and no newer output has the topic yet, the bucket stays
+    open until a newer output has it. If the whole cluster or the whole tier is retired, the audit
+    does not wait."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
@@ -382,7 +388,7 @@ def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
 
 
 def test_a_missing_message_of_a_retired_place_is_a_remark() -> None:
-    """A missing message of a retired place is only a remark."""
+    """If a message of a retired place is missing, the verdict has only a remark."""
     holed = [*said(5, 5), delta(OLD, 0, 3)]
     assert bucket(holed).status is Status.UNKNOWN
     found = bucket(holed, replace(POLICY, retired_places=("hdfs /old",)))
@@ -397,8 +403,9 @@ def _broken(message: Delta) -> Delta:
 
 
 def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
-    """A chain is broken if a count names an earlier message that is missing. A broken chain of a
-    retired place is only a remark; a broken chain of an agent is a doubt in any cluster."""
+    """A chain of counts is broken if a count contains the number of an earlier message that is
+    missing. A broken chain of a retired place leads only to a remark. A broken chain of an agent
+    leads to a doubt in every cluster."""
     others = [x for x in said(5, 5) if not (isinstance(x, Delta) and x.sender == OLD)]
     broken = [*others, _broken(delta(OLD, 5))]
     assert bucket(broken).status is Status.UNKNOWN
@@ -414,7 +421,8 @@ def test_a_broken_chain_of_a_retired_place_is_a_remark() -> None:
 
 @promise("6 acceptance")
 def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
-    """An acceptance of a broken chain does not cover records that are counted later."""
+    """If a person accepts a broken chain, the acceptance does not apply to records that are counted
+    later."""
 
     def more(sender: Sender, number: int) -> Delta:
         counts = (Count(LOGS, 7, START, SIZE, 1, 10, 1, previous=1),)
@@ -432,8 +440,8 @@ def test_of_a_broken_chain_the_acceptance_is_of_what_was_counted_then() -> None:
 
 
 def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
-    """A message retires a place, just as the setting does. The place stays retired, whatever span
-    of time the evidence is read for, until the retirement is revoked."""
+    """A message on the audit topic can retire a place, as the setting can. The place stays retired
+    until the retirement is revoked. It does not matter which span of time the audit judges."""
     known = [Place(Tier.HDFS, "/old/dc1.logs", is_retired=True)]
     retired = acceptances.retirement("hdfs /old", known, SIGNED)
     assert bucket([*said(3, 5), retired]).status is Status.COMPLETE
@@ -446,9 +454,10 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
-    """`skidway audit retire` retires only a place (a tier of one cluster or output) that has
-    counted. If no place of the given name has counted, the error lists those that have. If the name
-    cannot be that of a place, the error says how a place is named."""
+    """`skidway audit retire` retires only a place that has sent counts. (A place is a tier of one
+    cluster, or an output.) If no place with the given name has sent counts, the error lists the
+    places that have. If the text cannot be the name of a place, the error explains the form of such
+    names."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)
@@ -478,8 +487,9 @@ decisions: st.SearchStrategy[Decision] = st.one_of(
 def test_order_and_repetition_of_decisions_do_not_matter(
     drawn: tuple[list[Decision], list[Decision]],
 ) -> None:
-    """Decisions come from several clusters, so neither the order of the decisions nor a repetition
-    may change the effect of the decisions. The ledger and the fold find the same evidence."""
+    """The effect of decisions does not depend on their order or on repetitions, because decisions
+    come from several clusters. The ledger (in SQLite) and the fold (in memory) find the same
+    evidence."""
     found, shuffled = drawn
     again = [*shuffled, *found[:2]]
     assert not_revoked(again) == not_revoked(found)
@@ -490,8 +500,8 @@ def test_order_and_repetition_of_decisions_do_not_matter(
 
 @promise("6 acceptance")
 def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
-    """A collector that begins with an empty store reads all decisions from the audit topic. It
-    knows who made each decision, when, why, and for which finding of a bucket."""
+    """A collector that begins with an empty store reads all decisions from the audit topic. The
+    decisions say who decided, when, why, and about which finding of a bucket."""
     everything = accepted(said(5, None, LOSS))
     values = [messages.encode(x) for x in everything]
     assert [messages.decode(x) for x in values] == everything
@@ -501,7 +511,8 @@ def test_a_collector_that_begins_anew_knows_what_was_decided() -> None:
 
 
 def test_an_output_below_a_retired_one_counts() -> None:
-    """An output below a retired one stays active: `/data` is one output, `/data/v2` another."""
+    """An output in a folder below a retired output stays active: `/data` is one output, and
+    `/data/v2` is another."""
     retired = RetiredPlaces(["hdfs /data"])
     assert retired.holds(Tier.HDFS, "/data/dc1.logs", "dc1")
     assert not retired.holds(Tier.HDFS, "/data/v2/dc1.logs", "dc1")
@@ -509,13 +520,13 @@ def test_an_output_below_a_retired_one_counts() -> None:
 
 @pytest.mark.parametrize("text", ["hdfs /", "hdfs //", "cluster", "nowhere x"])
 def test_a_text_that_names_no_place_is_refused(text: str) -> None:
-    """A text that names no place is refused; a slash alone is neither an output nor the whole
-    tier."""
+    """A text that is no name of a place is refused. A single slash is neither an output nor the
+    whole tier."""
     with pytest.raises(ConfigurationRefused, match="names no place"):
         check([text])
 
 
 def test_a_retirement_is_taken_back_however_the_place_is_spelled() -> None:
-    """A retirement is revoked by the place's name with or without a slash at its end."""
+    """A retirement can be revoked by the name of the place with or without a slash at the end."""
     retired = Retirement(1, 5, "ada", "x", "hdfs /old/")
     assert acceptances.reinstatements("hdfs  /old", [retired], SIGNED)

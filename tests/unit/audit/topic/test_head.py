@@ -1,4 +1,5 @@
-"""What can be known of a message without decoding it."""
+"""The head of an audit message: the fields that a program can read without decoding the whole
+message."""
 
 from __future__ import annotations
 
@@ -31,7 +32,7 @@ ANNOUNCED = encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, Source("main",
 
 
 def value_of(kind: str, tier: Tier, version: str = "audit.avsc") -> bytes:
-    """A message, in the encoding of a version of the schema."""
+    """A message of the given kind and tier, in the encoding of one version of the schema."""
     sender = Sender(tier, "dc1", "/out/logs", "host", 3)
     text = resources.files("skidway.schemas").joinpath(version).read_text("utf-8")
     _, record = single_object.decode(encode(MADE[kind](sender)))
@@ -44,8 +45,9 @@ def value_of(kind: str, tier: Tier, version: str = "audit.avsc") -> bytes:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_head_says_what_the_whole_message_says(version: str) -> None:
-    """Kind, tier, producer, epoch and number of a message are the same whether it is decoded or
-    not, in each version of the schema. So the loader passes over no message that it needs."""
+    """The kind, tier, producer, epoch and number in the head agree with those of the decoded
+    message, in each version of the schema. So the loader, which reads the heads, skips no message
+    that it needs."""
     for kind, tier in product(MADE, Tier):
         value = value_of(kind, tier, version)
         assert sort_of(value) == (kind, tier)
@@ -54,13 +56,14 @@ def test_a_head_says_what_the_whole_message_says(version: str) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"hello, audit", ANNOUNCED, value_of(SEAL, Tier.HDFS)[:11]])
 def test_other_values_have_no_sort(value: bytes) -> None:
-    """A value that is no message of a tier is told apart, so that its reader decodes it, and finds
-    what it is."""
+    """For a value that is no message of a tier, there is no head. The reader then decodes the whole
+    value to find out what it is."""
     assert sort_of(value) is None
 
 
 def test_bytes_that_name_no_tier_have_no_sort() -> None:
-    """Anybody may write to the audit topic. A tier that does not exist is not taken for another."""
+    """Any program may write to the audit topic. A message with a tier that does not exist is not
+    taken for a message of another tier."""
     value = bytearray(value_of(DELTA, Tier.AGENT))
     value[11] = 0x7F
     assert sort_of(bytes(value)) is None
@@ -68,6 +71,7 @@ def test_bytes_that_name_no_tier_have_no_sort() -> None:
 
 @pytest.mark.parametrize("value", [b"hello, audit", ANNOUNCED, value_of(DELTA, Tier.HDFS)[:14]])
 def test_a_damaged_head_is_refused(value: bytes) -> None:
-    """A head that cannot be read is an error that readers handle, as for whole messages."""
+    """If the head of a message cannot be read, the error is the same as for a whole message, so
+    that readers handle it."""
     with pytest.raises(MessageRefused):
         head_of(value)

@@ -70,20 +70,21 @@ announcements = st.builds(
     )
 )
 def test_every_message_comes_back_as_it_was(message: Message) -> None:
-    """Every message decodes to what was encoded."""
+    """Decoding an encoded message gives the same message again."""
     assert messages.decode(messages.encode(message)) == message
 
 
 @given(st.one_of(deltas, announcements))
 def test_announcements_are_found_among_other_messages(message: Message) -> None:
-    """A reader that only wants announcements gets these, and nothing for other messages."""
+    """A reader that wants only announcements gets the announcements, and gets nothing for other
+    messages."""
     wanted = message if isinstance(message, Announcement) else None
     assert messages.announcement_in(messages.encode(message)) == wanted
 
 
 def test_a_damaged_announcement_is_refused() -> None:
-    """Bytes that are no message are no announcement; an announcement that was cut short is an
-    error."""
+    """Bytes that are no message do not count as an announcement. An announcement whose last bytes
+    are missing is an error."""
     assert messages.announcement_in(b"hello, audit") is None
     source = Source("main", "", "logs", "")
     header = messages.encode(Announcement(0, 1, 1, "h", "/p", 1, 1, b"", 0, source))[:10]
@@ -93,15 +94,15 @@ def test_a_damaged_announcement_is_refused() -> None:
 
 @pytest.mark.parametrize("value", [b"", b"\xc3\x01", b"hello, audit", b"\xc3\x01" + b"\0" * 40])
 def test_other_bytes_are_refused_with_a_sentence(value: bytes) -> None:
-    """Bytes that are no audit message are refused, and the error is a sentence. Anybody may write
-    such bytes to the topic."""
+    """Bytes that are not an audit message are refused, and the error is one sentence. Any program
+    may write such bytes to the topic."""
     with pytest.raises(MessageRefused, match="_skidway_audit"):
         messages.decode(value)
 
 
 def test_a_seal_of_before_last_words_is_none() -> None:
-    """A seal in an old schema can be read although it lacks `final`, which marks an agent's very
-    last seal; it counts as not final."""
+    """A seal in an old schema has no field `final`, which marks the last word of an agent. It can
+    still be read, and counts as not final."""
     source = Source("dc1", "cid", "logs", "tid")
     seal = Seal(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0, (SealedTopic(source, 9, 4),))
     _, record = single_object.decode(messages.encode(seal))
@@ -115,9 +116,9 @@ def test_a_seal_of_before_last_words_is_none() -> None:
 
 
 def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
-    """A message in an old schema is read without bounds (what an agent assumes about event times),
-    and the audit uses its own bounds. A message without bounds and the same message with bounds
-    count as two messages."""
+    """A message in an old schema has no bounds of event times. It can still be read, and the audit
+    uses its own bounds. A message without bounds and the same message with bounds count as two
+    messages."""
     said = Sender(Tier.AGENT, "dc1", "7", "host", 1, Bounds(120_000, 3_600_000))
     unsaid = Sender(Tier.AGENT, "dc1", "7", "host", 1)
     _, record = single_object.decode(messages.encode(Delta(unsaid, 5, 0)))
@@ -130,8 +131,8 @@ def test_a_message_of_before_bounds_says_nothing_of_them() -> None:
 
 
 def test_an_announcement_of_before_births_tells_none() -> None:
-    """An announcement in an old schema, which has no birth time, is read without a birth time. The
-    announced file is then identified by the file's first bytes."""
+    """An announcement in an old schema has no birth time of the file. It can still be read, and the
+    audit identifies the file by the file's first bytes."""
     source = Source("dc1", "cid", "logs", "tid")
     said = Announcement(1, 7, 8, "host", "/x", 1, 2, b"f", 4, source, length=9)
     _, record = single_object.decode(messages.encode(said))
@@ -143,7 +144,7 @@ def test_an_announcement_of_before_births_tells_none() -> None:
 
 
 def test_a_message_cut_short_is_refused() -> None:
-    """A message cut short is refused."""
+    """A message whose last bytes are missing is refused."""
     whole = messages.encode(Heartbeat(Sender(Tier.AGENT, "dc1", "7", "host", 1), 5, 0))
     with pytest.raises(MessageRefused):
         messages.decode(whole[:-3])

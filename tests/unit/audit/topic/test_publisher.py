@@ -1,4 +1,5 @@
-"""Publishing the outbox, and finding one's own newest message."""
+"""How a program publishes its outbox, and how it finds its own newest message on the audit
+topic."""
 
 from __future__ import annotations
 
@@ -55,8 +56,8 @@ def _cluster() -> MemoryCluster:
 
 
 def test_the_outbox_is_published_in_order_and_emptied() -> None:
-    """Messages are published in order. A message leaves the outbox only when every in-sync replica
-    has the message."""
+    """Messages are published in order. A message is removed from the outbox only when every in-sync
+    replica has it."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n for n in range(1200)])
     publisher = _publisher(cluster, outbox)
     assert not publisher.is_idle
@@ -66,8 +67,8 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
 
 
 def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
-    """A heartbeat waits until all messages up to the heartbeat's number are published. If the
-    heartbeat overtook these messages, they would seem to be missing."""
+    """A heartbeat is published only after all messages up to the number in the heartbeat. If the
+    heartbeat came before these messages, they would seem to be missing."""
     cluster, outbox = _cluster(), ListOutbox()
     publisher = _publisher(cluster, outbox)
     heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
@@ -82,7 +83,7 @@ def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published(
 
 
 def test_large_messages_are_cut_into_batches_that_fit() -> None:
-    """No batch is larger than the largest batch that a topic takes by default."""
+    """No batch is larger than the default limit of a topic (`max.message.bytes`)."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 400_000] * 5)
     assert _publisher(cluster, outbox).flush(10)
     assert len(cluster.log(PARTITION).batches) == 3
@@ -90,9 +91,9 @@ def test_large_messages_are_cut_into_batches_that_fit() -> None:
 
 
 def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> None:
-    """If an outbox has more bytes than a producer can hold in memory, the outbox is sent in parts,
-    in order, whenever the producer has room. Otherwise the outbox's owner would never publish
-    anything again after a long backlog."""
+    """If an outbox has more bytes than fit into the producer's memory, the publisher sends it in
+    parts, in order, whenever the producer has room. Otherwise a program with a long backlog could
+    never publish anything again."""
     cluster, outbox = _cluster(), ListOutbox([b"%d" % n + b"x" * 400_000 for n in range(9)])
     producer = MemoryProducer(cluster)
     producer.room = 2
@@ -101,8 +102,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """When a batch is refused, the later batches are taken back; a later try sends all of them in
-    order."""
+    """When the broker refuses a batch, the publisher takes back the later batches too. Its next
+    attempt sends all of them in order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))
@@ -114,8 +115,8 @@ def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
 
 
 def test_entries_come_while_others_are_on_their_way() -> None:
-    """If new messages are committed while earlier messages are being sent, the next poll takes the
-    new messages."""
+    """If new messages are committed to the outbox while earlier messages are being sent, the next
+    poll sends the new messages."""
     cluster, outbox = _cluster(), ListOutbox([b"a"])
     publisher = _publisher(cluster, outbox)
     publisher.poll()
@@ -137,8 +138,8 @@ def _newest(cluster: MemoryCluster, producer: str) -> Newest | None:
 
 
 def test_the_newest_own_message_is_found_behind_many_others() -> None:
-    """A producer finds its newest message even if thousands of other messages follow, because it
-    searches further and further back."""
+    """A producer finds its newest message on the audit topic even if thousands of other messages
+    follow it, because it searches further and further back."""
     cluster = _cluster()
     payloads = [_beat("me", 1, 5), _beat("me", 2, 3), *[_beat("other", 9, 9)] * 4_000, b"junk, me"]
     assert _publisher(cluster, ListOutbox(payloads)).flush(10)
@@ -148,7 +149,8 @@ def test_the_newest_own_message_is_found_behind_many_others() -> None:
 
 
 def test_without_a_topic_there_is_no_newest_message() -> None:
-    """Without an audit topic, as at a site's first start, there is no newest message."""
+    """If there is no audit topic yet, as at a site's first start, a program finds no newest message
+    of its own."""
     assert _newest(MemoryCluster(), "me") is None
 
 
@@ -156,22 +158,23 @@ def test_without_a_topic_there_is_no_newest_message() -> None:
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
     """A program's stored state is refused if it is older than the messages that the program has
-    sent. Such a state is a restored copy, from which the program would use the same numbers
-    again."""
+    sent. Such a state is a restored copy, and with it the program would use the same message
+    numbers again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
 
 
 @pytest.mark.parametrize(("epoch", "number"), [(1, 5), (1, 6), (2, 0)])
 def test_a_state_as_new_as_its_messages_is_used(epoch: int, number: int) -> None:
-    """A stored state is used if it is as new as the messages sent from it, or newer only by the
-    messages that are still in its outbox."""
+    """A program uses its stored state if the state is as new as the messages that the program has
+    sent. The state may also be newer by the messages that are still in its outbox."""
     check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")
     check_restored(None, epoch, number, "The state in /x")
 
 
 def test_the_topic_is_made_once() -> None:
-    """The first program of a cluster creates the audit topic; the other programs find it."""
+    """The audit topic of a cluster is created by the first program that needs the topic. All later
+    programs find the topic and do not create it again."""
     cluster, clock = MemoryCluster(), ManualClock()
     client = MemoryClient(cluster, clock)
     assert topic.ensure(client, clock, clock.advance) == topic.PARTITIONS
@@ -181,8 +184,8 @@ def test_the_topic_is_made_once() -> None:
 
 
 def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
-    """The wait for the topic's leader has a limit. When the limit is reached, the caller gets an
-    error with a sentence."""
+    """A program waits only for a limited time until the audit topic has a leader. Then it reports
+    an error with one sentence."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC, 0)
     with pytest.raises(Unreachable, match="no leader"):
@@ -190,7 +193,8 @@ def test_a_topic_that_never_gets_a_leader_is_unreachable() -> None:
 
 
 def test_reading_skips_what_has_expired() -> None:
-    """If the beginning of a range has expired, reading the range gives the rest of the range."""
+    """If the first messages of a range have expired, a program that reads the range gets the
+    rest."""
     cluster, clock = _cluster(), ManualClock()
     for value in (b"a", b"b", b"c"):
         assert _publisher(cluster, ListOutbox([value])).flush(10)

@@ -1,4 +1,5 @@
-"""ApiVersions with cached answers: a client sees no difference except a faster answer."""
+"""Cached answers to ApiVersions requests. A client gets the same answers as without the cache, only
+faster."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ UNKNOWN = st.integers(-(1 << 15), -1) | st.integers(4, (1 << 15) - 1)
 
 
 class World:
-    """Stands in for what the handler needs of a broker and of the loop."""
+    """A stand-in for those parts of the broker and of its loop that the handler needs."""
 
     def __init__(self) -> None:
         ranges = registry.ranges()
@@ -46,7 +47,7 @@ class World:
             self.broker, Exchange(loop, connection, ApiKey.API_VERSIONS, version, 7, view)
         )
         frame = memoryview(b"".join(self.sent.pop()))[4:]
-        # KIP-511: the header of this answer has no tags in any version.
+        # KIP-511: the response header of ApiVersions has no tagged fields in any version.
         return bytes(response_body(frame, ApiKey.API_VERSIONS, 0))
 
 
@@ -59,7 +60,8 @@ def said(version: int, name: str = "librdkafka") -> bytes:
 
 @given(st.lists(st.tuples(KNOWN | UNKNOWN, st.sampled_from(CLIENTS)), max_size=12))
 def test_each_gets_what_it_would_get_alone(asked: list[tuple[int, str]]) -> None:
-    """A client gets the answer that it would get alone, whatever other clients asked before."""
+    """A client gets the same answer as if it were the only client, whatever other clients asked
+    before."""
     together = World()
     for version, name in asked:
         body = said(version, name) if version in api_versions.VERSIONS else name.encode()
@@ -70,7 +72,7 @@ def test_each_gets_what_it_would_get_alone(asked: list[tuple[int, str]]) -> None
 def test_the_second_who_asks_alike_gets_the_bytes_of_the_first(
     version: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The broker encodes the answer once for each version, however many connections open."""
+    """The broker encodes the answer only once for each version, however many clients connect."""
     world = World()
     first = world.ask(version, said(version))
     response = decode(ApiVersionsResponse, memoryview(first), version)

@@ -1,5 +1,5 @@
-"""A fetch with too little data is parked until its partitions have enough bytes, or until the fetch
-expires."""
+"""Parked fetches. If there is too little data for a fetch, the broker parks it until its partitions
+have min_bytes together, or until the fetch expires."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Exchange:
 
 
 class Broker:
-    """Stands in for what a fetch needs of the broker; it has two partitions."""
+    """A stand-in for those parts of the broker that a fetch needs, with two partitions."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -66,7 +66,8 @@ class Broker:
         return delayed
 
     def grow(self, replica: Replica) -> None:
-        """Appends and flushes a batch: the watermark moves, and the parked requests are checked."""
+        """Appends and flushes a batch. This moves the high watermark, and the broker checks its
+        parked fetches."""
         put(replica.log, batch())
         self.partitions.touch(replica)
         self.partitions.write()
@@ -94,7 +95,7 @@ def test_what_comes_to_several_partitions_adds_up(broker: Broker) -> None:
 
 @promise("4 watermark")
 def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
-    """A fetch returns only records below the high watermark, even when the fetch expires."""
+    """A fetch returns only records below the high watermark, even if the fetch expires."""
     delayed = broker.parked(BATCH_BYTES, PARTITION)
     broker.world.produce(b"a")
     delayed.expire()
@@ -105,8 +106,8 @@ def test_what_is_not_flushed_is_not_given(broker: Broker) -> None:
 
 
 def test_what_was_there_before_counts(broker: Broker) -> None:
-    """Records that a partition had before a fetch was parked count towards the fetch's
-    min_bytes."""
+    """Records that were in a partition before a fetch was parked count towards the min_bytes of the
+    fetch."""
     broker.grow(broker.world.replica)
     broker.parked(2 * BATCH_BYTES, PARTITION, OTHER)
     broker.grow(broker.other)
@@ -114,7 +115,8 @@ def test_what_was_there_before_counts(broker: Broker) -> None:
 
 
 def test_what_was_found_counts_once(broker: Broker) -> None:
-    """Records that a partition had when the fetch was parked are not counted again later."""
+    """Records that were in a partition when the fetch was parked are not counted a second time when
+    the partition grows."""
     broker.grow(broker.world.replica)
     broker.parked(4 * BATCH_BYTES, PARTITION)
     broker.grow(broker.world.replica)
@@ -127,7 +129,8 @@ def test_what_was_found_counts_once(broker: Broker) -> None:
 def test_only_the_partition_that_changed_is_looked_at(
     broker: Broker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When one partition grows, a parked fetch does not look at its other partitions."""
+    """When one partition of a parked fetch grows, the broker does not look at the fetch's other
+    partitions."""
     broker.grow(broker.other)
     broker.parked(10 * BATCH_BYTES, PARTITION, OTHER)
     with monkeypatch.context() as patched:
@@ -137,16 +140,16 @@ def test_only_the_partition_that_changed_is_looked_at(
 
 
 def test_a_partition_asked_for_twice_counts_twice(broker: Broker) -> None:
-    """If a fetch names a partition twice, the partition's bytes are counted twice, because the
-    answer will have these bytes twice."""
+    """If a partition is twice in a fetch, its bytes count twice, because the answer will contain
+    these bytes twice."""
     broker.parked(2 * BATCH_BYTES, PARTITION, PARTITION)
     broker.grow(broker.world.replica)
     assert broker.exchange.answers == 1
 
 
 def test_a_partition_that_is_dropped_is_told_at_once(broker: Broker) -> None:
-    """A parked fetch is answered at once when one of its partitions is dropped, because the client
-    needs the error more than further bytes."""
+    """When one of a parked fetch's partitions is dropped, the broker answers the fetch at once,
+    because the client must learn of the error without a delay."""
     broker.parked(1 << 20, PARTITION, OTHER)
     broker.partitions.drop(OTHER)
     assert broker.exchange.answers == 1

@@ -36,7 +36,7 @@ def row(rows: list[DescribeConfigsResourceResult], name: str) -> DescribeConfigs
 
 
 def test_every_setting_that_kafka_has_is_shown() -> None:
-    """DescribeConfigs shows every topic setting of Apache Kafka 4.1, with a value and a
+    """DescribeConfigs returns every topic setting of Apache Kafka 4.1, each with a value and a
     description."""
     rows = describe_topic(BrokerSettings(), {})
     assert set(KAFKAS.split()) <= {each.name for each in rows}
@@ -45,7 +45,8 @@ def test_every_setting_that_kafka_has_is_shown() -> None:
 
 
 def test_synonyms_say_what_would_count_without_the_first() -> None:
-    """Synonyms list the topic's value first, then the broker's configuration, then the default."""
+    """The synonyms of a setting are listed in the order in which they apply: the topic's value, the
+    broker's configuration, the default."""
     settings = BrokerSettings(retention_hours=5)
     shown = row(describe_topic(settings, {"retention.ms": "77"}), "retention.ms")
     assert (shown.value, shown.config_source) == ("77", ConfigSource.TOPIC_CONFIG)
@@ -59,15 +60,15 @@ def test_synonyms_say_what_would_count_without_the_first() -> None:
 
 
 def test_what_a_mirror_writes_is_read_only() -> None:
-    """Settings that only a mirror writes are shown as read-only."""
+    """DescribeConfigs returns settings that only a mirror writes as read-only."""
     rows = describe_topic(BrokerSettings(), {"mirror.source.topic": "logs"})
     assert row(rows, "mirror.source.topic").read_only
     assert not row(rows, "retention.ms").read_only
 
 
 def test_every_setting_of_the_broker_is_shown() -> None:
-    """Every broker setting is shown with its type; a value that is not the default is shown as
-    coming from the broker's configuration."""
+    """DescribeConfigs returns every broker setting with its type. If a value is not the default,
+    the broker's configuration is given as its source."""
     rows = describe_broker(BrokerSettings(segment_bytes=4096))
     assert [each.name for each in rows] == list(specs(BrokerSettings))
     assert all(each.read_only for each in rows)
@@ -86,16 +87,17 @@ def test_every_setting_of_the_broker_is_shown() -> None:
 
 @pytest.mark.parametrize("name", TOPIC_CONFIGS)
 def test_inherited_values_are_legal(name: str) -> None:
-    """The value that a topic inherits from the broker is legal for the topic's setting. When a
+    """The value that a topic inherits from the broker is always valid for the topic's setting. If a
     client appends to a setting that is a list, the new list begins with the inherited value."""
     value = inherited(BrokerSettings())[name]
     assert TOPIC_CONFIGS[name].check(value) is None or value == ""
 
 
 def test_many_gaps_are_shown_in_parts_that_every_client_can_read() -> None:
-    """If a topic has the greatest number of gaps (offset ranges that a mirror lacks), and each
-    gap's text is as long as possible, several values show the gaps. No value is longer than an
-    int16 length allows, and the values together hold all gaps. Few gaps need only one value."""
+    """Gaps are offset ranges that a mirror lacks. If a topic has the maximum number of gaps with
+    the longest possible texts, DescribeConfigs divides them among several values. No value is
+    longer than an int16 length allows, and together the values contain all gaps. A few gaps need
+    only one value."""
     named = [Gap(9_999, (1 << 62) + 2 * n, (1 << 62) + 2 * n + 1, "expired") for n in range(1000)]
     rows = describe_topic(BrokerSettings(), {gaps.CONFIG: gaps.encode(named)})
     found = {each.name: each.value or "" for each in rows if each.name.startswith(gaps.CONFIG)}

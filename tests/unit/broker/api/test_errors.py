@@ -11,8 +11,8 @@ from skidway.errors import SkidwayError, Unreachable
 from skidway.kafka.errors import RETRIABLE, ErrorCode
 
 INTERNAL = {
-    store.TooManyGaps,  # only the mirror gets this error, and then stops the partition
-    producer_state.SnapshotDamaged,  # the log itself makes the snapshot again
+    store.TooManyGaps,  # only the mirror gets this error and then stops the partition
+    producer_state.SnapshotDamaged,  # the log then makes a new snapshot itself
     producer_state.SequenceRefused,  # only its subclasses are raised
     validation.BatchRefused,  # only its subclasses are raised
 }
@@ -31,13 +31,13 @@ def exceptions() -> list[type[Exception]]:
 
 @pytest.mark.parametrize("kind", exceptions(), ids=lambda kind: kind.__name__)
 def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
-    """Each exception of the log or the store has an error code, so that no such exception reaches a
-    client as an unknown error."""
+    """Each exception of the log or the store has a Kafka error code, so that a client never gets
+    the code for an unknown error."""
     assert kind in CODES
 
 
 def test_what_passes_is_retriable() -> None:
-    """A client gets a retriable error exactly if trying again can help."""
+    """An error code is retriable exactly if another attempt of the client can succeed."""
     assert code_of(Unreachable("x")) in RETRIABLE
     assert CODES[files.StorageFailed] in RETRIABLE
     assert CODES[validation.BatchTooLarge] not in RETRIABLE

@@ -15,7 +15,8 @@ class Connection:
 
 
 class Loop:
-    """Notes what is sent, and which connections are closed."""
+    """A stand-in for the broker's loop. It records what is sent, and which connections are
+    closed."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -37,8 +38,9 @@ def answer(member_id: str) -> Loop:
 
 
 def test_an_answer_that_cannot_be_written_closes_its_connection_alone() -> None:
-    """An answer that cannot be encoded closes its own connection only. A timer may send such an
-    answer. An exception in a timer would end the loop, and the broker with it."""
+    """If an answer cannot be encoded, the broker closes only the connection of this answer. It must
+    not raise an exception: a timer may send the answer, and an exception in a timer would end the
+    loop and the broker."""
     loop = answer("m" * 40_000)
     assert (loop.sent, loop.dropped) == ([], ["failed"])
     loop = answer("m")

@@ -1,4 +1,5 @@
-"""Metadata with cached answers: a client sees no difference except a faster answer."""
+"""Cached answers to Metadata requests. A client gets the same answers as without the cache, only
+faster."""
 
 from __future__ import annotations
 
@@ -41,11 +42,11 @@ from support.broker_core import BrokerCore, CoreClient, broker_core
 VERSIONS = list(range(ApiKey.METADATA.broker.highest + 1))
 NAMES = ("a", "b", "c", "not there", "offline.a")
 TURNS_MAX = 100
-"""More turns of the loop than any action needs."""
+"""A number of turns of the loop that is enough for every action."""
 
 
 class Answers:
-    """Stands in for the loop, and keeps what an exchange sends."""
+    """A stand-in for the broker's loop. It keeps the answers that an exchange sends."""
 
     def __init__(self) -> None:
         self.sent: list[Any] = []
@@ -55,8 +56,8 @@ class Answers:
 
 
 class World:
-    """Stands in for what the handler needs of a broker; the test replaces the catalog and the
-    stopped partitions."""
+    """A stand-in for those parts of a broker that the handler needs. Tests replace its catalog and
+    its set of stopped partitions."""
 
     def __init__(self, catalog: Catalog, stopped: Mapping[TopicPartition, str]) -> None:
         self.created: list[str] = []
@@ -132,9 +133,9 @@ def requests(draw: st.DrawFn) -> tuple[bytes, int]:
 def test_a_kept_answer_is_the_fresh_one(
     pictures: list[tuple[Catalog, dict[TopicPartition, str]]], asked: list[tuple[bytes, int]]
 ) -> None:
-    """A cached answer equals a fresh one byte for byte, in every version and for any topics. The
-    two answers are equal whatever changed before the request or between two requests. A missing
-    topic is created as often as without the cache."""
+    """An answer with the cache equals the answer without it byte for byte, in every version and for
+    any topics. It does not matter what has changed before the request or since the previous
+    request. A missing topic is created as often as without the cache."""
     kept, fresh = World(*pictures[0]), World(*pictures[0])
     for catalog, stopped in pictures:
         for world in (kept, fresh):
@@ -148,8 +149,8 @@ def test_a_kept_answer_is_the_fresh_one(
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The second client that asks for the same topics gets the same bytes, and the broker neither
-    decodes its request nor encodes an answer."""
+    """A second client that asks for the same topics gets the same bytes. For this client, the
+    broker does not decode the request or encode an answer."""
     infos = {number: TopicPartitionInfo((1,), PartitionState(1, 0, (1,))) for number in range(300)}
     topic = Topic("a", uuid.uuid4(), infos)
     own = BrokerAddress(1, "host", 9092)
@@ -164,8 +165,8 @@ def test_an_answer_is_made_once(version: int, monkeypatch: pytest.MonkeyPatch) -
 
 def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     """An answer about a missing topic is not cached, because each request may create the topic. If
-    the first request came while ZooKeeper was away, a later request must create the topic, although
-    nothing that goes into the answer has changed since the first request."""
+    ZooKeeper could not be reached at the first request, a later request must create the topic,
+    although nothing in the answer has changed since the first request."""
     world = World(Catalog("cluster", {1: BrokerAddress(1, "host", 9092)}), {})
     request = encode(MetadataRequest(topics=(MetadataRequestTopic(name="wanted"),)), 5)
     world.broker.topics.session.is_connected = False
@@ -178,11 +179,12 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     assert len(world.broker.metadata_answers) == 0
 
 
-# In the following tests a whole broker makes the changes; above, a test replaces the catalog.
+# In the following tests, a whole broker makes the changes. In the tests above, the test replaces
+# the catalog.
 
 
 class Asking:
-    """One client that asks a broker in this process for one topic and for all topics."""
+    """A client that asks a broker in this process for one topic, and then for all topics."""
 
     def __init__(self, core: BrokerCore) -> None:
         self.core = core
@@ -198,14 +200,14 @@ class Asking:
         return decode(MetadataResponse, response_body(memoryview(frame), ApiKey.METADATA, 7), 7)
 
     def both(self) -> tuple[MetadataResponseTopic, MetadataResponseTopic | None]:
-        """The topic `logs` in two answers: to a request for this topic, and to a request for all
-        topics."""
+        """The topic `logs` as it is in two answers: in the answer to a request for this topic, and
+        in the answer to a request for all topics."""
         (named,) = self.ask("logs").topics
         return named, next((each for each in self.ask().topics if each.name == "logs"), None)
 
     def do(self, action: Callable[..., object], *arguments: Any) -> None:
-        """Starts an action and runs turns of the broker's loop until the action reports that it is
-        done. From then on clients may see the action's effect."""
+        """Starts an action, and runs turns of the broker's loop until the action reports that it is
+        done. Then clients can see the effect of the action."""
         outcomes: list[SkidwayError | None] = []
         action(*arguments, outcomes.append)
         for _ in range(TURNS_MAX):
@@ -231,8 +233,8 @@ def leaders(topic: MetadataResponseTopic | None) -> list[int]:
 
 
 def test_a_topic_is_seen_as_soon_as_it_is_there(asking: Asking) -> None:
-    """After a topic is created, deleted, and created again, each answer shows the state of that
-    moment."""
+    """When a topic is created, deleted, and created again, each answer shows the topic's state at
+    the time of the request."""
     for _ in range(2):
         named, listed = asking.both()
         assert (named.error_code, listed) == (ErrorCode.UNKNOWN_TOPIC_OR_PARTITION, None)
@@ -242,7 +244,7 @@ def test_a_topic_is_seen_as_soon_as_it_is_there(asking: Asking) -> None:
 
 
 def test_more_partitions_are_seen_as_soon_as_they_are_there(asking: Asking) -> None:
-    """New partitions are in the answers with their leader as soon as they exist."""
+    """As soon as new partitions exist, they are in the answers, with their leaders."""
     asking.make()
     assert [leaders(each) for each in asking.both()] == [[1], [1]]
     topic = asking.topics.catalog.topics["logs"]
@@ -251,7 +253,8 @@ def test_more_partitions_are_seen_as_soon_as_they_are_there(asking: Asking) -> N
 
 
 def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
-    """Brokers and leaders in the answers follow each new catalog that is read from ZooKeeper."""
+    """The brokers and leaders in the answers are those of the newest catalog that the broker has
+    read from ZooKeeper."""
     asking.make()
     asking.both()
     catalog = asking.topics.catalog
@@ -272,7 +275,7 @@ def test_brokers_are_seen_as_they_come_and_go(asking: Asking) -> None:
 
 
 def test_a_partition_that_stops_is_seen(asking: Asking) -> None:
-    """A stopped partition is shown as offline until it is deleted."""
+    """The answers show a stopped partition as offline until it is deleted."""
     asking.make()
     partition, logs = TopicPartition("logs", 0), asking.core.broker.logs
 

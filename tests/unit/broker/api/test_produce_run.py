@@ -1,4 +1,5 @@
-"""A run: similar produce requests of one connection, appended one by one and answered together."""
+"""A run: similar Produce requests of one connection. The broker appends their batches one by one
+and answers the requests together."""
 
 from __future__ import annotations
 
@@ -34,7 +35,7 @@ class Socket:
 
 
 class Answers:
-    """Stands in for the loop, and keeps the answers that handlers give it."""
+    """A stand-in for the broker's loop. It keeps the answers that handlers give it."""
 
     def __init__(self) -> None:
         self.now = 0.0
@@ -51,7 +52,7 @@ class Answers:
 
 
 class Broker:
-    """Stands in for what a run needs of the broker; it has one partition."""
+    """A stand-in for those parts of the broker that a run needs, with one partition."""
 
     def __init__(self, directory: Path) -> None:
         self.world = World(directory)
@@ -112,8 +113,9 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """When the batches of one turn of the loop are in the file, their requests are answered in one
-    piece. The answers are in order, each with its own correlation id and offset."""
+    """When the batches of one turn of the loop have been written to the file, all their requests
+    are answered in one piece of data. The answers are in order, each with its own correlation id
+    and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -125,8 +127,8 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that differs from those of the run ends the run. The answer to this request comes
-    after the answers of the ended run and before the answers of the next run."""
+    """A request that is not similar to those of the run ends the run. Its answer comes after the
+    answers of this run and before the answers of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)
@@ -140,8 +142,8 @@ def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
 
 
 def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
-    """A run does not take a bad batch. The bad batch is neither stored nor counted, and the good
-    batches around it are stored."""
+    """A run leaves a bad batch to the general handler. The bad batch is not stored and not counted,
+    and the good batches before and after it are stored."""
     broker.learn(1)
     bad = batch()
     bad[-1] ^= 1
@@ -154,8 +156,8 @@ def test_a_bad_batch_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
-    """A run does not take a duplicate, because the answer needs the first offset of the stored
-    batch, which a run does not know."""
+    """A run leaves a duplicate batch to the general handler. The answer needs the first offset of
+    the stored batch, and a run does not have this offset."""
     broker.learn(-1)
     sent = batch(producer_id=1, epoch=0, sequence=0)
     assert broker.handle(0, sent, -1)
@@ -164,8 +166,8 @@ def test_a_duplicate_is_left_to_the_general_way(broker: Broker) -> None:
 
 
 def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
-    """With acks=all a whole run is answered after one flush; the run of the next turn waits for its
-    own flush."""
+    """With acks=all, a whole run is answered after one flush. The run of the next turn waits for
+    another flush."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.handle(1, batch(), -1)
@@ -180,8 +182,9 @@ def test_with_acks_all_a_run_waits_for_the_flush(broker: Broker) -> None:
 
 
 def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
-    """A run with acks=all waits until its last batch is flushed. A segment that is rolled may be
-    written before the turn ends, so a flush may cover only the first batches of the run."""
+    """A run with acks=all is answered when its last batch is flushed. If a segment rolls, the old
+    segment may be written before the turn ends, so that a flush includes only the first batches of
+    the run."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.world.replica.log.write()
@@ -196,8 +199,8 @@ def test_a_flush_of_its_first_batches_answers_no_run(broker: Broker) -> None:
 
 
 def test_acks_all_times_out(broker: Broker) -> None:
-    """Each request of a run gets REQUEST_TIMED_OUT if the flush does not come within the request's
-    timeout."""
+    """With acks=all, each request of a run gets REQUEST_TIMED_OUT if there is no flush within the
+    request's timeout."""
     broker.learn(-1, timeout_ms=500)
     broker.handle(0, batch(), -1, timeout_ms=500)
     broker.handle(1, batch(), -1, timeout_ms=500)
@@ -210,7 +213,8 @@ def test_acks_all_times_out(broker: Broker) -> None:
 
 
 def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
-    """When a partition is dropped, requests that wait for its watermark are answered at once."""
+    """When a partition is dropped, requests that wait for its high watermark are answered at
+    once."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.end_turn()
@@ -219,8 +223,8 @@ def test_a_partition_dropped_answers_who_waits(broker: Broker) -> None:
 
 
 def test_acks_0_is_answered_by_nothing(broker: Broker) -> None:
-    """With acks=0 no answer is sent, and each request's place in the connection's queue is free
-    after the write."""
+    """With acks=0, no answer is sent. After the write, each request leaves the connection's queue
+    of unanswered requests."""
     broker.learn(0)
     for number in range(3):
         broker.handle(number, batch(), 0)
@@ -234,8 +238,8 @@ def test_acks_0_is_answered_by_nothing(broker: Broker) -> None:
 def test_a_write_that_failed_is_no_success(
     broker: Broker, acks: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """After a failed write each request gets KAFKA_STORAGE_ERROR; with acks=0 the connection is
-    closed."""
+    """After a failed write, each request of the run gets KAFKA_STORAGE_ERROR. With acks=0 there is
+    no answer, so the broker closes the connection."""
     broker.learn(acks)
     broker.handle(0, batch(), acks)
     broker.handle(1, batch(), acks)
@@ -255,7 +259,8 @@ def test_a_write_that_failed_is_no_success(
 
 
 def test_a_client_that_has_gone_is_not_answered(broker: Broker) -> None:
-    """When a client disconnects, its records stay, and nothing waits for them any more."""
+    """When a client disconnects, its records stay in the log, and its requests no longer wait for a
+    flush."""
     broker.learn(-1)
     broker.handle(0, batch(), -1)
     broker.connection.close()

@@ -1,4 +1,5 @@
-"""Requests of one shape differ only in their correlation id and their records."""
+"""The shape of a Produce request. Two requests have the same shape if they differ only in the
+correlation id and the records."""
 
 from __future__ import annotations
 
@@ -53,8 +54,8 @@ def known(view: memoryview, version: int, replica: Replica) -> Shapes:
 def test_a_request_of_the_same_shape_is_parsed_alike(
     replica: Replica, version: int, first: bytes, second: bytes, number: int, client: str | None
 ) -> None:
-    """A shape finds in a request the same correlation id and records as the general parser,
-    whatever the sizes of the records."""
+    """With a shape, the broker finds the same correlation id and records in a request as the
+    general parser does, whatever the sizes of the records are."""
     shapes = known(frame(first, version, client=client), version, replica)
     view = frame(second, version, number=number, client=client)
     found = shapes.match(view)
@@ -69,8 +70,8 @@ def test_a_request_of_the_same_shape_is_parsed_alike(
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """A request with another topic, partition, acks, timeout, client or version goes to the general
-    parser."""
+    """A request that differs from a shape in topic, partition, acks, timeout, client id or version
+    goes to the general parser."""
     shapes = known(frame(b"records", version), version, replica)
     for view in (
         frame(b"records", version, topic="logz"),
@@ -88,7 +89,8 @@ def test_anything_else_is_no_request_of_the_shape(replica: Replica, version: int
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_a_damaged_request_is_no_request_of_the_shape(replica: Replica, version: int) -> None:
-    """A request that is cut, or has extra bytes, goes to the general parser, which refuses it."""
+    """A request with missing or additional bytes at its end goes to the general parser, which
+    refuses it."""
     good = frame(b"records", version)
     shapes = known(good, version, replica)
     for size in range(len(good)):
@@ -98,7 +100,7 @@ def test_a_damaged_request_is_no_request_of_the_shape(replica: Replica, version:
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, version: int) -> None:
-    """A shape is learned only from a request with exactly one batch."""
+    """The broker stores a shape only for a request with exactly one batch."""
     data = [TopicBuffers("logs", n, (b"x",)) for n in range(2)]
     pieces = produce.write_request(1, "c", version, 1, 10, data)
     view = memoryview(b"".join(bytes(each) for each in pieces))[4:]
@@ -107,7 +109,8 @@ def test_requests_with_more_than_one_batch_have_no_shape(replica: Replica, versi
 
 @pytest.mark.parametrize("version", range(3, 10))
 def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
-    """The answer made from a shape equals the general answer byte for byte."""
+    """The answer that is made with a shape equals the answer of the general handler byte for
+    byte."""
     shape = learned(frame(b"x", version), version, replica)
     assert shape is not None
     result = ProduceResult("logs", 0, 0, 1 << 40, -1, replica.log.log_start_offset)
@@ -117,8 +120,8 @@ def test_the_answer_is_the_general_one(replica: Replica, version: int) -> None:
 
 
 def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
-    """A connection keeps a shape for each partition that its producer writes to, up to
-    SHAPES_MAX."""
+    """A connection keeps one shape for each partition to which its producer writes, and at most
+    SHAPES_MAX shapes."""
     shapes = Shapes()
     for number in range(SHAPES_MAX):
         shape = learned(frame(b"x", 7, partition=number), 7, replica)
@@ -135,7 +138,7 @@ def test_each_partition_of_a_connection_has_its_shape(replica: Replica) -> None:
 
 @pytest.mark.parametrize("version", [7, 9])
 def test_a_client_with_a_very_long_name_is_not_remembered(replica: Replica, version: int) -> None:
-    """No shape is learned from a request with a very long client name, so that each connection's
-    memory has a limit."""
+    """The broker stores no shape for a request with a very long client id, so that the memory of
+    each connection has a limit."""
     assert learned(frame(b"x", version, client="c" * 900), version, replica) is not None
     assert learned(frame(b"x", version, client="c" * 1024), version, replica) is None

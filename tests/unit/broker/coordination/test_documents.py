@@ -10,7 +10,7 @@ from skidway.broker.coordination.documents import DocumentRefused, Registration
 
 
 def test_documents_come_back() -> None:
-    """Every kind of document is read as it was written."""
+    """Every kind of document in ZooKeeper is read as it was written."""
     topic_id = uuid.uuid4()
     assert documents.read_topic("/t", documents.topic(topic_id, {1: (2,), 0: (1,)})) == (
         topic_id,
@@ -28,7 +28,7 @@ def test_documents_come_back() -> None:
 
 
 def test_kafkas_own_documents_are_read() -> None:
-    """Documents that Apache Kafka 3 wrote are read."""
+    """The broker can read documents that Apache Kafka 3 wrote."""
     data = (
         b'{"removing_replicas":{},"partitions":{"0":[1,2]},"topic_id":"EjRWeJq83vASNFZ4mrze8A",'
         b'"adding_replicas":{},"version":3}'
@@ -46,7 +46,7 @@ def test_kafkas_own_documents_are_read() -> None:
     [b"", b"null", b"[]", b"{}", b"\xff", b'{"partitions":{"x":[1]}}', b'{"partitions":{"0":7}}'],
 )
 def test_damaged_documents_are_refused_by_path(data: bytes) -> None:
-    """If a topic's node holds anything but a topic's document, the node is refused, and the error
-    names the node's path."""
+    """If the node of a topic does not contain a valid topic document, the node is refused, and the
+    error names the node's path."""
     with pytest.raises(DocumentRefused, match="/brokers/topics/t"):
         documents.read_topic("/brokers/topics/t", data)

@@ -8,7 +8,7 @@ from support.promises import promise
 
 
 class Blocks:
-    """Holds the requests for blocks until the test answers them."""
+    """Keeps the requests for blocks of producer ids until the test answers them."""
 
     def __init__(self) -> None:
         self.asked: list[Callable[[Block | SkidwayError], None]] = []
@@ -19,8 +19,8 @@ class Blocks:
 
 @promise("3 producer ids")
 def test_ids_come_from_the_block_in_order_and_once() -> None:
-    """Producer ids come from one block until it is used up, then from the next; no id is given
-    twice."""
+    """The broker takes producer ids in order from one block until the block is used up, and then
+    from the next block. It gives out no id twice."""
     blocks, given = Blocks(), []
     ids = ProducerIds(blocks)
     for _ in range(5):
@@ -37,8 +37,8 @@ def test_ids_come_from_the_block_in_order_and_once() -> None:
 
 
 def test_without_a_block_everybody_is_told() -> None:
-    """When no block can be had, every request that waits gets the error; the next request asks for
-    a block again."""
+    """If the broker cannot get a block of producer ids, every waiting request gets the error. The
+    next request asks for a block again."""
     blocks, given = Blocks(), []
     ids = ProducerIds(blocks)
     ids.give(given.append)

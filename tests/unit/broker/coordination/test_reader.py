@@ -19,7 +19,8 @@ Watch = Callable[[Any], None]
 
 
 class Nodes:
-    """Stands in for kazoo's client: it reads from a dictionary, and its watches fire once."""
+    """A stand-in for the client of kazoo (a ZooKeeper library). It reads from a dictionary, and its
+    watches fire once."""
 
     def __init__(self) -> None:
         self.content: dict[str, bytes] = {}
@@ -84,7 +85,7 @@ STATE = documents.state_path("logs", 0)
 
 
 def test_only_what_changed_is_read_again() -> None:
-    """A topic whose watches did not fire is not read again."""
+    """If the watches of a topic did not fire, the broker does not read the topic again."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.read.clear()
@@ -99,8 +100,8 @@ def test_only_what_changed_is_read_again() -> None:
 
 @pytest.mark.parametrize("error", [ConnectionLoss(), RetryFailedError("too many attempts")])
 def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
-    """A watch fires only once. So the broker keeps in mind which node changed, and reads it again
-    even if the first attempt failed."""
+    """The broker remembers which node has changed until it has read the node, because a watch fires
+    only once. If the first attempt to read fails, it tries again."""
     world = World()
     world.catalog()
     world.nodes.put(STATE, documents.state(PartitionState(1, 4, (1,))))
@@ -116,7 +117,8 @@ def test_a_change_outlives_a_reading_that_failed(error: Exception) -> None:
     ("name", "data"), [("x", b"{}"), ("7", b"{}"), ("7", b"\xff"), ("-1", b'{"host":"a","port":1}')]
 )
 def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None:
-    """A broken broker registration is skipped, and the other brokers stay in the catalog."""
+    """If the registration of one broker is broken, this broker is left out of the catalog, and the
+    other brokers stay in it."""
     world = World()
     address = documents.BrokerAddress(1, "127.0.0.1", 9092)
     good = documents.registration(documents.Registration(address, "id"), 0)
@@ -126,8 +128,8 @@ def test_a_broken_registration_hides_nobody_else(name: str, data: bytes) -> None
 
 
 def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
-    """A topic whose node becomes unreadable stays in the catalog as it was, and its partitions are
-    served; a new topic with an unreadable node is ignored."""
+    """If the node of a topic becomes unreadable, the topic stays in the catalog as it was, and its
+    partitions are served. A new topic with an unreadable node is ignored."""
     world = World()
     first = world.catalog().topics["logs"]
     world.nodes.put(documents.topic_path("logs"), b"not JSON")
@@ -136,9 +138,9 @@ def test_a_topic_that_becomes_unreadable_stays_as_it_was() -> None:
 
 
 def test_a_controller_that_goes_while_it_is_read_is_followed_by_somebody() -> None:
-    """If the controller's session ends just as the controller's node is read, this broker becomes
-    the controller. Otherwise no broker would notice that the controller is gone, and clients that
-    ask for the controller would wait until something else changes."""
+    """If the controller's session ends just when this broker reads the controller's node, this
+    broker becomes the controller. Otherwise no broker would notice that the controller is gone.
+    Clients that ask for the controller would then wait until something else changes."""
     world = World()
     there = [documents.controller(7, 0)]
 

@@ -21,7 +21,7 @@ from support.promises import promise
 
 
 def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
-    """When a job raises an unexpected exception, the job's caller gets an error, and the thread
+    """If a job raises an unexpected exception, the caller of the job gets an error, and the thread
     that runs the jobs goes on."""
     told: list[object] = []
 
@@ -35,7 +35,7 @@ def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
 
 
 class Alive:
-    """A session on a ZooKeeper that answers as the test says. The test itself runs the session's
+    """A session with a ZooKeeper whose answers a test chooses. The test itself runs the session's
     jobs."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -66,8 +66,8 @@ class Alive:
 def test_what_zookeeper_refuses_is_tried_again(
     monkeypatch: pytest.MonkeyPatch, error: KazooException
 ) -> None:
-    """After a lost session the broker tries to register and to read the catalog until both
-    succeed."""
+    """After a lost ZooKeeper session, the broker tries to register and to read the catalog again
+    and again until both succeed."""
     alive = Alive(monkeypatch)
     answers: list[Exception | Catalog] = [error, error, Catalog("cluster")]
 
@@ -91,9 +91,9 @@ MARK, TOPIC = documents.deletion_path("logs"), documents.topic_path("logs")
 
 
 def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
-    """A late deletion of a topic finds that the deletion mark is gone, because another broker
-    finished the deletion. If a new topic has the same name by then, the late deletion leaves the
-    new topic alone."""
+    """If another broker has already finished the deletion of a topic, a late deletion finds that
+    the deletion mark is gone and does nothing. So it does not delete a new topic of the same
+    name."""
     topic_id = uuid.uuid4()
     tree: Any = Nodes(**{TOPIC: documents.topic(topic_id, {0: (1,)})})
     store.remove_topic(tree, "logs")
@@ -104,8 +104,8 @@ def test_a_deletion_that_is_late_removes_no_other_topic() -> None:
 
 
 def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> None:
-    """If a topic was deleted and created again, a caller that names the deleted topic's id gets
-    TopicGone, and the new topic is unchanged."""
+    """If a topic was deleted and created again, a call with the id of the deleted topic fails with
+    TopicGone and does not change the new topic."""
     tree: Any = Nodes(**{TOPIC: documents.topic(uuid.uuid4(), {0: (1,)})})
     before = dict(tree.content)
     with pytest.raises(store.TopicGone):
@@ -117,9 +117,9 @@ def test_a_topic_made_again_is_neither_marked_nor_led_for_its_predecessor() -> N
 
 @promise("3 producer ids")
 def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
-    """No producer id is given out twice. The ids of a new block are higher than those of all
-    earlier blocks and than every id in this broker's logs, even if ZooKeeper was restored from an
-    older state."""
+    """The ids in a new block of producer ids are higher than all ids of earlier blocks and all ids
+    in this broker's logs. So no producer id is given out twice, even if ZooKeeper was restored from
+    an older state."""
     path = documents.PRODUCER_ID_BLOCK
     tree: Any = Nodes(**{path: documents.producer_id_block(1, 0, 999)})
     assert store.producer_id_block(tree, 1, 500) == (1000, 1999)
@@ -128,7 +128,8 @@ def test_a_block_of_producer_ids_is_above_all_that_were_given() -> None:
 
 
 def test_producer_ids_end_where_their_type_ends() -> None:
-    """When all producer ids are used up, the producer gets an error; no id exceeds an int64."""
+    """When all producer ids up to the largest int64 are used up, a producer that asks for an id
+    gets an error."""
     path = documents.PRODUCER_ID_BLOCK
     last = (1 << 63) - 1
     tree: Any = Nodes(**{path: documents.producer_id_block(1, 0, last - 1000)})

@@ -1,4 +1,5 @@
-"""Topics are created and removed in ZooKeeper once, though several brokers are at work."""
+"""Each topic is created in ZooKeeper and removed from it only once, even if several brokers do this
+at the same time."""
 
 from __future__ import annotations
 
@@ -25,8 +26,8 @@ def create(nodes: Nodes, settings: dict[str, str]) -> None:
 def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
     looked_at: str, left: bool
 ) -> None:
-    """If two brokers create a topic at the same time, the topic of the faster one keeps its
-    settings, whatever an earlier creation left behind."""
+    """If two brokers create a topic at the same time, the topic gets the settings from the faster
+    broker. Settings that an earlier creation left behind do not matter."""
     nodes = Nodes()
     if left:
         nodes.content[CONFIG] = documents.configs({"retention.ms": "1"})
@@ -35,7 +36,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
         create(nodes, {"retention.ms": "3"})
     except store.TopicExists:
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
-    else:  # it did not look there, so nobody was faster
+    else:  # it did not read this node, so no other broker was faster
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
 
@@ -54,8 +55,8 @@ def remove(nodes: Nodes) -> None:
 def test_the_end_of_a_deletion_removes_all_nodes(
     monkeypatch: pytest.MonkeyPatch, at_once: int
 ) -> None:
-    """The end of a deletion removes the topic, its partitions, its settings and the mark, however
-    many transactions that takes."""
+    """The last step of a topic's deletion removes the topic, its partitions, its settings and the
+    deletion mark, in as many transactions as necessary."""
     monkeypatch.setattr(store, "REMOVED_AT_ONCE", at_once)
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}", "/brokers/topics/logs2": b"{}"}
@@ -72,8 +73,8 @@ def commit_offset(nodes: Nodes) -> None:
 
 
 def test_the_end_of_a_deletion_removes_the_offsets_of_all_groups() -> None:
-    """The end of a deletion removes what groups have committed in the topic, also what a group
-    commits just then."""
+    """The last step of a topic's deletion removes all offsets that groups have committed for the
+    topic, including an offset that a group commits at the same moment."""
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}"}
     commit_offset(nodes)
@@ -87,14 +88,14 @@ def test_the_end_of_a_deletion_removes_the_offsets_of_all_groups() -> None:
 
 @pytest.mark.parametrize("looked_at", [MARK, OFFSETS])
 def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> None:
-    """If another broker has finished the deletion meanwhile, a new topic of that name keeps its
-    nodes, and groups keep the offsets that they have committed in it."""
+    """If another broker has already finished the deletion and there is a new topic of the same
+    name, the new topic keeps its nodes. Groups keep the offsets that they have committed for it."""
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}"}
     commit_offset(nodes)
     before = set(nodes.content)
 
-    def finished() -> None:  # another broker finishes the deletion, and the topic is made again
+    def finished() -> None:  # another broker is done, and the topic is made again
         del nodes.content[MARK]
 
     nodes.after[looked_at] = finished

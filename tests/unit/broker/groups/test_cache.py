@@ -13,8 +13,8 @@ LOGS, MORE = TopicPartition("logs", 0), TopicPartition("more", 1)
 
 
 def test_only_what_was_read_whole_is_known() -> None:
-    """The cache knows a group's offsets only after all of them were read; a single commit does not
-    make the group known."""
+    """The cache answers for a group only after all offsets of the group were read. A single commit
+    is not enough."""
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     known.update("g", {LOGS: TopicOffset(uuid.UUID(int=1), Committed(1))})
     assert known.get("g") is None
@@ -27,7 +27,7 @@ def test_only_what_was_read_whole_is_known() -> None:
 
 
 def test_a_topic_made_again_begins_without_offsets() -> None:
-    """Cached offsets of a topic that was deleted, or created again under its name, are dropped."""
+    """If a topic was deleted, or deleted and created again, the cache drops the topic's offsets."""
     topics = {"logs": uuid.UUID(int=1), "more": uuid.UUID(int=2)}
     known = OffsetCache(topics.get)
     known.put("g", {LOGS: Committed(1), MORE: Committed(5)})
@@ -38,8 +38,8 @@ def test_a_topic_made_again_begins_without_offsets() -> None:
 
 
 def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full cache drops the groups whose offsets were asked for longest ago. The cache's limit in
-    bytes is for all groups together."""
+    """A full cache drops the groups whose offsets no client has asked for since the longest time.
+    The limit in bytes applies to all groups together."""
     monkeypatch.setattr(cache, "BYTES_MAX", 1000)
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     for group in "abc":
@@ -49,8 +49,8 @@ def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_words_of_clients_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Metadata counts towards the limit of the cache, even if the metadata comes only with a later
-    commit. The reason is that few offsets with much metadata need as much memory as many offsets
+    """The metadata of commits counts towards the limit of the cache, even if it comes only with a
+    later commit of an offset. A few offsets with much metadata need as much memory as many offsets
     without metadata. When an offset is replaced, its size is subtracted."""
     monkeypatch.setattr(cache, "BYTES_MAX", 10_000)
     topic_id = uuid.UUID(int=1)

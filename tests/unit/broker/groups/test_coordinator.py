@@ -28,7 +28,7 @@ AWAY = Unreachable("away")
 
 
 class FakeJobQueue:
-    """A job queue whose jobs the test carries out."""
+    """A job queue whose jobs are run by the test."""
 
     def __init__(self) -> None:
         self.loads: list[Callable[[Any], None]] = []
@@ -100,8 +100,8 @@ class World:
 
 
 def test_a_group_is_read_once_for_all_who_wait() -> None:
-    """ZooKeeper is read once for all requests that wait for a group, and not again while the group
-    is in memory."""
+    """The coordinator reads a group from ZooKeeper once for all requests that wait for the group.
+    It does not read the group again while the group is in memory."""
     world = World()
     for _ in range(3):
         world.groups.heartbeat("g", "m", None, 1, world.said.append)
@@ -113,8 +113,8 @@ def test_a_group_is_read_once_for_all_who_wait() -> None:
 
 
 def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> None:
-    """If a group is deleted while requests wait for it, the requests queued after the deletion get
-    the group that exists afterwards. So no request works on a deleted group."""
+    """If a group is deleted while requests wait for it, the requests in the queue after the
+    deletion get the group that exists then. So no request works on a deleted group."""
     world = World()
     world.groups.use("g", lambda _group: world.groups.drop("g"))
     world.join()
@@ -128,8 +128,8 @@ def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> Non
 
 
 def test_a_long_client_id_makes_no_long_member_id() -> None:
-    """A long client id is shortened in the member id, which has to fit into a string of the
-    protocol."""
+    """The member id contains the client id. A long client id is shortened in it, because the member
+    id must fit into a string of the protocol."""
     world = World()
     world.loaded()
     world.join("c" * 32_767)
@@ -141,8 +141,8 @@ def test_a_long_client_id_makes_no_long_member_id() -> None:
 
 
 def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
-    """While ZooKeeper is away, a request for a group that is not in memory gets a retriable error;
-    the next request tries to read the group again."""
+    """While ZooKeeper cannot be reached, a request for a group that is not in memory gets a
+    retriable error. The next request tries to read the group again."""
     world = World()
     world.groups.offsets.fetch("g", world.said.append)
     world.jobs.loads.pop()(AWAY)
@@ -153,7 +153,8 @@ def test_zookeeper_away_is_an_error_that_clients_try_again() -> None:
 
 @pytest.mark.parametrize("group", ["", "g" * (GROUP_ID_BYTES_MAX + 1), "ä" * GROUP_ID_BYTES_MAX])
 def test_names_that_no_group_can_have(group: str) -> None:
-    """An illegal group id gets INVALID_GROUP_ID, and ZooKeeper is not asked."""
+    """A request with an illegal group id gets INVALID_GROUP_ID, and the coordinator does not ask
+    ZooKeeper."""
     world = World()
     world.groups.offsets.fetch(group, world.said.append)
     assert world.said == [ErrorCode.INVALID_GROUP_ID]
@@ -161,8 +162,8 @@ def test_names_that_no_group_can_have(group: str) -> None:
 
 
 def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Only a limited number of requests may wait for groups to be read; further requests get a
-    retriable error."""
+    """Only a limited number of requests may wait until groups are read from ZooKeeper. Further
+    requests get a retriable error."""
     monkeypatch.setattr(hosting, "WAITING_MAX", 2)
     world = World()
     for group in "abc":
@@ -171,8 +172,8 @@ def test_who_waits_for_a_group_is_bounded(monkeypatch: pytest.MonkeyPatch) -> No
 
 
 def test_an_unreadable_group_is_not_begun_anew() -> None:
-    """Commits to a group whose node cannot be read are refused, because nobody knows the group's
-    generation."""
+    """If the node of a group cannot be read, commits of the group are refused, because the group's
+    generation is not known."""
     world = World()
     world.commit()
     world.jobs.loads.pop()(b"nonsense")
@@ -181,8 +182,8 @@ def test_an_unreadable_group_is_not_begun_anew() -> None:
 
 
 def test_a_commit_is_answered_when_it_is_stored() -> None:
-    """A commit is answered when it has been stored, or gets a retriable error if it could not be
-    stored."""
+    """The coordinator answers a commit only when the commit has been stored. If the commit could
+    not be stored, the answer is a retriable error."""
     world = World()
     member = world.stable()
     world.commit(member, 1)
@@ -197,8 +198,8 @@ def test_a_commit_is_answered_when_it_is_stored() -> None:
 
 
 def test_what_a_commit_without_answer_came_to_is_read() -> None:
-    """A commit that ZooKeeper did not answer may have been stored or not, so the group's offsets
-    are read again."""
+    """If ZooKeeper did not answer a commit, it is not known whether the commit was stored.
+    Therefore the coordinator reads the group's offsets again."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -210,8 +211,9 @@ def test_what_a_commit_without_answer_came_to_is_read() -> None:
 
 
 def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
-    """Offsets of a group without members are read each time. Others may have written them in
-    ZooKeeper: an administrator, or consumers that coordinate through ZooKeeper."""
+    """The offsets of a group without members are read from ZooKeeper each time, because other
+    programs may have changed them there: an administrator's tool, or consumers that coordinate
+    through ZooKeeper."""
     world = World()
     world.loaded()
     for _ in range(2):
@@ -220,8 +222,8 @@ def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
 
 
 def test_a_generation_of_a_group_that_is_not_there() -> None:
-    """A commit that names a generation gets ILLEGAL_GENERATION if the group does not exist, because
-    the group may have expired long ago, together with its offsets."""
+    """A commit with a generation gets ILLEGAL_GENERATION if the group does not exist. The group may
+    have expired long ago, together with its offsets."""
     world = World()
     world.loaded()
     world.commit("m", 3)
@@ -229,8 +231,9 @@ def test_a_generation_of_a_group_that_is_not_there() -> None:
 
 
 def test_offsets_of_a_group_with_members_are_read_once() -> None:
-    """Offsets of a group with members are read once, and the group's commits update them. After the
-    last member has left, the offsets are read again, because other programs may then write them."""
+    """The offsets of a group with members are read from ZooKeeper once, and the group's commits
+    update them in memory. After the last member has left, the offsets are read again, because other
+    programs may then change them."""
     world = World()
     member = world.stable()
     world.groups.offsets.fetch("g", world.said.append)
@@ -245,8 +248,8 @@ def test_offsets_of_a_group_with_members_are_read_once() -> None:
 
 
 def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
-    """An empty group is forgotten only after it is stored as empty, because until then ZooKeeper
-    may have a generation with members."""
+    """The coordinator removes an empty group from memory only after it has stored the group as
+    empty. Until then, ZooKeeper may have a generation with members."""
     world = World()
     member = world.stable()
     world.groups.leave("g", [(member, None)], world.said.append)
@@ -260,8 +263,8 @@ def test_a_group_without_members_is_forgotten_when_it_is_stored() -> None:
 
 
 def test_a_silent_member_is_out_by_the_timer() -> None:
-    """A timer removes a member whose heartbeats stop; each heartbeat postpones the member's
-    deadline."""
+    """A timer removes a member that no longer sends heartbeats. Each heartbeat postpones the
+    member's deadline."""
     world = World()
     member = world.stable()
     group = world.groups.hosted["g"].group
@@ -277,8 +280,8 @@ def test_a_silent_member_is_out_by_the_timer() -> None:
 
 
 def test_a_stop_answers_everybody() -> None:
-    """When the broker stops, every request is answered, including requests that wait for a group to
-    be read; later requests are refused."""
+    """When the broker stops, it answers every request, including requests that wait until a group
+    is read. It refuses later requests."""
     world = World()
     world.stable()
     joining = Joining(
@@ -296,9 +299,9 @@ def test_a_stop_answers_everybody() -> None:
 
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
-    """A join to a group gets INCONSISTENT_GROUP_PROTOCOL, with one line in the log, while Skidway's
-    own consumers, which coordinate through ZooKeeper, use the group. After these consumers have
-    left, a join succeeds."""
+    """Skidway's own consumers coordinate through ZooKeeper. While such consumers use a group, a
+    JoinGroup request for this group gets INCONSISTENT_GROUP_PROTOCOL, and the broker logs one line.
+    After these consumers have left, a join succeeds."""
     world = World()
     world.loaded()
     world.jobs.native = 2
@@ -319,8 +322,8 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """If Skidway's own consumers register in ZooKeeper just after the broker looked for such
-    consumers, no member of the new generation gets an assignment, and all members have to join
+    """Skidway's own consumers may register in ZooKeeper just after the broker looked for such
+    consumers. Then no member of the new generation gets an assignment, and all members must join
     again."""
     world = World()
     world.loaded()
@@ -336,9 +339,8 @@ def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
 
 
 def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
-    """A commit names a topic. The commit belongs to the topic that had this name when the commit
-    came, even if the commit then had to wait for its group. Cached offsets belong to that topic,
-    too."""
+    """A commit belongs to the topic that had the given name when the commit arrived, even if the
+    commit then had to wait for its group. The cached offset belongs to this topic too."""
     world = World()
     world.commit()
     world.topics["logs"] = uuid.UUID(int=2)
@@ -360,9 +362,9 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
-    """A group with very many members is stored without its members. When such a group is loaded,
-    nobody is in it, and it is stored again as empty. Otherwise the omitted members would count as
-    active for ever."""
+    """A group with very many members is stored without the members. When the broker loads such a
+    group, the group has no members, and the broker stores it again as empty. Otherwise the omitted
+    members would count as active for ever."""
     world = World()
     world.groups.use("g", lambda _group: None)
     world.jobs.loads.pop()(b'{"generation":3,"members":[],"omitted":2}')

@@ -13,7 +13,7 @@ from skidway.kafka.errors import ErrorCode
 
 
 class World:
-    """A group, and the answers that it has given."""
+    """A consumer group, and the answers that it has given to its members."""
 
     def __init__(self, **limits: Any) -> None:
         self.limits = GroupLimits(**{"initial_rebalance_delay_s": 0.0, **limits})
@@ -43,8 +43,8 @@ class World:
         return self.said()
 
     def joined(self, token: str, member_id: str = "", **more: Any) -> Joined:
-        """Joins the group and returns the answer. If no answer comes at once, the group's deadlines
-        are checked first."""
+        """Joins the group and returns the answer. If there is no answer at once, lets the group
+        check its deadlines first."""
         said = self.join(token, member_id, **more)
         if token not in said:
             self.group.tick(self.now)
@@ -85,8 +85,8 @@ class World:
 
 
 def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
-    """A new member first gets MEMBER_ID_REQUIRED with an id. The member may join with this id for
-    one session timeout (KIP-394)."""
+    """A new member first gets the error MEMBER_ID_REQUIRED, together with a member id. With this
+    id, the member may join within one session timeout (KIP-394)."""
     world = World()
     given = world.joined("a", known_id_needed=True)
     assert given.error is ErrorCode.MEMBER_ID_REQUIRED
@@ -97,8 +97,8 @@ def test_a_new_member_comes_back_with_the_id_that_it_is_given() -> None:
 
 
 def test_a_new_group_waits_for_more_members() -> None:
-    """A new group waits group.initial.rebalance.delay.ms for more members; each newcomer prolongs
-    the wait, up to the rebalance timeout."""
+    """A new group waits for more members for the time group.initial.rebalance.delay.ms. Each new
+    member prolongs the wait, up to the rebalance timeout."""
     world = World(initial_rebalance_delay_s=3.0)
     assert world.join("a", rebalance_timeout_s=5) == {}
     world.wait(2)
@@ -107,12 +107,12 @@ def test_a_new_group_waits_for_more_members() -> None:
     said = world.wait(2)
     assert set(said) == {"a", "b"}
     members = [len(each.members) for each in said.values() if isinstance(each, Joined)]
-    assert sorted(members) == [0, 2]  # only the leader gets the members
+    assert sorted(members) == [0, 2]  # only the group's leader gets the list of members
 
 
 def test_an_assignment_is_told_when_it_is_stored() -> None:
-    """A member gets its assignment only after the assignment is stored, so that a crash cannot take
-    back an assignment that a member knows."""
+    """A member gets its assignment only after the assignment is stored. So a crash cannot undo an
+    assignment that a member already has."""
     world = World()
     joined = world.joined("a")
     world.sync(joined.member_id, 1, **{joined.member_id: b"all"})
@@ -123,9 +123,10 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 
 
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
-    """A generation commits nothing before it has an assignment, not even while the next generation
-    is being prepared. Otherwise, after a crash, the group would go on with a lower generation
-    number, and a commit of an older generation could replace a commit of this generation."""
+    """Commits of a generation are refused until the generation has an assignment, even while the
+    next generation is being prepared. Otherwise the group could go on with a lower generation
+    number after a crash. A commit of an older generation could then replace a commit of this
+    generation."""
     world = World()
     member = world.stable()
     world.join("second")
@@ -139,7 +140,7 @@ def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
 
 
 def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
-    """If an assignment cannot be stored, the members get a retriable error and join a new
+    """If an assignment cannot be stored, the members get a retriable error and then join a new
     generation."""
     world = World()
     joined = world.joined("a")
@@ -151,8 +152,8 @@ def test_an_assignment_that_cannot_be_stored_begins_a_new_rebalance() -> None:
 
 
 def test_who_does_not_join_again_in_time_is_out() -> None:
-    """A member that does not join again within the longest rebalance timeout among the members is
-    removed, even if it sends heartbeats."""
+    """A rebalance waits for the longest rebalance timeout of all members. A member that has not
+    joined again by then is removed, even if it sends heartbeats."""
     world = World()
     slow = world.stable()
     assert world.join("new", rebalance_timeout_s=20) == {}
@@ -168,8 +169,8 @@ def test_who_does_not_join_again_in_time_is_out() -> None:
 
 
 def test_who_waits_to_join_is_not_silent() -> None:
-    """A member that waits for the next generation is not removed for missing heartbeats, however
-    long it waits."""
+    """A member that waits in a JoinGroup request for the next generation is not removed because of
+    missing heartbeats, however long it waits."""
     world = World()
     first = world.stable()
     world.join("second")
@@ -185,8 +186,8 @@ def test_who_waits_to_join_is_not_silent() -> None:
 
 
 def test_who_was_given_an_id_is_waited_for() -> None:
-    """A rebalance waits for a client that was given a member id. Otherwise the client would come
-    back just after the rebalance, and so end the new generation at once."""
+    """A rebalance waits for a client that got a member id and has not joined with it yet. Otherwise
+    the client would join just after the rebalance, and so end the new generation at once."""
     world = World()
     member = world.stable()
     given = world.joined("new", known_id_needed=True)
@@ -196,8 +197,8 @@ def test_who_was_given_an_id_is_waited_for() -> None:
 
 
 def test_the_timer_is_set_for_whatever_ends_first() -> None:
-    """The group's timer is set for the earliest deadline. A member id that was given out and not
-    used yet has a deadline, and so has a generation in which not every member has synced."""
+    """The group's timer is set to the earliest deadline. A member id that no client has used yet
+    has a deadline, and so has a generation in which some members have not sent SyncGroup."""
     world = World()
     given = world.joined("a", known_id_needed=True, session_timeout_s=7)
     assert world.group.deadline() == 7
@@ -206,8 +207,8 @@ def test_the_timer_is_set_for_whatever_ends_first() -> None:
 
 
 def test_who_joins_and_never_syncs_is_out() -> None:
-    """A member that joins but never syncs is removed after its rebalance timeout, even if it sends
-    heartbeats."""
+    """A member that joins but never sends SyncGroup is removed after its rebalance timeout, even if
+    it sends heartbeats."""
     world = World()
     leader = world.joined("a", rebalance_timeout_s=15).member_id
     for _ in range(2):
@@ -219,7 +220,8 @@ def test_who_joins_and_never_syncs_is_out() -> None:
 
 
 def test_a_silent_member_is_out_after_its_session_timeout() -> None:
-    """A member without heartbeats is removed after its session timeout, and not before."""
+    """A member that sends no heartbeats is removed when its session timeout is over, and not
+    before."""
     world = World()
     member = world.stable()
     world.wait(9)
@@ -231,7 +233,7 @@ def test_a_silent_member_is_out_after_its_session_timeout() -> None:
 
 
 def test_zombies_are_refused() -> None:
-    """Commits of unknown members get UNKNOWN_MEMBER_ID, commits of an old generation get
+    """A commit of an unknown member gets UNKNOWN_MEMBER_ID. A commit of an old generation gets
     ILLEGAL_GENERATION."""
     world = World()
     member = world.stable()
@@ -246,8 +248,8 @@ def test_zombies_are_refused() -> None:
 
 
 def test_commits_around_a_rebalance() -> None:
-    """Commits are taken while a rebalance waits for members, and refused after the next generation
-    has begun."""
+    """While a rebalance waits for members, commits of the old generation are accepted. After the
+    next generation has begun, they are refused."""
     world = World()
     member = world.stable()
     world.join("new", "", rebalance_timeout_s=60)
@@ -261,13 +263,13 @@ def test_commits_around_a_rebalance() -> None:
 
 
 def test_a_static_member_comes_back_into_its_place() -> None:
-    """A static member that returns keeps its generation and its assignment, and is answered when
-    its new id is stored; its old id is fenced (KIP-345)."""
+    """A static member that returns keeps its generation and its assignment. It gets its answer when
+    its new member id is stored. Its old member id is fenced (KIP-345)."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i", **{old: b"mine"})
     world.stored()
-    assert world.join("b", instance_id="i") == {}  # no answer before the change is stored
+    assert world.join("b", instance_id="i") == {}  # there is no answer before the change is stored
     said = world.stored()["b"]
     assert isinstance(said, Joined)
     assert (said.generation, said.members, said.leader) == (1, (), old)
@@ -279,7 +281,8 @@ def test_a_static_member_comes_back_into_its_place() -> None:
 
 
 def test_a_static_member_away_keeps_its_place_in_a_rebalance() -> None:
-    """A static member that is away keeps its place in a rebalance until its session times out."""
+    """A static member that is disconnected keeps its place in the group during a rebalance, until
+    its session times out."""
     world = World()
     leader = world.joined("a", instance_id="i", session_timeout_s=100).member_id
     world.sync(leader, 1, instance="i")
@@ -299,7 +302,7 @@ def test_a_static_member_away_keeps_its_place_in_a_rebalance() -> None:
 
 
 def test_an_administrator_takes_a_static_member_out() -> None:
-    """An administrator removes a static member by its instance id alone."""
+    """An administrator can remove a static member by its instance id alone."""
     world = World()
     world.joined("a", instance_id="i")
     assert world.group.leave(world.now, "", "nobody") is ErrorCode.UNKNOWN_MEMBER_ID
@@ -324,7 +327,8 @@ def test_an_administrator_takes_a_static_member_out() -> None:
     ],
 )
 def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
-    """A join that is not allowed gets Kafka's error code, and the group goes on."""
+    """A join that is not allowed gets the same error code as in Kafka, and does not disturb the
+    group."""
     world = World()
     world.stable()
     said = world.join("b", **more)["b"]
@@ -333,8 +337,8 @@ def test_who_may_not_join(more: dict[str, Any], error: ErrorCode) -> None:
 
 
 def test_a_full_group_takes_nobody_more() -> None:
-    """A full group takes no further member; group.max.size also counts member ids that were given
-    out."""
+    """A full group accepts no further member. Member ids that were given out and not used yet also
+    count towards group.max.size."""
     world = World(members_max=2)
     member = world.stable()
     assert world.joined("b", known_id_needed=True).error is ErrorCode.MEMBER_ID_REQUIRED
@@ -343,8 +347,8 @@ def test_a_full_group_takes_nobody_more() -> None:
 
 
 def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
-    """The group uses the protocol with most votes. Each member votes for the first protocol of its
-    own list that all members support."""
+    """A group uses the assignment protocol with the most votes. Each member votes for the first
+    protocol in its list that all members support."""
     world = World(initial_rebalance_delay_s=1.0)
     lists = (("x", "range", "sticky"), ("sticky", "range"), ("sticky", "range"))
     for number, names in enumerate(lists):
@@ -355,8 +359,8 @@ def test_the_protocol_is_what_most_like_best_of_what_all_can() -> None:
 
 
 def test_a_restored_group_goes_on() -> None:
-    """A restored group keeps members, generation and assignments; each member has one session
-    timeout in which to send a heartbeat."""
+    """After a restart of the broker, a restored group has its members, generation and assignments.
+    Each member must send a heartbeat within one session timeout."""
     world = World()
     member = world.stable()
     content = encode(world.group.record())
@@ -373,9 +377,9 @@ def test_a_restored_group_goes_on() -> None:
 
 
 def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
-    """A crash may restore the id of a static member that had just been replaced. So a request with
-    the new member's id is not fenced at first: the member is told to join again. After a request
-    with the restored id has come, requests with the new member's id are fenced."""
+    """After a crash, the restored group may have the old id of a static member that had just got a
+    new id. So a request with the new id is not fenced at first: the member is told to join again.
+    After a request with the restored old id has arrived, requests with the new id are fenced."""
     world = World()
     old = world.joined("a", instance_id="i").member_id
     world.sync(old, 1, instance="i")
@@ -390,7 +394,7 @@ def test_a_member_replaced_before_a_crash_is_not_taken_for_a_zombie() -> None:
 
 
 def test_everybody_is_answered_when_the_broker_stops() -> None:
-    """When the broker stops, joins and syncs that wait get a retriable error."""
+    """When the broker stops, waiting JoinGroup and SyncGroup requests get a retriable error."""
     world = World()
     member = world.stable()
     world.join("new")
@@ -408,6 +412,6 @@ def test_everybody_is_answered_when_the_broker_stops() -> None:
     ],
 )
 def test_names_too_long_for_an_answer_are_refused(long: dict[str, Any]) -> None:
-    """Names that are too long are refused. They would be in the answers to all members, and an
-    answer that cannot be encoded closes its connection."""
+    """The group refuses names that are too long. They would be in the group's answers to its
+    members, and a connection is closed if its answer cannot be encoded."""
     assert World().joined("a", **long).error is ErrorCode.INVALID_REQUEST

@@ -1,4 +1,5 @@
-"""The reads and writes of groups are gathered into jobs for ZooKeeper. One job runs at a time."""
+"""The queue of jobs for ZooKeeper. It collects the reads and writes of all groups into jobs, and
+runs one job at a time."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ FIRST, SECOND = uuid.UUID(int=1), uuid.UUID(int=2)
 
 
 class World:
-    """A queue with a ZooKeeper that answers when the test says so."""
+    """A job queue with a ZooKeeper. The test decides when ZooKeeper answers."""
 
     def __init__(self) -> None:
         self.clock = ManualClock()
@@ -38,7 +39,7 @@ class World:
         self.told: list[SkidwayError | None] = []
 
     def submit(self, work: Callable[[Any], Report], done: Callable[[Any], None]) -> None:
-        """Notes the job instead of carrying it out."""
+        """Notes the job and does not run it."""
         seen: list[Job] = []
 
         class Spy:
@@ -69,8 +70,8 @@ class World:
 
 
 def test_commits_of_many_groups_are_one_job() -> None:
-    """Commits of a thousand groups in one turn are one job, and each is answered when the job is
-    done."""
+    """Commits of a thousand groups in one turn of the broker's loop become one job. Each commit is
+    answered when the job is done."""
     world = World()
     for number in range(1000):
         world.commit(f"g{number}", number)
@@ -84,8 +85,8 @@ def test_commits_of_many_groups_are_one_job() -> None:
 
 
 def test_the_newest_offset_of_a_partition_wins() -> None:
-    """Only one job runs at a time. Commits that come meanwhile wait, and the next job writes only
-    the newest commit of each partition."""
+    """Commits that arrive while a job runs wait for the next job. This job writes only the newest
+    commit of each partition."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -101,8 +102,8 @@ def test_the_newest_offset_of_a_partition_wins() -> None:
 
 
 def test_jobs_keep_a_pace() -> None:
-    """The first job starts at once. Each later job starts at least PACE_S after the start of the
-    job before it."""
+    """The first job starts at once. Each later job starts at least PACE_S seconds after the start
+    of the previous job."""
     world = World()
     world.commit("g", 1)
     assert world.run_timers() == [0.0]
@@ -115,10 +116,10 @@ def test_jobs_keep_a_pace() -> None:
 
 @pytest.mark.parametrize("answer_s", [0.001, 0.02, 0.25])
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
-    """A thousand groups that commit once a second lead to at most 1 / PACE_S jobs a second, and to
+    """If a thousand groups commit once a second, there are at most 1 / PACE_S jobs a second, and
     fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and no
-    commit waits for more than two jobs. The number of waiting offsets never exceeds the number that
-    is committed in the time of two jobs."""
+    commit waits for more than two jobs. There are never more waiting offsets than the groups commit
+    in the time of two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -172,8 +173,8 @@ def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
 
 
 def test_silence_is_told_to_everybody() -> None:
-    """When ZooKeeper does not answer, everything in the job gets the error: commits, stores, loads,
-    reads and counts. The next job asks ZooKeeper again."""
+    """If ZooKeeper does not answer, every request in the job gets the error: commits, stores,
+    loads, reads and counts. The next job asks ZooKeeper again."""
     world = World()
     outcomes: list[object] = []
     world.commit("g", 1)
@@ -192,8 +193,8 @@ def test_silence_is_told_to_everybody() -> None:
 
 @pytest.mark.parametrize("outcome", [Report(), Unreachable("away")], ids=["good", "away"])
 def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayError) -> None:
-    """If one caller's callback raises, the other callers of the same job are still answered, and
-    waiting commits are still written. The exception is raised afterwards."""
+    """If the callback of one caller raises an exception, the other callers of the same job still
+    get their answers, and waiting commits are still written. The exception is raised afterwards."""
     world = World()
     mistake = RuntimeError("a mistake of ours")
 
@@ -213,8 +214,8 @@ def test_an_answer_that_goes_wrong_is_nobody_elses(outcome: Report | SkidwayErro
 
 
 def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
-    """Offsets of a deleted topic are dropped. Otherwise a new topic of that name would begin with
-    them."""
+    """Offsets for a deleted topic are dropped. Otherwise a new topic of the same name would begin
+    with these offsets."""
     world = World()
     world.commit("g", 1)
     world.topics.clear()
@@ -224,8 +225,8 @@ def test_offsets_of_a_topic_that_is_gone_are_dropped() -> None:
 
 
 def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
-    """If a topic was deleted and a new topic has the same name, offsets committed to the old topic
-    are dropped. So nobody reads the new topic from the old topic's offset."""
+    """If a topic was deleted and created again, offsets that were committed for the old topic are
+    dropped. So no consumer reads the new topic from an offset of the old topic."""
     world = World()
     world.commit("g", 1)
     world.topics["logs"] = SECOND
@@ -236,8 +237,8 @@ def test_offsets_of_a_topic_made_again_meanwhile_are_dropped() -> None:
 
 
 def test_a_closed_queue_answers_and_does_nothing_more() -> None:
-    """A closed queue answers all commits with an error, including commits under way, and starts no
-    further job."""
+    """When the queue is closed, it answers all commits with an error, including those in the
+    running job. It starts no further job."""
     world = World()
     world.commit("g", 1)
     world.run_timers()
@@ -251,8 +252,8 @@ def test_a_closed_queue_answers_and_does_nothing_more() -> None:
 
 
 def test_a_group_is_busy_until_its_job_is_done() -> None:
-    """A group counts as busy while a job for the group waits or runs, so that nobody deletes or
-    forgets the group meanwhile."""
+    """A group counts as busy while a job for the group waits or runs, so that the broker does not
+    delete or forget the group in this time."""
     world = World()
     world.commit("g", 1)
     assert world.queue.is_busy_with("g")
@@ -264,9 +265,9 @@ def test_a_group_is_busy_until_its_job_is_done() -> None:
 
 
 def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The bytes of waiting offsets and of their metadata together have a limit. A newer offset
-    replaces an older one. A commit beyond the limit is refused at once, and the room is free again
-    after the next job starts."""
+    """There is a limit for the bytes of all waiting offsets and their metadata. A newer offset of a
+    partition replaces an older one. A commit beyond the limit is refused at once. When the next job
+    starts, the room is free again."""
     words = "w" * 4096
     monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
     world = World()

@@ -6,8 +6,9 @@ from skidway.broker.groups.join_window import JoinWindow
 
 
 def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
-    """If a group was empty, it waits for one delay. After each delay in which a member came, the
-    group waits for one more delay. It waits no longer than the longest rebalance timeout."""
+    """An empty group waits for more members for one delay. If a member joined during the delay, the
+    group waits for one more delay, and so on. It never waits longer than the longest rebalance
+    timeout."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=True)
     assert window.is_delaying
@@ -21,8 +22,8 @@ def test_a_group_that_was_empty_waits_as_long_as_members_come() -> None:
 
 
 def test_nobody_new_is_the_end_of_the_delay() -> None:
-    """The wait ends after a delay in which no new member came. The members whose joining began the
-    delay do not count as new."""
+    """The wait ends after a delay during which no new member joined. The members that were there
+    when the delay began do not count as new."""
     window = JoinWindow(3.0)
     window.arrived()
     window.open(100.0, 8.0, was_empty=True)
@@ -30,8 +31,8 @@ def test_nobody_new_is_the_end_of_the_delay() -> None:
 
 
 def test_who_came_prolongs_the_delay_once() -> None:
-    """If members come during a delay, the group waits for one more delay. If nobody new comes
-    during this further delay, the wait is over."""
+    """If members join during a delay, the group waits for one more delay. If no new member joins
+    during this second delay, the wait is over."""
     window = JoinWindow(3.0)
     window.open(100.0, 60.0, was_empty=True)
     window.arrived()
@@ -41,8 +42,8 @@ def test_who_came_prolongs_the_delay_once() -> None:
 
 
 def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
-    """If a group had members, it waits until they have joined again, but no longer than the longest
-    of their rebalance timeouts. A newcomer does not prolong this wait."""
+    """A group that had members waits until they have joined again, but not longer than the longest
+    of their rebalance timeouts. A new member does not prolong this wait."""
     window = JoinWindow(3.0)
     window.open(100.0, 8.0, was_empty=False)
     window.arrived()
@@ -52,8 +53,8 @@ def test_members_are_waited_for_as_long_as_the_most_patient_asks() -> None:
 
 
 def test_a_timeout_shorter_than_the_delay_does_not_prolong() -> None:
-    """If all rebalance timeouts are shorter than the delay, the group waits for one delay and no
-    more."""
+    """If all rebalance timeouts are shorter than the delay, the group waits for exactly one
+    delay."""
     window = JoinWindow(3.0)
     window.open(100.0, 1.0, was_empty=True)
     window.arrived()

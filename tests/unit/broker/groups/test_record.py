@@ -34,13 +34,13 @@ def record(*members: Member) -> GroupRecord:
 
 
 def test_there_and_back() -> None:
-    """A group is read as it was stored."""
+    """A group is read from its ZooKeeper node exactly as it was stored."""
     assert decode("path", encode(record(member()))) == record(member())
 
 
 def test_a_large_group_is_stored_without_its_members() -> None:
-    """A group too large for a node is stored with its generation and the number of its members, but
-    without the members themselves. They have to join again."""
+    """If a group is too large for a ZooKeeper node, it is stored with its generation and the number
+    of its members, but without the members. After a restart, the members must join again."""
     content = encode(record(member(BYTES_MAX)))
     assert len(content) < BYTES_MAX
     assert decode("path", content) == replace(record(), omitted=1)
@@ -55,6 +55,6 @@ def test_a_large_group_is_stored_without_its_members() -> None:
     ],
 )  # fmt: skip
 def test_what_is_no_group_is_refused(content: bytes) -> None:
-    """A node that holds no group is refused, and the error names the node's path."""
+    """A node that does not contain a group is refused, and the error names the node's path."""
     with pytest.raises(RecordRefused, match="/consumers/g/group"):
         decode("/consumers/g/group", content)

@@ -31,8 +31,8 @@ def fate(
 
 
 def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
-    """An offset expires when the retention time has passed both since the group's last member left
-    and since the offset's last commit."""
+    """An offset expires when the retention time has passed since two events: the group's last
+    member left, and the offset was last committed."""
     assert fate(EMPTY, 1199).fate is Fate.KEPT
     assert fate(EMPTY, 1200) == Verdict(Fate.DELETED, expired=(LOGS,))
     young = {**OLD, MORE: Committed(2, time_ms=900)}
@@ -42,8 +42,9 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
 
 @promise("4 readers")
 def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
-    """If retention.hold names a group, the group's offsets for the held topics outlive
-    offsets.retention.minutes, up to the hold's limit; without a limit they never expire."""
+    """A group in the setting retention.hold keeps records of some topics from being deleted. The
+    group's offsets for these topics expire only at the limit of the hold, and not at
+    offsets.retention.minutes. If the hold has no limit, they never expire."""
     more = {**OLD, TopicPartition("other", 0): Committed(2, time_ms=100)}
     for now_ms in (1200, 5099):
         kept = fate(EMPTY, now_ms, {"logs": 5000}, offsets=more)
@@ -54,9 +55,9 @@ def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
 
 
 def test_a_group_with_members_is_kept() -> None:
-    """Offsets of a group with members are kept. Members that are registered in ZooKeeper are alive.
-    If only the group's record has members, the group is loaded, and then it turns out whether they
-    are alive."""
+    """Offsets of a group with members do not expire. Members that are registered in ZooKeeper are
+    alive. If only the group's stored record has members, the broker loads the group, and then finds
+    out whether these members are alive."""
     assert fate(EMPTY, 9999, native=1).fate is Fate.KEPT
     member = Member(
         member_id="m", instance_id=None, client_id="", client_host="",
@@ -67,9 +68,9 @@ def test_a_group_with_members_is_kept() -> None:
 
 
 def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
-    """A group that was never seen empty is first marked as empty, and its offsets expire later. If
-    consumers of the group registered in ZooKeeper after the group was marked, and have left again,
-    the group is marked as empty anew."""
+    """When the broker finds a group empty for the first time, it marks the group with the present
+    time, and the offsets expire later. If consumers of the group have since registered in ZooKeeper
+    and left again, the broker marks the group with a new time."""
     marked = fate(None, 9999, ids_version=4)
     assert marked.fate is Fate.MARKED
     assert marked.record == GroupRecord(generation=0, empty_since_ms=9999, ids_version=4)
@@ -79,7 +80,7 @@ def test_a_group_that_was_never_seen_empty_is_marked_first() -> None:
 
 
 class FakeGroups:
-    """A coordinator that has no group in memory."""
+    """A stand-in for a coordinator that has no group in memory."""
 
     def __init__(self) -> None:
         self.counts, self.hosted = GroupCounts(), dict[str, object]()
@@ -93,7 +94,7 @@ class FakeGroups:
 
 
 class FakeSession:
-    """Gives the test's answers, in their order."""
+    """A stand-in for the ZooKeeper session. It returns the answers of the test in order."""
 
     def __init__(self, *outcomes: Any) -> None:
         self.outcomes = list(outcomes)
@@ -106,8 +107,8 @@ class FakeSession:
     ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
-    """If one group's offsets cannot be checked, `look` goes on with the other groups. It ends early
-    only if ZooKeeper is away, because the next group would fail, too."""
+    """If `look` cannot check the offsets of one group, it goes on with the other groups. It ends
+    early only if ZooKeeper cannot be reached, because every other group would fail too."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)
     session: Any = FakeSession(["a", "b", "c"], trouble, kept, kept)
@@ -116,7 +117,7 @@ def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, lo
 
 
 def test_a_mistake_ends_one_look_and_not_the_next() -> None:
-    """An unexpected exception ends one call of `look`; the next call works as usual."""
+    """An unexpected exception ends the present call of `look`. The next call works as usual."""
     groups: Any = FakeGroups()
     session: Any = FakeSession(["a"], ["a"], Verdict(Fate.KEPT))
     mistakes = [ZeroDivisionError()]

@@ -8,14 +8,16 @@ GOOD = b"\x00\x01\x00\x00\x00\x02\x00\x01a\x00\x04logs\xff\xff\xff\xff"
 
 
 def test_the_topics_of_a_consumer() -> None:
-    """The topics of a consumer's subscription are read, whatever bytes follow the topics."""
+    """The broker reads the topics in the subscription of a consumer, whatever bytes follow the
+    topics."""
     assert subscription.topics(GOOD) == {"a", "logs"}
     assert subscription.topics(b"\x00\x00\x00\x00\x00\x00") == frozenset()
 
 
 @pytest.mark.parametrize("end", range(15))
 def test_what_is_cut_short_is_no_subscription(end: int) -> None:
-    """A subscription that is cut short is refused, and no topics are guessed."""
+    """A subscription whose last bytes are missing is refused. The broker does not guess the
+    topics."""
     assert subscription.topics(GOOD[:end]) is None
 
 

@@ -1,4 +1,6 @@
-"""Hand-overs and take-overs that ended in the middle, and are run again."""
+"""Moves of a partition to another broker that end in the middle and are run again. The first broker
+hands the partition's directory over with a file, the waybill. The second broker takes the directory
+over."""
 
 from __future__ import annotations
 
@@ -27,11 +29,12 @@ LOGS = TopicPartition("logs", 0)
 
 
 class Killed(BaseException):
-    """Stands in for the end of the process."""
+    """A stand-in for the sudden end of the process."""
 
 
 class Move:
-    """Two brokers' log directories, and the nodes of a partition that the first broker leads."""
+    """The log directories of two brokers, and the ZooKeeper nodes of a partition that the first
+    broker leads."""
 
     def __init__(self, folder: Path) -> None:
         nodes = MemoryCoordinator(MemoryZooKeeper(ManualClock(), 10.0))
@@ -70,7 +73,7 @@ def move(tmp_path: Path) -> Iterator[Move]:
 
 
 def interrupted(do: Callable[[], object], module: object, name: str) -> None:
-    """Does it, and ends in the middle: when the function of that name is called."""
+    """Runs `do`, and ends it in the middle, when it calls the function `name` of `module`."""
 
     def end(*_: object) -> None:
         raise Killed
@@ -82,8 +85,9 @@ def interrupted(do: Callable[[], object], module: object, name: str) -> None:
 
 
 def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> None:
-    """A take-over that was killed between the rename and the removal of the waybill is completed
-    when the same command is run again."""
+    """If a take-over is killed after it renamed the partition's directory and before it removed the
+    waybill (the file with which the directory was handed over), a second run of the same command
+    completes the take-over."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")
@@ -96,7 +100,9 @@ def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> Non
 
 
 def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move: Move) -> None:
-    """A take-over is completed only on the broker that leads the partition in a later epoch."""
+    """A take-over that was interrupted is completed only by the broker that leads the partition in
+    a later epoch than that in the waybill (the file with which the directory was handed over).
+    Other brokers refuse the directory."""
     move.hand_over(1)
     move.copy()
     (move.path(2) / "logs-0.moved").rename(move.path(2) / "logs-0")
@@ -106,8 +112,9 @@ def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move:
 
 
 def test_a_hand_over_does_not_use_the_waybill_of_an_earlier_move(move: Move) -> None:
-    """A hand-over that is killed after its rename and run again writes a new waybill, even if an
-    interrupted take-over left its own waybill in the served directory."""
+    """If a hand-over is killed after it renamed the directory and is run again, it writes a new
+    waybill (the file with which the directory is handed over). It does not use an old waybill that
+    an interrupted take-over left in the directory."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")

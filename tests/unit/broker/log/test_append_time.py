@@ -15,8 +15,8 @@ STAMPED = LogConfig(append_time=True)
 
 @pytest.mark.parametrize("codec", [Codec.NONE, Codec.ZSTD])
 def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None:
-    """With LogAppendTime the batch's header gets the timestamp type, the time of appending and a
-    new CRC. The records stay unchanged."""
+    """With LogAppendTime, the broker writes the timestamp type, the append time and a new CRC into
+    the header of a batch. The records stay unchanged."""
     log = open_in(tmp_path, STAMPED)
     sent = batch(b"a", b"b", timestamps=[5, 9], codec=codec)
     body = bytes(sent[61:])
@@ -31,8 +31,8 @@ def test_records_get_the_time_of_appending(tmp_path: Path, codec: Codec) -> None
 
 
 def test_times_are_looked_up_by_the_time_of_appending(tmp_path: Path) -> None:
-    """With LogAppendTime, offsets are looked up by append time; event times in records are
-    ignored."""
+    """With LogAppendTime, a look-up of an offset by time uses the append time. The event times in
+    the records are ignored."""
     log = open_in(tmp_path, STAMPED)
     append(log, batch(b"a", timestamps=[NOW_MS * 2]), NOW_MS)
     append(log, batch(b"b", b"c", timestamps=[5, 6]), NOW_MS + 10)
@@ -44,8 +44,9 @@ def test_times_are_looked_up_by_the_time_of_appending(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
-    """A duplicate is recognized by the bytes that the producer sent, not by the stored bytes. After
-    a crash it is recognized by its sequences."""
+    """With LogAppendTime, the broker recognizes a duplicate batch by the bytes that the producer
+    sent, and not by the stored bytes. After a crash, it recognizes a duplicate by its sequence
+    numbers."""
     log = open_in(tmp_path, STAMPED)
 
     def sent(value: bytes) -> bytearray:
@@ -62,7 +63,7 @@ def test_a_duplicate_is_known_by_what_was_sent(tmp_path: Path) -> None:
 
 
 def test_event_times_are_not_bounded_where_they_do_not_count() -> None:
-    """With LogAppendTime, the limits of message.timestamp.*.max.ms are ignored. They are for
-    CreateTime, as in Kafka."""
+    """With LogAppendTime, the limits message.timestamp.*.max.ms are ignored. As in Kafka, they are
+    valid only for CreateTime."""
     assert LogConfig(timestamp_after_max_ms=1).bounds_timestamps
     assert not LogConfig(timestamp_after_max_ms=1, append_time=True).bounds_timestamps

@@ -12,8 +12,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
-    """Checkpoint files have Kafka's format, so that Kafka reads them: version, count, then topic,
-    partition and offset."""
+    """Checkpoint files have the format of Apache Kafka, so that Kafka can read them: the version,
+    the number of entries, and then topic, partition and offset of each entry."""
     path = tmp_path / "recovery-point-offset-checkpoint"
     offsets = {TopicPartition("b", 10): 7, TopicPartition("a.b", 2): 1 << 40}
     checkpoints.write_offsets(path, offsets)
@@ -26,8 +26,8 @@ def test_checkpoints_are_in_kafkas_format(tmp_path: Path) -> None:
     ["", "0\n", "1\n0\n", "0\n2\na 0 1\n", "0\n1\na 0\n", "0\n1\na 0 x\n", "\xff", "nonsense"],
 )
 def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
-    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work: without the
-    checkpoint more of the log is read, and nothing is lost."""
+    """A damaged or missing checkpoint counts as empty. A checkpoint only saves work: without it,
+    the broker reads more of the log, and nothing is lost."""
     path = tmp_path / "checkpoint"
     path.write_bytes(text.encode("latin-1"))
     assert checkpoints.read_offsets(path) == {}
@@ -35,8 +35,8 @@ def test_a_damaged_checkpoint_is_empty(tmp_path: Path, text: str) -> None:
 
 
 def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
-    """A meta.properties file is read, whether the broker or Kafka has written it; a damaged file is
-    refused."""
+    """The broker reads a file meta.properties that the broker itself or Apache Kafka has written.
+    It refuses a damaged file."""
     assert checkpoints.read_meta(tmp_path) is None
     meta = MetaProperties(3, "cluster", "directory")
     checkpoints.write_meta(tmp_path, meta)
@@ -52,8 +52,8 @@ def test_a_directory_says_whose_it_is(tmp_path: Path) -> None:
 
 
 def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
-    """Topic ids are 22 characters of URL-safe base64, as in Kafka, and are written like that in
-    partition.metadata as well."""
+    """As in Kafka, a topic id is written as 22 characters of URL-safe base64, also in the file
+    partition.metadata."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     assert checkpoints.encode_id(topic_id) == "EjRWeJq83vASNFZ4mrze8A"
     checkpoints.write_partition_metadata(tmp_path, topic_id)
@@ -68,8 +68,8 @@ def test_topic_ids_are_spelled_as_kafka_does(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("at", range(22))
 def test_a_damaged_byte_is_refused_or_another_name(tmp_path: Path, at: int) -> None:
-    """A damaged metadata file either is refused with StateRefused or gives other values. Reading it
-    raises no other exception."""
+    """Reading a damaged metadata file raises StateRefused, or gives other values than before the
+    damage. It raises no other exception."""
     topic_id = uuid.UUID("12345678-9abc-def0-1234-56789abcdef0")
     checkpoints.write_partition_metadata(tmp_path, topic_id)
     checkpoints.write_meta(tmp_path, MetaProperties(3, "cluster", "directory"))

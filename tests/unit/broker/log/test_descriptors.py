@@ -22,8 +22,8 @@ class Holder:
 
 
 def test_the_oldest_lets_go() -> None:
-    """When too many segments are open, the segment that was opened first closes its file. Closed
-    and deleted segments are no longer counted."""
+    """When too many segments are open, the file of the segment that was opened first is closed.
+    Segments that were closed or deleted no longer count."""
     opened = OpenSegments(2)
     holders = [Holder() for _ in range(4)]
     for holder in holders[:3]:
@@ -38,8 +38,8 @@ def test_the_oldest_lets_go() -> None:
 
 
 def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With one descriptor for all segments, each segment opens when it is used, and every batch is
-    found."""
+    """Even with one file descriptor for all segments, every batch is found: the log opens each
+    segment when it uses the segment."""
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     log = open_in(tmp_path, LogConfig(segment_bytes=150))
     for number in range(6):
@@ -52,7 +52,8 @@ def test_a_log_works_with_one_descriptor(tmp_path: Path, monkeypatch: pytest.Mon
 def test_no_descriptor_left_refuses_and_passes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A write that gets no descriptor is refused and changes nothing; the next write succeeds."""
+    """If no file descriptor is left for a write, the write is refused and changes nothing. The next
+    write with a free descriptor succeeds."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     put(log, batch(b"b"))
@@ -70,8 +71,8 @@ def test_no_descriptor_left_refuses_and_passes(
 
 
 def test_the_limit_is_raised(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process raises its descriptor limit as far as the machine allows; segments may use half
-    of the descriptors, and clients the rest."""
+    """The broker raises its limit of file descriptors as far as the machine allows. Segments may
+    use half of the descriptors, and clients may use the other half."""
     limits = [(1024, 4096)]
     monkeypatch.setattr(descriptors, "OPEN", OpenSegments(1))
     monkeypatch.setattr(descriptors.resource, "getrlimit", lambda _: limits[-1])

@@ -15,7 +15,7 @@ from support.batches import NOW_MS, append, batch, flush, open_in
 
 
 def written(directory: Path, **config: int) -> Path:
-    """Writes three batches of two records; returns the file of the first segment."""
+    """Writes three batches of two records each. Returns the path of the first segment's file."""
     directory.mkdir(exist_ok=True)
     log = open_in(directory, LogConfig(**config))
     for number in range(3):
@@ -28,8 +28,8 @@ def written(directory: Path, **config: int) -> Path:
 
 
 def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
-    """A dump shows each batch in file order: position, offsets, codec, producer, and whether its
-    CRC is right."""
+    """A dump shows the batches in the order of the file. For each batch it shows the position, the
+    offsets, the codec, the producer, and whether the CRC is right."""
     found = list(dump.batches(written(tmp_path)))
     assert all(isinstance(each, DumpedBatch) and each.crc_ok for each in found)
     headers = [each.header for each in found if isinstance(each, DumpedBatch)]
@@ -42,8 +42,8 @@ def test_batches_are_shown_as_they_lie(tmp_path: Path) -> None:
 
 
 def test_what_is_no_batch_is_named(tmp_path: Path) -> None:
-    """A dump reports bytes that are no batch (half a batch at the end, noise) with position, size
-    and reason."""
+    """A dump reports bytes that are no batch, for example half a batch at the end, or random bytes.
+    It shows their position and size, and the reason."""
     path = written(tmp_path)
     data = path.read_bytes()
     path.write_bytes(data[:-5])
@@ -60,7 +60,8 @@ def test_what_is_no_batch_is_named(tmp_path: Path) -> None:
 def test_the_command_says_that_all_is_good(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """`broker dump-log` on a good directory prints every segment in order and exits with 0."""
+    """`broker dump-log` on a directory without damage prints every segment in order and exits with
+    status 0."""
     written(tmp_path, segment_bytes=150)
     assert main(["broker", "dump-log", str(tmp_path), "--records"]) == 0
     said = capsys.readouterr().out
@@ -70,8 +71,8 @@ def test_the_command_says_that_all_is_good(
 
 
 def test_the_command_names_damage(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """`broker dump-log` exits with 1 and names the position of a wrong CRC; its JSON has a line for
-    each batch and each fault."""
+    """If a CRC is wrong, `broker dump-log` prints the position and exits with status 1. Its JSON
+    output has a line for each batch and for each fault."""
     path = written(tmp_path)
     data = bytearray(path.read_bytes())
     data[70] ^= 1
@@ -87,7 +88,8 @@ def test_the_command_names_damage(tmp_path: Path, capsys: pytest.CaptureFixture[
 def test_offsets_that_are_missing_are_told(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A hole between segments is reported, but not as damage, since a mirror may have holes."""
+    """Missing offsets between segments are reported, but not as damage, because the log of a mirror
+    may have gaps."""
     written(tmp_path, segment_bytes=150)
     sorted(tmp_path.glob("*.log"))[1].unlink()
     assert main(["broker", "dump-log", str(tmp_path)]) == 0
@@ -104,7 +106,8 @@ def test_offsets_that_are_missing_are_told(
     ],
 )
 def test_what_is_no_log_is_refused(tmp_path: Path, name: str, words: str) -> None:
-    """A path that is no log is refused with one sentence that says where to look instead."""
+    """If the path is not a log, the command refuses it with one sentence that says which path to
+    use instead."""
     (tmp_path / "empty").mkdir()
     (tmp_path / "logs" / "logs-0").mkdir(parents=True)
     (tmp_path / "00000000000000000000.index").touch()

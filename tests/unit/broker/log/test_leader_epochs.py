@@ -28,14 +28,16 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
     ],
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
-    """The answer for an epoch has two values: the largest known epoch that is not higher than the
-    epoch asked for, and the offset at which the next known epoch begins."""
+    """The answer about the end of an epoch has two values. The first is the largest known epoch
+    that is not higher than the asked epoch. The second is the offset at which the next known epoch
+    begins."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 
 
 def test_the_leaders_own_epoch_begins_at_the_end() -> None:
-    """A leader that has appended nothing yet knows its own epoch, which begins at the log's end."""
+    """A leader that has not appended anything yet still answers for its own epoch: the epoch begins
+    and ends at the log's end."""
     epochs = LeaderEpochs(KNOWN)
     assert epochs.end_of(9, current=9, log_end_offset=100) == EpochEnd(9, 100)
     assert epochs.end_of(5, current=9, log_end_offset=100) == EpochEnd(5, 100)
@@ -43,8 +45,8 @@ def test_the_leaders_own_epoch_begins_at_the_end() -> None:
 
 
 def test_both_ends_are_cut() -> None:
-    """Epochs that lie outside of the log are dropped at both ends; the epoch to which the log start
-    belongs keeps its own start offset."""
+    """When the log is cut at its beginning or at its end, epochs outside the remaining log are
+    dropped. The epoch that contains the log start keeps its start offset."""
     epochs = LeaderEpochs(KNOWN)
     epochs.cut_tail(70)
     assert (epochs.latest, epochs.entries) == (4, tuple(KNOWN[:2]))
@@ -61,15 +63,16 @@ def test_both_ends_are_cut() -> None:
     [b"", b"1\n0\n", b"0\n2\n0 0\n", b"0\n1\nx 0\n", b"0\n2\n3 0\n2 9\n", b"0\n1\n\xff\n"],
 )
 def test_a_damaged_file_counts_as_none(tmp_path: Path, content: bytes) -> None:
-    """A damaged epoch file counts as missing. The broker never stops because of such a file,
-    because the broker can derive the epochs from the log again."""
+    """A damaged epoch file counts as missing. It does not stop the broker, because the broker can
+    find the epochs in the log again."""
     assert read(tmp_path) is None
     (tmp_path / names.LEADER_EPOCHS).write_bytes(content)
     assert read(tmp_path) is None
 
 
 def with_epochs(directory: Path) -> None:
-    """Writes epochs 0, 2 and 3 at offsets 0, 2 and 5, in several segments, flushed and closed."""
+    """Writes a log of several segments in which the epochs 0, 2 and 3 begin at the offsets 0, 2 and
+    5. Flushes and closes the log."""
     log = open_in(directory, LogConfig(segment_bytes=200))
     for epoch, count in ((0, 2), (2, 3), (3, 1)):
         for _ in range(count):
@@ -84,7 +87,8 @@ EXPECTED = (EpochStart(0, 0), EpochStart(2, 2), EpochStart(3, 5))
 @pytest.mark.parametrize("clean", [True, False])
 @pytest.mark.parametrize("content", [None, b"nonsense", b"0\n1\n0 0\n"])
 def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | None) -> None:
-    """Epochs are recovered after any stop, even if their file is missing, damaged or old."""
+    """After a clean or an unclean stop, the broker finds the leader epochs again, even if the epoch
+    file is missing, damaged or old."""
     with_epochs(tmp_path)
     path = tmp_path / names.LEADER_EPOCHS
     assert read(tmp_path) == list(EXPECTED)
@@ -93,13 +97,13 @@ def test_epochs_are_found_again(tmp_path: Path, clean: bool, content: bytes | No
     else:
         path.write_bytes(content)
     if clean and content == b"0\n1\n0 0\n":
-        return  # a file may lack epochs that begin after the recovery point
+        return  # a file need not have epochs that begin after the recovery point
     assert open_in(tmp_path, clean=clean).epochs.entries == EXPECTED
 
 
 def test_the_file_is_durable_before_its_records_are(tmp_path: Path) -> None:
-    """Before a flush makes records durable, it writes the epochs of these records to the epoch
-    file."""
+    """A flush writes the epochs of records to the epoch file before it makes these records
+    durable."""
     log = open_in(tmp_path)
     append(log, batch(), epoch=4)
     assert read(tmp_path) is None
@@ -108,7 +112,8 @@ def test_the_file_is_durable_before_its_records_are(tmp_path: Path) -> None:
 
 
 def test_an_epoch_that_was_not_written_is_forgotten(tmp_path: Path) -> None:
-    """When the first write of an epoch fails, the epoch is forgotten with its records."""
+    """If the first write of an epoch's records fails, the broker forgets the epoch together with
+    these records."""
     log = open_in(tmp_path)
     append(log, batch(), epoch=1)
     put(log, batch(), epoch=2)
@@ -121,7 +126,8 @@ def test_an_epoch_that_was_not_written_is_forgotten(tmp_path: Path) -> None:
 
 
 def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
-    """When the log start rises, the epochs that end before the new log start are forgotten."""
+    """When the log start moves forward, the epochs that end before the new log start are
+    forgotten."""
     with_epochs(tmp_path)
     log = open_in(tmp_path, clean=True)
     log.start_at(5)
@@ -129,8 +135,8 @@ def test_the_epochs_of_expired_segments_go(tmp_path: Path) -> None:
 
 
 def test_a_mirror_keeps_its_sources_epochs(tmp_path: Path) -> None:
-    """A mirror keeps the leader epochs of its source, because they are in the copied bytes, and
-    consumers of the mirror name them in their requests."""
+    """A mirror keeps the leader epochs of its source. These epochs are in the copied batches, and
+    consumers of the mirror use them in their requests."""
     log = open_in(tmp_path, LogConfig(contiguous=False))
     for epoch, base in ((3, 10), (3, 11), (7, 20)):
         data = batch(b"x")

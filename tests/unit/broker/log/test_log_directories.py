@@ -1,4 +1,5 @@
-"""Several log directories: where partitions go, and what happens when one directory fails."""
+"""A broker with several log directories: which directory a new partition gets, and what happens
+when a directory fails."""
 
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ from support.clock import ManualClock
 
 
 class Later:
-    """A disk worker that works when the test says so."""
+    """A disk worker that runs its jobs only when the test tells it to."""
 
     def __init__(self) -> None:
         self.jobs: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []
@@ -30,7 +31,7 @@ class Later:
         self.jobs.append((work, done))
 
     def run(self) -> None:
-        """Runs all jobs, including those that these jobs add."""
+        """Runs all jobs, including jobs that other jobs add."""
         while self.jobs:
             work, done = self.jobs.pop(0)
             done(timed(work))
@@ -56,7 +57,8 @@ class World:
 
 
 def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
-    """New partitions go to the directory with the fewest partitions, counted over all topics."""
+    """A new partition goes to the log directory that has the fewest partitions of all topics
+    together."""
     (tmp_path / "a").mkdir()
     world = World(tmp_path / "a", tmp_path / "b", tmp_path / "c")
     world.create("first", 2)
@@ -68,7 +70,8 @@ def test_partitions_go_to_the_directory_with_the_fewest(tmp_path: Path) -> None:
 
 
 def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
-    """Each directory has its own lock and its own id; a directory of another broker is refused."""
+    """Each log directory has its own lock and its own directory id. A directory of another broker
+    is refused."""
     paths = (tmp_path / "a", tmp_path / "b")
     world = World(*paths)
     world.logs.claim(1, "cluster")
@@ -82,8 +85,8 @@ def test_each_has_a_lock_and_marks_of_its_own(tmp_path: Path) -> None:
 
 
 def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> None:
-    """A directory that cannot be used is offline from the start, and the other directories work. If
-    no directory can be used, the broker does not start."""
+    """If a log directory cannot be used when the broker starts, it is offline from the start, and
+    the other directories work. If no directory can be used, the broker does not start."""
     (tmp_path / "file").touch()
     with pytest.raises(SkidwayError, match="file"):
         World(tmp_path / "file")
@@ -95,7 +98,7 @@ def test_one_that_cannot_be_used_is_offline_from_the_start(tmp_path: Path) -> No
 
 
 def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
-    """When a directory fails, its partitions stop, each with the failure as its reason, and new
+    """When a log directory fails, its partitions stop, with the failure as their reason. New
     partitions go to the other directories. When the broker stops, it marks only the other
     directories as cleanly shut down."""
     world = World(tmp_path / "a", tmp_path / "b")
@@ -112,8 +115,8 @@ def test_one_fails_and_the_others_go_on(tmp_path: Path) -> None:
 
 
 def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
-    """When all directories are offline, creating a partition fails with a directory's error, and
-    nothing is attempted."""
+    """When all log directories are offline, the broker does not try to create a new partition. The
+    request fails with the error of one of the directories."""
     world = World(tmp_path / "a")
     world.logs.fail(StorageFailed("read", tmp_path / "a", OSError(errno.EIO, "broken")))
     world.create("logs", 1)
@@ -125,8 +128,8 @@ def test_nothing_can_be_created_when_all_are_offline(tmp_path: Path) -> None:
 def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A full disk holds back only its own directory's checkpoint, and the directory stays
-    online."""
+    """If the disk of a log directory is full, only this directory's checkpoint is delayed. The
+    directory stays online."""
     world = World(tmp_path / "a", tmp_path / "b")
     world.create("logs", 2)
     write = log_directory.write_checkpoints
@@ -146,8 +149,8 @@ def test_a_full_disk_keeps_nobody_elses_checkpoint_back(
 
 
 def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Path) -> None:
-    """A caller who asks for a checkpoint waits for one that begins after the question. So if a
-    checkpoint is being written already, the caller waits for the next checkpoint."""
+    """A caller that asks for a checkpoint gets one that is begun after the request. If a checkpoint
+    is already being written, the caller waits for the next one."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     log = world.logs.logs[TopicPartition("logs", 0)]
@@ -164,8 +167,8 @@ def test_a_checkpoint_that_was_asked_for_is_newer_than_the_question(tmp_path: Pa
 
 
 def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
-    """A topic created again begins at offset 0, because its name is removed from the checkpoint
-    files before its new directory exists."""
+    """A topic that was deleted and created again begins at offset 0. The broker removes the topic's
+    name from the checkpoint files before it creates the new directory."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)
@@ -182,8 +185,8 @@ def test_a_topic_made_again_meets_no_old_offsets(tmp_path: Path) -> None:
 
 
 def test_a_log_start_offset_survives(tmp_path: Path) -> None:
-    """If the checkpoint of the log start was written before a kill, deleted records stay deleted
-    after the kill."""
+    """If the checkpoint with the log start offsets was written before a kill, records below the log
+    start stay deleted after the kill."""
     world = World(tmp_path / "a")
     world.create("logs", 1)
     partition = TopicPartition("logs", 0)

@@ -16,8 +16,8 @@ def test_legal_topics(name: str) -> None:
     "name", ["", ".", "..", "a/b", "../x", "a b", "ü", "x" * 250, "a\0b", "a\n"]
 )
 def test_illegal_topics(name: str) -> None:
-    """A topic name that could lead out of the directory, or that Kafka refuses, is refused with a
-    reason."""
+    """A topic name is refused with a reason if its path could lead out of the log directory, or if
+    Kafka refuses the name."""
     assert names.illegal_topic(name)
 
 
@@ -34,8 +34,8 @@ def test_illegal_topics(name: str) -> None:
     ],
 )
 def test_directories_and_partitions(directory: str, partition: TopicPartition | None) -> None:
-    """A directory belongs to a partition only if the directory has exactly the name that the broker
-    gives to this partition's directory."""
+    """A directory counts as a partition's directory only if it has exactly the name that the broker
+    gives to such a directory."""
     found = names.partition_of(directory)
     assert found == partition
     if found is not None:
@@ -43,8 +43,9 @@ def test_directories_and_partitions(directory: str, partition: TopicPartition | 
 
 
 def test_leaving_directories_are_told_apart_and_fit() -> None:
-    """The directory of a deleted partition, or of a stray one (of no known topic), gets a new name.
-    The new names tell the two kinds apart, and are short enough even for the longest topic name."""
+    """The directory of a deleted partition gets a new name, and so does the directory of a stray
+    partition (one of no known topic). The new names show which of the two kinds it is, and are
+    short enough even for the longest topic name."""
     partition = TopicPartition("x" * 249, 99999)
     deleted = names.leaving_directory(partition, names.DELETED_DIRECTORY)
     stray = names.leaving_directory(partition, names.STRAY_DIRECTORY)
@@ -55,8 +56,8 @@ def test_leaving_directories_are_told_apart_and_fit() -> None:
 
 
 def test_segment_names_sort_as_their_offsets() -> None:
-    """A segment file's name has its base offset in twenty digits, so that names sort by offset;
-    other names are ignored."""
+    """The name of a segment file is its base offset in twenty digits, so that names sort by offset.
+    Files with other names are ignored."""
     assert names.segment_file(42, ".log") == "00000000000000000042.log"
     assert names.base_offset_of("00000000000000000042.log", ".log") == 42
     for other in ("42.log", "00000000000000000042.index", "0000000000000000004x.log", "x.log"):

@@ -18,8 +18,8 @@ from support.promises import promise
 
 
 def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
-    """Each batch gets the offsets that follow those of the previous batch. Apart from offset and
-    epoch its bytes stay unchanged."""
+    """Each batch gets the offsets after those of the previous batch. Except for its offset and its
+    leader epoch, the bytes of a batch stay unchanged."""
     log = open_in(tmp_path)
     sent = batch(b"a", b"b", b"c")
     assert append(log, bytearray(sent), epoch=7) == 0
@@ -33,10 +33,10 @@ def test_offsets_go_on_from_batch_to_batch(tmp_path: Path) -> None:
 
 
 def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
-    """Batches that are appended in one turn of the broker's loop come into the file together, when
-    the log is written at the end of the turn."""
+    """Batches that are appended in one turn of the broker's loop are written to the file together,
+    at the end of the turn."""
     log = open_in(tmp_path)
-    for _ in range(2000):  # more batches than one pwritev can take
+    for _ in range(2000):  # more batches than one call of pwritev accepts
         put(log, batch(b"x"))
     assert stored(tmp_path) == []
     log.write()
@@ -44,7 +44,7 @@ def test_a_turn_is_written_at_once(tmp_path: Path) -> None:
 
 
 def test_nothing_unflushed_is_read(tmp_path: Path) -> None:
-    """A read ends at the flushed offset, although the log has more."""
+    """A read ends at the flushed offset, even if the log has later records."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -56,8 +56,8 @@ def test_nothing_unflushed_is_read(tmp_path: Path) -> None:
 
 
 def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
-    """A flush covers what was appended before the flush began; later batches wait for the next
-    flush."""
+    """A flush makes durable what was appended before the flush began. Later batches wait for the
+    next flush."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     running = log.begin_flush()
@@ -70,8 +70,8 @@ def test_a_flush_counts_what_was_there_before_it(tmp_path: Path) -> None:
 
 
 def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Path) -> None:
-    """The flush after a roll makes the old file, the new file and the names in their directory
-    durable."""
+    """After a segment has rolled, the next flush makes durable the old file, the new file and the
+    names in their directory."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))
@@ -85,8 +85,8 @@ def test_a_flush_after_a_roll_has_the_old_segment_and_the_directory(tmp_path: Pa
 
 
 def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: Path) -> None:
-    """If a segment rolls while a flush runs, the next flush covers that part of the old segment
-    which the running flush does not cover."""
+    """If a segment rolls while a flush runs, the next flush makes durable the part of the old
+    segment that the running flush does not include."""
     log = open_in(tmp_path, LogConfig(segment_bytes=400))
     append(log, sized(150))
     running = log.begin_flush()
@@ -100,7 +100,7 @@ def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: 
 
 
 def test_segments_roll_by_size(tmp_path: Path) -> None:
-    """A segment rolls before a batch would take it beyond segment.bytes."""
+    """A segment rolls before a batch that would make it larger than segment.bytes."""
     log = open_in(tmp_path, LogConfig(segment_bytes=1000))
     for _ in range(10):
         append(log, sized(400))
@@ -108,7 +108,8 @@ def test_segments_roll_by_size(tmp_path: Path) -> None:
 
 
 def test_segments_roll_by_append_time(tmp_path: Path) -> None:
-    """A segment rolls segment.ms after its first append, whatever the event times."""
+    """A segment rolls when segment.ms has passed since its first append, whatever the event times
+    of its records are."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"old", timestamps=[5]), NOW_MS)
     append(log, batch(b"far", timestamps=[NOW_MS * 2]), NOW_MS + 999)
@@ -118,7 +119,7 @@ def test_segments_roll_by_append_time(tmp_path: Path) -> None:
 
 
 def test_the_first_append_time_survives_a_restart(tmp_path: Path) -> None:
-    """After a restart a segment still rolls by the time of its first append."""
+    """After a restart, the time at which a segment rolls still depends on its first append."""
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
     append(log, batch(b"a"), NOW_MS)
     log = open_in(tmp_path, LogConfig(segment_ms=1000))
@@ -129,8 +130,8 @@ def test_the_first_append_time_survives_a_restart(tmp_path: Path) -> None:
 
 
 def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
-    """A segment rolls when its index has segment.index.bytes, so that indexes stay small enough to
-    be searched in memory."""
+    """A segment rolls when its index has reached segment.index.bytes, so that each index stays
+    small enough to be searched in memory."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0, segment_index_bytes=80))
     for _ in range(60):
         append(log, batch(b"x"))
@@ -140,8 +141,8 @@ def test_segments_roll_when_an_index_is_full(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("interval", [0, 300, 100_000])
 def test_every_offset_is_found(tmp_path: Path, interval: int) -> None:
-    """A read at any offset begins with the batch that holds the offset, however sparse the
-    index."""
+    """A read at any offset begins with the batch that contains the offset, however few entries the
+    index has."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=interval, segment_bytes=3000))
     for count in (1, 7, 2, 3) * 20:
         append(log, batch(*[b"v" * 20] * count))
@@ -157,8 +158,8 @@ def test_every_offset_is_found(tmp_path: Path, interval: int) -> None:
 
 
 def test_reads_are_whole_batches_within_the_limit(tmp_path: Path) -> None:
-    """A read returns whole batches, and no more bytes than asked for. With `at_least_one`, it
-    returns the first batch even if that batch alone is larger."""
+    """A read returns only whole batches, and not more bytes than the caller asked for. With
+    `at_least_one`, it returns the first batch even if this batch alone is larger."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500))
     for _ in range(50):
         append(log, sized(200))
@@ -185,8 +186,8 @@ def test_reads_outside_are_refused(tmp_path: Path) -> None:
 
 
 def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
-    """A duplicate from an idempotent producer is not stored again. The producer is told the first
-    offset of the stored batch."""
+    """A duplicate batch from an idempotent producer is not stored again. The answer to the producer
+    has the first offset of the stored batch."""
     log = open_in(tmp_path)
     first = batch(b"a", b"b", producer_id=5, epoch=0, sequence=0)
     assert append(log, bytearray(first)) == 0
@@ -197,8 +198,8 @@ def test_a_duplicate_is_not_stored_again(tmp_path: Path) -> None:
 
 @promise("4 duplicate")
 def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
-    """A batch whose sequence was used before is refused if its CRC differs from that of the stored
-    batch, because a duplicate would have the same CRC."""
+    """If a batch has a sequence number that was used before, and its CRC differs from that of the
+    stored batch, the batch is refused. A duplicate would have the same CRC."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=5, epoch=0, sequence=0))
     with pytest.raises(OutOfOrderSequence):
@@ -206,7 +207,7 @@ def test_other_bytes_under_a_used_sequence_are_refused(tmp_path: Path) -> None:
 
 
 class FullDisk:
-    """Replaces pwritev: takes `room` bytes, then fails as on a full disk."""
+    """Replaces os.pwritev. It writes at most `room` bytes, and then fails as on a full disk."""
 
     def __init__(self, room: int, number: int = errno.ENOSPC) -> None:
         self.room, self.number = room, number
@@ -223,8 +224,8 @@ class FullDisk:
 def test_a_full_disk_takes_nothing_by_half(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    """After a failed write, the file, offsets, indexes and producers' states are as they were
-    before the write, and the next write succeeds."""
+    """After a failed write, the file, the offsets, the indexes and the states of producers are the
+    same as before the write. The next write succeeds."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=0))
     append(log, batch(b"a", producer_id=1, epoch=0, sequence=0))
     before = stored(tmp_path)
@@ -248,8 +249,8 @@ def test_a_full_disk_takes_nothing_by_half(
 def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When a roll fails, the batches that came before the roll in the turn are stored, and the
-    batches after the roll are refused."""
+    """If a segment cannot be rolled, the batches before the roll in the same turn are stored, and
+    the batches after the roll are refused."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     put(log, sized(150))
 
@@ -270,8 +271,8 @@ def test_a_roll_that_fails_refuses_the_rest_of_the_turn(
 
 
 def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
-    """A reader that holds a range of a segment can read the range to its end, even after retention
-    has deleted the segment."""
+    """A reader that has got a range of a segment can read the range to its end, even if retention
+    deletes the segment in the meantime."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     append(log, sized(150))
     append(log, sized(150))
@@ -290,7 +291,8 @@ def test_a_deleted_segment_can_be_read_to_its_end(tmp_path: Path) -> None:
 
 
 def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
-    """The bytes that a fetch waits for are counted up to the watermark, over all segments."""
+    """The bytes for which a parked fetch waits are counted up to the high watermark, over all
+    segments."""
     log = open_in(tmp_path, LogConfig(segment_bytes=200))
     for _ in range(3):
         append(log, sized(150))
@@ -304,8 +306,8 @@ def test_bytes_between_counts_across_segments(tmp_path: Path) -> None:
 def test_what_was_not_touched_is_not_written_again(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At a clean stop, nothing is written for a partition that was not touched since the broker
-    started. A partition to which batches were appended, or whose segment was rolled, is synced."""
+    """At a clean stop, the broker writes nothing for a partition that has not changed since the
+    start. It syncs a partition if batches were appended to it or if its segment was rolled."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -328,8 +330,8 @@ def test_what_was_not_touched_is_not_written_again(
 
 
 def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
-    """After an unclean start, a clean stop writes everything that recovery found, even if nothing
-    was appended since."""
+    """If the broker was started after an unclean stop, the next clean stop writes everything that
+    the recovery found, even if nothing was appended since."""
     log = open_in(tmp_path)
     append(log, batch(b"a"))
     flush(log)
@@ -339,7 +341,7 @@ def test_an_unclean_start_is_closed_in_full(tmp_path: Path) -> None:
 
 
 def test_who_reads_on_needs_no_search(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A read that begins where the last read ended needs no look into the index."""
+    """A read that begins at the end of the last read does not search the index."""
     log = open_in(tmp_path, LogConfig(index_interval_bytes=500, segment_bytes=10_000))
     for _ in range(150):
         append(log, sized(200))

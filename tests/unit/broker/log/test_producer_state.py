@@ -37,12 +37,14 @@ def state_with(*each: BatchHeader) -> ProducerState:
 
 
 def test_an_unknown_producer_may_begin_anywhere() -> None:
-    """An unknown producer may begin with any sequence, since its state may have expired."""
+    """An unknown producer may begin with any sequence number, because its state may have
+    expired."""
     assert ProducerState().check(header(4711)) is None
 
 
 def test_sequences_go_on() -> None:
-    """Only the next sequence is accepted as new; a sequence after a gap is out of order."""
+    """The broker accepts only a batch with the next sequence number as new. A higher sequence
+    number is out of order."""
     state = state_with(header(0, 3), header(3, 2))
     assert state.check(header(5)) is None
     with pytest.raises(OutOfOrderSequence):
@@ -50,14 +52,14 @@ def test_sequences_go_on() -> None:
 
 
 def test_sequences_wrap() -> None:
-    """The sequence after 2^31-1 is 0."""
+    """The sequence number after 2^31-1 is 0."""
     state = state_with(header(SEQUENCE_END - 2, 2))
     assert state.check(header(0)) is None
 
 
 def test_the_last_five_batches_are_known_again() -> None:
-    """A duplicate of one of a producer's last five batches is recognized, and its offset is known.
-    An older duplicate is out of order."""
+    """The broker recognizes a duplicate of a producer's last five batches, and still knows the
+    batch's offset. An older duplicate is out of order."""
     state = state_with(*[header(n) for n in range(7)])
     for n in range(2, 7):
         stored = state.check(header(n))
@@ -68,8 +70,8 @@ def test_the_last_five_batches_are_known_again() -> None:
 
 
 def test_a_duplicate_has_the_same_bytes() -> None:
-    """A batch under a used sequence is refused if it has other records or another number of
-    records."""
+    """If a batch has a sequence number that was used before, but other records or another number of
+    records, it is refused."""
     state = state_with(header(0, 2), header(2))
     with pytest.raises(OutOfOrderSequence):
         state.check(header(2, text=b"other"))
@@ -78,7 +80,8 @@ def test_a_duplicate_has_the_same_bytes() -> None:
 
 
 def test_epochs_only_rise() -> None:
-    """A batch with a lower epoch is fenced; a higher epoch has to begin at sequence 0."""
+    """A batch with a lower producer epoch is fenced. The first batch of a higher epoch must have
+    the sequence number 0."""
     state = state_with(header(0, epoch=3))
     with pytest.raises(InvalidProducerEpoch):
         state.check(header(1, epoch=2))
@@ -92,8 +95,8 @@ def test_epochs_only_rise() -> None:
 
 @promise("4 append time")
 def test_producers_are_forgotten_by_append_time() -> None:
-    """Producers expire by the time of their last append alone; the highest id is never
-    forgotten."""
+    """The state of a producer expires by the time of its last append, whatever the event times are.
+    The highest producer id is never forgotten."""
     state = ProducerState()
     state.update(header(0, producer=1), 0, 1000)
     state.update(header(0, producer=9), 1, 2000)
@@ -105,7 +108,8 @@ def test_producers_are_forgotten_by_append_time() -> None:
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.integers(1, 4), st.booleans())))
 def test_a_snapshot_decides_as_the_state_does(moves: list[tuple[int, int, bool]]) -> None:
-    """State restored from a snapshot accepts and refuses exactly what the original does."""
+    """A producer state that is restored from a snapshot accepts and refuses exactly the same
+    batches as the original state."""
     state, offset = ProducerState(), 0
     following = dict.fromkeys(range(6), 0)
     for producer, count, bump in moves:
@@ -133,8 +137,8 @@ def decision(state: ProducerState, one: BatchHeader) -> object:
 
 
 def test_a_damaged_snapshot_is_known() -> None:
-    """A snapshot that has a flipped bit, or is cut short, is always detected, and the log is read
-    instead."""
+    """The broker always detects a snapshot with a flipped bit or with missing bytes at its end. It
+    then reads the log instead."""
     data = encode_snapshot(state_with(header(0), header(1)), 1)
     for at in range(len(data)):
         broken = bytearray(data)
@@ -146,8 +150,8 @@ def test_a_damaged_snapshot_is_known() -> None:
 
 
 def test_an_id_that_nobody_gave_leaves_room_for_those_that_will_be(tmp_path: Path) -> None:
-    """A client that claims the largest possible producer id is served, and ids can still be given
-    out to other producers later."""
+    """If a client uses the largest possible producer id, which the broker never gave out, the
+    client is served. The broker can still give out ids to other producers later."""
     log = open_in(tmp_path)
     append(log, batch(b"a", producer_id=7, epoch=0, sequence=0))
     append(log, batch(b"b", producer_id=(1 << 63) - 1, epoch=0, sequence=0))

@@ -20,7 +20,7 @@ def decide(
     *ages_h: int, size: int = 100, flushed: int = 1 << 40, start: int = 0, held: int | None = None,
     **config: int,
 ) -> Expired:  # fmt: skip
-    """The decision for segments of 10 records. `ages_h` has one number for each segment: how many
+    """The decision of retention for segments of 10 records each. ages_h: for each segment, how many
     hours ago its last append was."""
     segments = [SegmentAge(10 * at, size, NOW_MS - age * HOUR) for at, age in enumerate(ages_h)]
     return expired(
@@ -30,23 +30,23 @@ def decide(
 
 
 def test_old_segments_go_and_the_first_young_one_stops_it() -> None:
-    """Retention deletes segments from the oldest on, and stops at the first segment whose last
-    append is younger than the limit."""
+    """Retention by time deletes segments, beginning with the oldest. It stops at the first segment
+    whose last append is more recent than the limit."""
     assert decide(5, 4, 3, 0, retention_ms=3 * HOUR).count == 2
     assert decide(1, 5, 5, 0, retention_ms=3 * HOUR).count == 0
 
 
 def test_an_old_active_segment_is_rolled_and_kept() -> None:
-    """An old active segment is rolled and kept; it is deleted only after another segment has
-    followed it."""
+    """If the active segment is old, retention rolls the segment but does not delete it yet. The
+    segment is deleted only when another segment exists after it."""
     assert decide(5, 5, retention_ms=3 * HOUR) == Expired(1, roll=True)
     assert decide(5, 5, retention_ms=3 * HOUR, size=0) == Expired(1, roll=False)
     assert decide(5, 0, retention_ms=3 * HOUR) == Expired(1, roll=False)
 
 
 def test_size_goes_by_what_remains() -> None:
-    """Retention by size deletes only whole segments. It deletes as many as it can without making
-    the log smaller than retention.bytes."""
+    """Retention by size deletes only whole segments. It deletes as many segments as possible
+    without making the log smaller than retention.bytes."""
     assert decide(0, 0, 0, 0, retention_bytes=250).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=300).count == 1
     assert decide(0, 0, 0, 0, retention_bytes=301).count == 0
@@ -54,13 +54,13 @@ def test_size_goes_by_what_remains() -> None:
 
 
 def test_no_limit_is_no_limit() -> None:
-    """With -1 as its limit, retention keeps everything."""
+    """With a limit of -1, retention keeps everything."""
     assert decide(9000, 9000, 9000, retention_ms=-1) == Expired(0, roll=False)
 
 
 def test_what_is_not_flushed_stays() -> None:
-    """A segment with unflushed records is kept, because a crash could still take these records
-    back."""
+    """A segment with records that are not flushed is kept, because these records could still be
+    lost in a crash."""
     assert decide(5, 5, 0, retention_ms=HOUR, flushed=19).count == 1
 
 
@@ -70,14 +70,15 @@ def test_what_is_below_the_log_start_goes() -> None:
 
 
 def test_what_a_reader_holds_stays() -> None:
-    """A segment is kept if retention.hold names a group that has not read all records of the
+    """A segment is kept while a group in the setting retention.hold has not read all records of the
     segment."""
     assert decide(5, 5, 5, retention_ms=HOUR, held=15) == Expired(1, roll=False, held=True)
     assert decide(5, 5, 5, retention_ms=HOUR, held=20).count == 2
 
 
 def test_nobody_holds_for_ever() -> None:
-    """Beyond retention.hold's limits, by age or by size, unread segments are deleted as usual."""
+    """The setting retention.hold has limits of age and size. Beyond these limits, segments are
+    deleted as usual, even if the group has not read them."""
     limits = {"retention_ms": HOUR, "hold_ms_max": 4 * HOUR}
     assert decide(9, 5, 3, 0, held=0, **limits) == Expired(2, roll=False, held=True)
     limits = {"retention_ms": HOUR, "hold_bytes_max": 250, "hold_ms_max": -1}
@@ -85,15 +86,15 @@ def test_nobody_holds_for_ever() -> None:
 
 
 def test_an_active_segment_is_rolled_when_nobody_holds_it() -> None:
-    """An old active segment is rolled only after the groups that hold the segment have read to the
+    """An old active segment is rolled only when the groups in retention.hold have read up to the
     log's end."""
     assert decide(5, 5, retention_ms=HOUR, held=15, flushed=20) == Expired(1, False, held=True)
     assert decide(5, 5, retention_ms=HOUR, held=20, flushed=20) == Expired(1, True)
 
 
 def test_deleted_records_are_held_by_nobody() -> None:
-    """Segments below the log start offset are deleted, even if a holding group has not read
-    them."""
+    """Segments below the log start offset are deleted, even if a group in retention.hold has not
+    read them."""
     assert decide(0, 0, 0, start=20, held=0).count == 2
 
 
@@ -105,8 +106,8 @@ class AtOnce:
 
 @promise("4 append time")
 def test_expired_segments_leave_the_log_by_append_time(tmp_path: Path) -> None:
-    """Segments expire by append time, even after a restart; event times of years ago delete
-    nothing."""
+    """Segments expire by the append time of their records, even after a restart. Event times that
+    are years old do not delete a segment."""
     partition = TopicPartition("logs", 0)
     directory = tmp_path / "logs-0"
     directory.mkdir()

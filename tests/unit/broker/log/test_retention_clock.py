@@ -15,8 +15,8 @@ DAY_MS = DAY_S * 1000
 
 
 def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
-    """Retention follows the wall clock as long as the wall clock does not jump. If NTP corrects the
-    clock by a second, retention follows the correction."""
+    """The clock of retention shows the same time as the wall clock while the wall clock does not
+    jump. If NTP corrects the wall clock by a second, retention's clock follows the correction."""
     clock = ManualClock()
     ages = RetentionClock(clock)
     for correction_ms in (0, 900, -1500, 0):
@@ -26,9 +26,9 @@ def test_it_is_the_wall_clock_as_long_as_that_does_not_jump() -> None:
 
 
 def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
-    """After a jump forward, retention's clock runs twice as fast until it agrees with the wall
-    clock. After a jump of a week, retention's clock advances two days in one day, and agrees with
-    the wall clock after a week."""
+    """If the wall clock jumps forward, retention's clock runs twice as fast until it agrees with
+    the wall clock again. For example, after a jump of a week, it advances two days in each day, and
+    agrees with the wall clock after a week."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start + 7 * DAY_MS)
@@ -40,8 +40,9 @@ def test_a_jump_forward_is_made_up_for_at_twice_the_speed() -> None:
 
 
 def test_a_jump_back_is_followed_at_once() -> None:
-    """Retention's clock follows a jump back at once, so that nothing expires too early. When the
-    wall clock is set right again, retention's clock catches up at twice the speed."""
+    """If the wall clock jumps back, retention's clock follows at once, so that nothing expires too
+    early. When the wall clock is corrected again, retention's clock catches up at twice the
+    speed."""
     clock = ManualClock()
     ages, start = RetentionClock(clock), clock.time_ms()
     clock.set_time_ms(start - DAY_MS)
@@ -61,8 +62,8 @@ class Worker:
 
 @promise("4 append time", "clocks broker")
 def test_a_clock_set_ahead_deletes_and_forgets_nothing(tmp_path: Path) -> None:
-    """If the clock is set a year ahead, no segment is deleted during the next hour, and a retried
-    batch is still recognized."""
+    """If the wall clock is set a year ahead, no segment is deleted during the next hour, and the
+    broker still recognizes a retried batch as a duplicate."""
     clock = ManualClock()
     logs = LogManager(clock, Worker())
     logs.open_directories([tmp_path])

@@ -26,8 +26,8 @@ from support.batches import append, batch, flush, open_in, record, varint
 def test_the_first_record_at_or_after_a_time(
     tmp_path_factory: pytest.TempPathFactory, times: list[list[int]], codec: Codec, interval: int
 ) -> None:
-    """A look-up by time finds the same first record as a search through every record, in whatever
-    order the event times are."""
+    """A look-up by time finds the first record whose event time is not earlier than the given time.
+    The order of the event times in the log does not matter."""
     directory = tmp_path_factory.mktemp("log")
     log = open_in(directory, LogConfig(index_interval_bytes=interval, segment_bytes=1024))
     for each in times:
@@ -45,8 +45,8 @@ def test_the_first_record_at_or_after_a_time(
 
 
 def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
-    """A look-up by time never finds a record at or above the watermark, and neither does a look-up
-    of the largest time."""
+    """A look-up by time, or of the largest time, never finds a record at or above the high
+    watermark."""
     log = open_in(tmp_path)
     assert with_max_timestamp(log, log.flushed) == NOT_FOUND
     append(log, batch(b"a", timestamps=[10]))
@@ -57,8 +57,8 @@ def test_what_is_not_flushed_is_not_found(tmp_path: Path) -> None:
 
 
 def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> None:
-    """A batch that cannot be decompressed is found by the times in its header, so that one
-    producer's nonsense does not stop the partition."""
+    """If a batch cannot be decompressed, look-ups use the times in its header, so that a bad batch
+    of one producer does not stop all look-ups in the partition."""
     log = open_in(tmp_path)
     append(log, bytearray(seal(EncodedBatch(b"nonsense", Codec.GZIP, 3, 5, 9, 8))))
     flush(log)
@@ -66,15 +66,15 @@ def test_a_batch_that_cannot_be_unpacked_stands_for_itself(tmp_path: Path) -> No
 
 
 def claiming(times: list[int], largest: int) -> bytearray:
-    """Makes a batch whose header claims a larger time than its records have."""
+    """Makes a batch whose header has a larger maximum time than its records."""
     honest = batch(*[b"v"] * len(times), timestamps=times)
     body = bytes(honest[HEADER_BYTES:])
     return bytearray(seal(EncodedBatch(body, Codec.NONE, len(times), times[0], largest, len(body))))
 
 
 def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
-    """If no record of a batch is as late as the batch's header says, a look-up gives the batch's
-    first offset; the search does not loop."""
+    """The maximum time in a batch's header may be later than the times of all its records. A
+    look-up then returns the batch's first offset, and does not search for ever."""
     log = open_in(tmp_path)
     append(log, claiming([5, 6], 1000))
     flush(log)
@@ -84,8 +84,8 @@ def test_a_header_that_promises_too_much_is_no_riddle(tmp_path: Path) -> None:
 
 
 def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
-    """In a look-up of the largest time, only records at or after the log start count, even if their
-    segment has earlier records, too. If all records have expired, there is no largest time."""
+    """A look-up of the largest time uses only records at or after the log start, although the
+    segment may have earlier records too. If all records have expired, there is no largest time."""
     log = open_in(tmp_path)
     append(log, batch(b"a", timestamps=[1000]))
     append(log, batch(b"b", b"c", timestamps=[1, 2]))
@@ -97,8 +97,8 @@ def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
 
 
 def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
-    """If the remaining records of a batch are earlier than the time asked for, the search goes on
-    in the next batch."""
+    """If the log start is inside a batch, and the remaining records of the batch are earlier than
+    the given time, the search goes on in the next batch."""
     log = open_in(tmp_path)
     append(log, batch(b"a", b"b", timestamps=[1000, 1]))
     append(log, batch(b"c", timestamps=[2000]))
@@ -120,8 +120,8 @@ def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
 def test_records_that_contradict_their_header_are_not_believed(
     tmp_path: Path, records: bytes
 ) -> None:
-    """Records that contradict their batch's header are ignored, so no look-up gives an offset
-    outside of the batch, or a time later than the largest time in the header."""
+    """A look-up ignores records that contradict the header of their batch. So it never returns an
+    offset outside the batch, or a time later than the maximum time in the header."""
     log = open_in(tmp_path)
     append(log, batch(b"first"))
     append(log, bytearray(seal(EncodedBatch(records, Codec.NONE, 1, 10, 20, len(records)))))
@@ -131,8 +131,8 @@ def test_records_that_contradict_their_header_are_not_believed(
 
 
 def test_a_time_beyond_the_clock_is_a_time(tmp_path: Path) -> None:
-    """If a record's time would exceed an int64, a look-up gives the largest int64, which the
-    protocol can carry."""
+    """If the computed time of a record is larger than an int64, a look-up returns the largest
+    int64, because the protocol cannot transport a larger time."""
     log = open_in(tmp_path)
     latest = (1 << 63) - 1
     records = record(b"x", 1000, 0)

@@ -25,7 +25,7 @@ def check(data: bytes | bytearray, largest: int = 10_000, version: int = 9) -> N
 
 
 def changed(at: int, value: bytes, *, crc: bool = True) -> bytearray:
-    """A good batch with some bytes replaced. Its CRC is computed anew, unless `crc` is false."""
+    """A good batch with some bytes replaced. If `crc` is true, its CRC is computed again."""
     data = batch(b"a", b"b", producer_id=1, epoch=0, sequence=0)
     data[at : at + len(value)] = value
     if crc:
@@ -66,13 +66,14 @@ def test_good_batches_of_every_codec_are_taken(codec: Codec) -> None:
     ],
 )
 def test_bad_batches_are_refused_by_kind(data: bytes, refusal: type[BatchRefused]) -> None:
-    """A bad batch is refused with the error that Kafka has for its fault."""
+    """A bad batch is refused with the error that Kafka uses for the same fault."""
     with pytest.raises(refusal):
         check(data)
 
 
 def test_zstd_needs_a_client_that_knows_it() -> None:
-    """A zstd batch is refused in Produce before version 7 (KIP-110)."""
+    """A batch that is compressed with zstd is refused in a Produce request with a version below 7
+    (KIP-110)."""
     data = batch(b"a", codec=Codec.ZSTD)
     check(data, version=7)
     with pytest.raises(UnsupportedCompression):
@@ -81,8 +82,8 @@ def test_zstd_needs_a_client_that_knows_it() -> None:
 
 @pytest.mark.parametrize("at", range(12, 90))
 def test_every_flipped_bit_behind_the_length_is_found(at: int) -> None:
-    """Every flipped bit that the CRC covers is detected. Only the epoch, which the broker stamps,
-    may differ."""
+    """Every flipped bit after the length field is detected, except in the leader epoch, which the
+    broker writes itself."""
     data = batch(b"a" * 40)
     data[at] ^= 0x40
     if at < 16:
@@ -101,8 +102,8 @@ def window(limit: int) -> Callable[[int], None]:
 
 
 def test_event_times_are_bounded_only_where_configured() -> None:
-    """An event time is accepted if it is no further before or after the clock than the configured
-    limits, and is refused otherwise."""
+    """A batch is refused if an event time is further before or after the broker's clock than the
+    configured limits. Other event times are accepted."""
     within = window(500)
     for good in (999_500, 1_000_000, 1_000_500):
         within(good)

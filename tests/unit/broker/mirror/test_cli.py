@@ -1,4 +1,4 @@
-"""What `skidway mirror status` prints for a mirror's status, and the exit status of the command."""
+"""The output and the exit status of the command `skidway mirror status`."""
 
 from __future__ import annotations
 
@@ -35,15 +35,16 @@ AWAY = source(reachable=False)
     ],
 )
 def test_the_exit_status_is_what_is_worst(sources: list[dict[str, Any]], status: int) -> None:
-    """The exit status is that of the worst source. It is 1 if partitions are stopped or not served,
-    because somebody has to act. It is 3 if the source is away, because that may pass. A gap, a
-    range of offsets that the mirror has named as missing, is no failure."""
+    """The exit status is that of the worst source. Stopped or unserved partitions give the status
+    1, because a person must act. An unreachable source gives the status 3, because it may soon be
+    reachable again. A gap (a range of offsets that the mirror has recorded as missing) is not a
+    failure."""
     assert exit_status(sources) == status
 
 
 def test_every_name_has_its_reason() -> None:
-    """Each partition or topic that the status names is printed on a line of its own, with its
-    source before the name and its reason after the name."""
+    """Each partition or topic in the status is printed on a separate line: first the source, then
+    the name, then the reason."""
     told = details(
         [
             source(
@@ -65,8 +66,8 @@ def test_every_name_has_its_reason() -> None:
 
 
 def test_a_partition_that_the_broker_does_not_serve_is_no_good_mirror() -> None:
-    """After the loss of a disk, the mirror's partitions that the broker does not serve are shown as
-    unserved. Partitions of the broker's own topics are not shown."""
+    """If the broker has lost a disk, the status shows the mirror's partitions that the broker does
+    not serve. It does not show partitions of the broker's own topics."""
     document = {
         "mirrors": [source(), source(cluster="dc2")],
         "stopped_partitions": {"dc1.logs-0": "lost", "own-0": "lost", "dc12.logs-0": "lost"},

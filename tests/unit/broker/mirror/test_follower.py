@@ -1,6 +1,6 @@
-"""A mirror names each gap (it writes down which offsets are missing), and goes on copying only
-while its source provably has the same log. To prove that the log is the same, the mirror fetches
-its own last batch again from the source and compares the two."""
+"""How a mirror follows a partition of its source. It records each gap (a range of missing offsets),
+and goes on copying only while the source provably has the same log. For this proof, the mirror
+fetches its own last batch from the source again, and compares the two batches."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ def header(base: int, count: int, *, epoch: int = 1, crc: int = 7) -> BatchHeade
 
 
 def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
-    """An empty mirror has no batch to compare, and follows its source from offset 0 on."""
+    """An empty mirror follows its source from offset 0 on. It has no batch that it could
+    compare."""
     follower = Follower(0, None)
     assert follower.position() == 0
     assert follower.fetched([header(0, 5), header(5, 5)]) == Append(0, 2)
@@ -36,8 +37,8 @@ def test_an_empty_mirror_begins_at_offset_0_and_follows() -> None:
 
 @promise("4 batch below")
 def test_the_batch_below_is_compared_and_not_copied_again() -> None:
-    """After an interruption the last batch of the mirror is fetched again, compared, and not
-    appended again."""
+    """After an interruption, the mirror fetches its last batch from the source again, compares the
+    two, and does not append the batch a second time."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.position() == 9
@@ -45,8 +46,8 @@ def test_the_batch_below_is_compared_and_not_copied_again() -> None:
 
 
 def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
-    """If the source has no new batch, only the mirror's last batch is compared, and the mirror
-    waits for more."""
+    """If the source has no new batch, the mirror only compares its last batch and then waits for
+    more."""
     below = header(5, 5, crc=9)
     follower = Follower(10, Below.of(below))
     assert follower.fetched([below]) is None
@@ -55,8 +56,8 @@ def test_only_the_batch_below_came_so_nothing_is_appended() -> None:
 
 @promise("4 batch below")
 def test_another_crc_below_stops_the_partition() -> None:
-    """If the mirror's last batch has another CRC in the source, the partition stops with the reason
-    "diverged", and nothing more is appended."""
+    """If the mirror's last batch has another CRC in the source, the mirror stops copying the
+    partition with the reason "diverged"."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     action = follower.fetched([header(5, 5, crc=8), header(10, 1)])
     assert isinstance(action, Stop)
@@ -65,16 +66,16 @@ def test_another_crc_below_stops_the_partition() -> None:
 
 
 def test_another_epoch_below_stops_the_partition() -> None:
-    """If the mirror's last batch has another leader epoch in the source, the partition stops,
-    although the bytes are the same."""
+    """If the mirror's last batch has another leader epoch in the source, the mirror stops copying
+    the partition, although the records are the same."""
     follower = Follower(10, Below.of(header(5, 5, epoch=1)))
     assert isinstance(follower.fetched([header(5, 5, epoch=2)]), Stop)
 
 
 @promise("4 gap")
 def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> None:
-    """If the source's first offset is higher than the mirror's end, the gap is written down before
-    any later batch is copied."""
+    """If the source's first offset is higher than the mirror's end, the mirror records the gap
+    before it copies any later batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(20, 30) == LookAgain()
     assert follower.position() == 20
@@ -87,7 +88,8 @@ def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> 
 
 def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
     """If the mirror's last batch has expired in the source, but the source still has every later
-    batch, the mirror goes on. Its status shows the offset at which nothing could be compared."""
+    batch, the mirror goes on. The mirror's status shows the offset at which it could not
+    compare."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(10, 30) == Unverifiable(10)
     assert follower.position() == 10
@@ -96,14 +98,14 @@ def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
 
 def test_a_source_that_ends_below_us_has_lost_something() -> None:
     """If the source ends at a lower offset than the mirror, the source has lost records, and the
-    partition stops."""
+    mirror stops copying the partition."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert isinstance(follower.out_of_range(0, 7), Stop)
 
 
 def test_a_hole_between_batches_is_named_where_it_is() -> None:
-    """The batches before a hole are appended, then the hole is named as a gap, then copying goes
-    on."""
+    """If offsets are missing between batches of the source, the mirror appends the batches before
+    them, then records a gap, and then goes on copying."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     assert follower.fetched(batches) == Append(0, 1)
@@ -112,22 +114,22 @@ def test_a_hole_between_batches_is_named_where_it_is() -> None:
 
 
 def test_a_batch_that_overlaps_ours_stops_the_partition() -> None:
-    """A batch that overlaps the mirror's end belongs to another history, and stops the
-    partition."""
+    """If a batch of the source overlaps the mirror's end, the source has another log, and the
+    partition stops."""
     follower = Follower(10, None)
     assert isinstance(follower.fetched([header(8, 5)]), Stop)
 
 
 def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
-    """If the source has expired everything, the mirror names a gap from the mirror's end up to the
-    source's end."""
+    """If all records of the source have expired, the mirror records a gap from its own end up to
+    the source's end."""
     follower = Follower(10, None)
     assert follower.out_of_range(20, 20) == NameGap(10, 20, "expired")
 
 
 def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
-    """If the first batch of the source expires before it is fetched, the gap up to the source's new
-    beginning is named at once, without waiting for another batch."""
+    """If the first batch of the source expires before the mirror has fetched it, the mirror records
+    the gap up to the source's new beginning at once. It does not wait for another batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.nothing_there(10) is None
     assert follower.out_of_range(20, 30) == LookAgain()
@@ -138,8 +140,8 @@ def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
 
 
 def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
-    """After a hole, the mirror's last batch before the hole is compared again. Otherwise the mirror
-    would notice only with the next batch that the source has another log."""
+    """After a gap, the mirror compares its last batch before the gap again. Otherwise it would
+    notice only at the next batch that the source has another log."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -151,8 +153,8 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
-    """If the mirror's last batch before a hole has expired in the source, nothing can be compared.
-    The mirror says so and goes on after the hole."""
+    """If the mirror's last batch before a gap has expired in the source, the mirror cannot compare
+    anything. It reports the offset at which it could not compare, and goes on after the gap."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))
@@ -163,8 +165,8 @@ def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
 
 
 def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
-    """If the source's log starts inside a batch, that batch is copied whole, and only the offsets
-    before that batch are named as a gap."""
+    """If the source's log starts inside a batch, the mirror copies the whole batch, and records
+    only the offsets before this batch as a gap."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(20, 30)
     assert follower.fetched([header(18, 6)]) == NameGap(10, 18, "expired")
@@ -175,8 +177,9 @@ def test_a_log_start_inside_a_batch_makes_the_gap_smaller() -> None:
 
 
 def test_a_log_start_inside_the_next_batch_is_no_gap_but_a_doubt() -> None:
-    """If the source's log starts inside the next batch, nothing is missing. But the mirror's last
-    batch cannot be compared, and the mirror says so."""
+    """If the source's log starts inside the next batch that the mirror needs, no offset is missing.
+    But the mirror cannot compare its last batch, and it reports the end of its log as the offset at
+    which it could not compare."""
     follower = Follower(10, Below.of(header(5, 5)))
     follower.out_of_range(12, 30)
     assert follower.fetched([header(10, 6)]) == Unverifiable(10)
@@ -194,8 +197,8 @@ def test_another_batch_where_the_source_begins_stops_the_partition() -> None:
 
 
 def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> None:
-    """If a source answers OFFSET_OUT_OF_RANGE and then grows past the mirror's end, the mirror's
-    last batch is still compared, because the source may have another log."""
+    """If a source answers OFFSET_OUT_OF_RANGE and then grows past the mirror's end, the mirror
+    still compares its last batch, because the source may have another log."""
     follower = Follower(10, Below.of(header(5, 5, crc=9)))
     assert follower.out_of_range(0, 30) == LookAgain()
     assert follower.position() == 9
@@ -203,8 +206,8 @@ def test_bounds_that_hold_what_was_sought_are_no_excuse_for_not_comparing() -> N
 
 
 def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
-    """If an interruption comes while a gap is being named, the mirror asks the source again, and
-    finds the same gap, whether or not the gap was written down."""
+    """If the mirror is interrupted while it records a gap, it asks the source again and finds the
+    same gap, whether or not the gap was already recorded."""
     follower = Follower(10, None)
     follower.out_of_range(20, 20)
     follower.interrupted()
@@ -214,8 +217,8 @@ def test_an_interruption_while_a_gap_is_being_named_begins_again() -> None:
 
 
 def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
-    """If a write before a gap is refused, the mirror goes back to where its log ends without this
-    write, and fetches the refused batches again, even if the gap is named already."""
+    """If the mirror's log refuses a write before a gap, the mirror goes back to the end of its log
+    and fetches the refused batches again, even if the gap is already recorded."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     follower.fetched(batches)
@@ -229,8 +232,8 @@ def test_a_refused_write_in_front_of_a_gap_moves_back_in_front_of_it() -> None:
 
 def test_an_epoch_that_goes_back_stops_the_partition() -> None:
     """If a batch of the source has a lower leader epoch than the batch before it, the partition
-    stops. Within one history, epochs only rise, and the broker's recovery would refuse such a
-    log."""
+    stops. In one log, epochs never become lower, and the broker's recovery would refuse a log in
+    which they do."""
     follower = Follower(10, Below.of(header(5, 5, epoch=4)))
     batches = [header(5, 5, epoch=4), header(10, 1, epoch=5), header(11, 1, epoch=4)]
     assert follower.fetched(batches) == Append(1, 1)
@@ -241,7 +244,7 @@ def test_an_epoch_that_goes_back_stops_the_partition() -> None:
 
 
 def test_a_stopped_partition_stays_stopped() -> None:
-    """A stopped partition stays stopped through interruptions and refused writes."""
+    """A stopped partition stays stopped, whatever interruptions and refused writes follow."""
     follower = Follower(10, None)
     follower.stop("because")
     follower.interrupted()

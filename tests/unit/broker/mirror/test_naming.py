@@ -1,5 +1,5 @@
-"""A gap (a range of offsets that a mirror lacks) is written down beside the gaps of other
-partitions and brokers, never over them."""
+"""How a mirror records a gap (a range of offsets that it lacks) in the settings of its topic. It
+never overwrites the gaps of other partitions and brokers."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ class Node(NamedTuple):
 
 @dataclass
 class ZooKeeper:
-    """ZooKeeper's nodes, with versions. Each call in `meanwhile` runs once, between a read and the
-    write that follows it."""
+    """A stand-in for ZooKeeper: nodes with versions. Each function in `meanwhile` runs once,
+    between a read and the next write."""
 
     nodes: dict[str, Node] = field(default_factory=dict)
     meanwhile: list[Callable[[], None]] = field(default_factory=list)
@@ -70,8 +70,8 @@ def zookeeper() -> ZooKeeper:
 
 
 def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
-    """A new gap is added to the topic's other gaps, and the topic's other settings stay. A gap that
-    is named already changes nothing."""
+    """A new gap is added to the topic's other gaps, and the topic's other settings stay. If the gap
+    is already recorded, nothing changes."""
     zookeeper.name(ONE)
     zookeeper.name(TWO)
     zookeeper.name(ONE)
@@ -80,15 +80,16 @@ def test_gaps_add_up(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_gap_that_another_broker_writes_at_the_same_time_stays(zookeeper: ZooKeeper) -> None:
-    """If another broker writes a gap after this broker has read the topic's settings and before
-    this broker writes them, this broker reads the settings again, and both gaps stay."""
+    """Another broker may write a gap after this broker has read the topic's settings and before it
+    writes them. This broker then reads the settings again, and both gaps stay."""
     zookeeper.meanwhile.append(lambda: zookeeper.name(TWO))
     zookeeper.name(ONE)
     assert sorted(zookeeper.named()) == [ONE, TWO]
 
 
 def test_settings_that_are_missing_are_made(zookeeper: ZooKeeper) -> None:
-    """If a topic has no node for its settings, the node is created with the gap."""
+    """If a topic has no node for its settings in ZooKeeper, the broker creates the node with the
+    gap."""
     del zookeeper.nodes[documents.config_path(TOPIC)]
     zookeeper.name(ONE)
     assert zookeeper.named() == [ONE]
@@ -105,8 +106,8 @@ def test_another_topic_of_the_name_is_not_told(zookeeper: ZooKeeper) -> None:
 
 
 def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> None:
-    """Settings that cannot be read are never overwritten, because somebody may have written gaps by
-    hand."""
+    """The broker never overwrites settings of a topic that it cannot read, because a person may
+    have written gaps into them by hand."""
     zookeeper.put({gaps.CONFIG: "from three to nine"})
     with pytest.raises(StateRefused, match="partition:first-end:reason"):
         zookeeper.name(ONE)
@@ -114,8 +115,8 @@ def test_settings_that_cannot_be_read_are_left_alone(zookeeper: ZooKeeper) -> No
 
 
 def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
-    """A topic's settings name up to a thousand gaps. After that the last gap may still grow, but a
-    further gap is refused with a reason."""
+    """The settings of a topic may contain up to a thousand gaps. After that, the last gap may still
+    grow, but a further gap is refused with a reason."""
     many = [Gap(0, 10 * number, 10 * number + 3, "expired") for number in range(gaps.GAPS_MAX)]
     zookeeper.put({gaps.CONFIG: gaps.encode(many)})
     zookeeper.name(many[-1]._replace(end=many[-1].end + 2))
@@ -125,8 +126,8 @@ def test_there_is_an_end_to_gaps(zookeeper: ZooKeeper) -> None:
 
 
 def test_a_node_that_never_stands_still_is_given_up(zookeeper: ZooKeeper) -> None:
-    """If the node of the topic's settings changes before every write, naming the gap fails after
-    some attempts, and the mirror tries again later."""
+    """If other programs change the node of the topic's settings before every write, the mirror
+    gives up after some attempts, and tries to record the gap again later."""
 
     def touch() -> None:
         path = documents.config_path(TOPIC)

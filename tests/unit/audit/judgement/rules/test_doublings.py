@@ -1,4 +1,6 @@
-"""Lines that two agents may both have delivered: which buckets are in doubt, and which are not."""
+"""Lines that two agents of the same host may both have delivered, for example because the agent's
+state was deleted. The tests check which buckets are in doubt because of such lines, and which are
+not."""
 
 from __future__ import annotations
 
@@ -38,7 +40,8 @@ from support.promises import promise
 
 SIZE = 60_000
 OLD, NEW, LATER = (SIZE * n for n in (10, 20, 30))
-"""The buckets of three moments: while the old agent ran, when the new one began, and long after."""
+"""The buckets of three times: while the old agent ran, when the new agent began, and long after
+this beginning."""
 
 NOW = LATER + 2 * SIZE
 POLICY = Policy(tiers=(Tier.AGENT, Tier.BROKER), lateness_ms=0, silence_ms=10**9, ahead_ms=SIZE)
@@ -49,7 +52,7 @@ WORDS = "/x was announced by agent 7 and then by agent 8, whose state seems to b
 
 
 def counted(sender: Sender, number: int, bucket: int) -> list[Message]:
-    """A delta that was sent at a time within the bucket that it counts."""
+    """A delta that counts lines of one bucket and was sent during this bucket."""
     count = Count(LOGS, int(sender.producer), bucket, SIZE, 5, 50, 99)
     return [Delta(sender, number, bucket + number, counts=(count,))]
 
@@ -72,8 +75,9 @@ AFTERWARDS = [*counted(SECOND, 3, LATER), seal(SECOND, 4, LATER + SIZE)]
 
 
 def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
-    """The verdict on one agent's part of a bucket. The fold in memory and the ledger must agree on
-    it. The broker tier has everything that the agents counted."""
+    """The verdict on one agent's part of a bucket, when the broker tier has counted everything that
+    the agents counted. Checks that the fold (the evidence in memory) and the ledger (the evidence
+    in SQLite) give the same verdict."""
     of_agents = [x for x in said if isinstance(x, Delta) and x.counts and x.sender != BROKER]
     said = said + [
         Delta(BROKER, number, NOW, (Range(LOGS, 0, number, number + 1),), x.counts)
@@ -89,21 +93,21 @@ def part(said: list[Message], sender: Sender, bucket: int) -> AgentVerdict:
 
 @promise("1 two agents")
 def test_what_a_new_agent_counted_while_it_read_again_is_in_doubt() -> None:
-    """An agent whose state was deleted gets a new id and reads every file from its beginning. What
-    it counts up to its first seal is in doubt."""
+    """An agent whose state was deleted gets a new id and reads every file from its beginning. The
+    lines that the new agent counts up to its first seal are in doubt."""
     found = part([*OF_FIRST, *OF_SECOND], SECOND, NEW)
     assert (found.status, found.reasons) == (
         Status.UNKNOWN,
         (f"{WORDS}: its lines may count twice",),
     )
-    [doubt] = found.findings  # an acceptance covers these 5 records with the checksum 99
+    [doubt] = found.findings  # an acceptance is valid only for these 5 records with the checksum 99
     assert doubt.name == f"{WORDS}: its lines may count twice (5, 99)"
 
 
 @promise("1 two agents")
 def test_a_predecessor_hides_no_file() -> None:
-    """A file with a predecessor is still compared with other agents' files, because the predecessor
-    is an older file id of the same agent."""
+    """A file whose announcement names a predecessor is still compared with the files of other
+    agents. The predecessor is only an older file id of the same agent."""
     said = [replace(x, predecessor=1) if isinstance(x, Announcement) else x for x in OF_FIRST]
     assert part([*said, *OF_SECOND], SECOND, NEW).status is Status.UNKNOWN
     continued = replace(announced(SECOND, NEW), predecessor=1)
@@ -112,22 +116,22 @@ def test_a_predecessor_hides_no_file() -> None:
 
 @promise("6 doublings")
 def test_what_it_counts_behind_its_first_seal_is_not_in_doubt() -> None:
-    """What the new agent counts after its first seal is not in doubt, because before that seal it
-    delivers all lines that the old agent can have read."""
+    """Lines that the new agent counts after its first seal are not in doubt. Before this seal, the
+    new agent has delivered all lines that the old agent can have read."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, SECOND, LATER).status is Status.COMPLETE
 
 
 def test_what_the_old_agent_had_sealed_is_not_in_doubt() -> None:
     """A bucket that the old agent had sealed is not in doubt, because the old agent was the first
-    to read its lines."""
+    to read the bucket's lines."""
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     assert part(said, FIRST, OLD).status is Status.COMPLETE
 
 
 def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
-    """A bucket in which both agents counted is in doubt, even if a clock that was set back hides
-    which agent counted first."""
+    """A bucket in which both agents counted lines is in doubt, even if the clock was set back and
+    the audit therefore cannot know which agent counted first."""
     late = replace(counted(FIRST, 3, LATER)[0], time_ms=OLD + 3)
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS, late]
     assert part(said, SECOND, LATER).reasons[0].startswith(WORDS)
@@ -144,8 +148,8 @@ def test_a_bucket_in_which_both_counted_is_in_doubt() -> None:
     ids=["the old one is heard still", "a file found later", "no seal before"],
 )  # fmt: skip
 def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message) -> None:
-    """Later buckets stay in doubt while the old agent is still heard, or while the new agent may
-    not yet have read everything that the old one had."""
+    """Later buckets stay in doubt while messages of the old agent still arrive, or while the new
+    agent may not yet have read everything that the old agent had read."""
     said = [*OF_FIRST, announced(FIRST, OLD, file=10, inode=2), *OF_SECOND, *AFTERWARDS]
     if isinstance(change, Seal):
         said.remove(OF_SECOND[-1])
@@ -154,8 +158,9 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """A seal that was sent after the agent set bytes apart (declared them lost) does not end the
-    doubt, because the agent may read those bytes later, when a source covers the file again."""
+    """If the new agent sets bytes apart (declares them lost) before a seal, this seal does not end
+    the doubt. The agent may read these bytes later, when a source's pattern matches the file
+    again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -166,8 +171,8 @@ def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
 
 @promise("6 doublings")
 def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> None:
-    """When the old agent's state is restored, the old agent's later counts are in doubt until it
-    sends a seal with a time after the new agent's last message."""
+    """If the old agent's state is restored, the old agent's new counts are in doubt until the old
+    agent sends a seal for a time after the new agent's last message."""
     back = [*counted(FIRST, 3, LATER), seal(FIRST, 4, LATER + SIZE)]
     found = part([*OF_FIRST, *OF_SECOND, *back], FIRST, LATER)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -180,16 +185,16 @@ def test_a_state_that_is_brought_back_reads_again_what_the_new_agent_had() -> No
 
 
 def test_when_an_agent_began_whose_first_message_is_gone_nobody_knows() -> None:
-    """If the first message of one agent is gone, nobody knows when that agent began. So all that
-    the other agent counted is in doubt, however long ago it was sealed."""
+    """If the first message of one agent has expired, the audit does not know when this agent began.
+    Then everything that the other agent counted is in doubt, however long ago it was sealed."""
     expired = [x for x in OF_SECOND if not (isinstance(x, Delta) and x.sender == SECOND)]
     found = part([*OF_FIRST, *expired], FIRST, OLD)
     assert (found.status, "may count twice" in found.reasons[0]) == (Status.UNKNOWN, True)
 
 
 def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
-    """If a host's state is lost at each start of the agent, each new agent's counts are in doubt
-    from that agent's beginning up to its first seal, and no longer."""
+    """If a host loses the agent's state at each start, each start makes a new agent. The counts of
+    each new agent are in doubt only from its beginning up to its first seal."""
     third = replace(SECOND, producer="9")
     said = [*OF_FIRST, *OF_SECOND, *AFTERWARDS]
     said += [announced(third, LATER + SIZE + 1), *counted(third, 1, LATER + SIZE)]
@@ -203,8 +208,8 @@ def test_of_many_agents_each_is_bounded_by_those_beside_it() -> None:
 def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
     tmp_path: Path,
 ) -> None:
-    """A ledger that an older program filled does not say when agents began. There the time of an
-    agent's first announcement is taken for its beginning."""
+    """In a ledger that an older program filled, the beginnings of agents are missing. The audit
+    then uses the time of an agent's first announcement as the agent's beginning."""
     said = [*OF_FIRST, announced(SECOND, NEW - 10), *OF_SECOND[1:]]
     broker = Delta(BROKER, 1, NOW, (Range(LOGS, 0, 1, 2),), said[1].counts)  # type: ignore[union-attr]
     path = tmp_path / "audit.db"
@@ -217,7 +222,7 @@ def test_a_ledger_that_was_not_told_when_agents_began_asks_their_announcements(
 
 
 class _Counted(dict[int, dict[SenderKey, Tally]]):
-    """A dictionary that counts how many of its agents were iterated over."""
+    """A dictionary by agent that counts how many agents were iterated over."""
 
     walked = 0
 
@@ -228,8 +233,8 @@ class _Counted(dict[int, dict[SenderKey, Tally]]):
 
 
 def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
-    """If a whole fleet lost its states, an agent is compared only with agents of the same host,
-    because only agents of one host can have read the same file."""
+    """Even if all agents of a fleet have lost their states, the audit compares an agent only with
+    agents of the same host. Only these can have read the same file."""
     hosts = 500
     said: list[Message] = []
     by_agent = _Counted()
@@ -245,9 +250,9 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """Bytes that the old agent set apart and finds again are in doubt, because the new agent read
-    them in between. The new id that the old agent gives the file shows that it reads such bytes
-    again."""
+    """If the old agent set bytes apart and later finds them again, the bytes are in doubt, because
+    the new agent has read them in between. The audit can tell this by the new file id that the old
+    agent gives the file."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -260,16 +265,16 @@ def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
 
 
 def test_what_a_new_id_of_an_equal_file_throws_into_doubt_ends_with_the_next_seal() -> None:
-    """A file that looks like one that both agents had may get a new id, for example if each
-    rotation writes the same header into one inode. The new id causes a doubt only about what is
-    counted up to the next seal."""
+    """If a file that looks like a file of both agents gets a new file id, only the lines that are
+    counted up to the next seal are in doubt. For example, each rotation may write the same header
+    into a file with the same inode."""
     more = [*OF_FIRST, *OF_SECOND, announced(SECOND, NEW + 2 * SIZE, file=9, predecessor=8)]
     more += [seal(SECOND, 3, NEW + 3 * SIZE), *counted(SECOND, 4, LATER)]
     assert part([*more, seal(SECOND, 5, LATER + SIZE)], SECOND, LATER).status is Status.COMPLETE
 
 
 def born(said: list[Message], born_ns: int | None, **others: int | str | bytes) -> list[Message]:
-    """Returns the messages. Each announcement among them gets the birth `born_ns` and the values of
+    """Returns the messages. Each announcement gets the birth time `born_ns` and the values in
     `others`."""
     return [
         replace(x, born_ns=born_ns, **others) if isinstance(x, Announcement) else x  # type: ignore[arg-type]
@@ -288,8 +293,8 @@ RENUMBERED: dict[str, int | str | bytes] = {"device": 2}
     ids=["it grew", "its disk has another number", "it was empty", "both"],
 )
 def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | bytes]) -> None:
-    """A file with the same inode and birth is the same file, whatever bytes it had when it was
-    announced, and whatever device number its disk has now."""
+    """Two files with the same inode and birth time are the same file. They count as the same file
+    even if the announcements give different first bytes or different device numbers."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, **others), *AFTERWARDS]
     found = part(said, SECOND, NEW)
     assert (found.status, found.reasons[0][: len(WORDS)]) == (Status.UNKNOWN, WORDS)
@@ -298,16 +303,16 @@ def test_a_file_is_the_same_by_inode_and_birth(others: dict[str, int | str | byt
 
 @promise("1 two agents")
 def test_another_birth_is_another_file() -> None:
-    """A file with the same inode and first bytes but another birth is another file."""
+    """A file with the same inode and first bytes but with another birth time is another file."""
     assert part([*born(OF_FIRST, 5), *born(OF_SECOND, 6)], SECOND, NEW).status is Status.COMPLETE
 
 
 @promise("1 two agents")
 @pytest.mark.parametrize("births", [(None, None), (5, None), (None, 6)])
 def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]) -> None:
-    """Without births, which some file systems and the previous agent version do not give, a file is
-    the same by device, inode and first bytes. A file that grew, or whose device changed, is then
-    not recognized."""
+    """Some file systems and the previous agent version give no birth times. Without birth times,
+    two files with the same device, inode and first bytes are the same file. A file that grew, or
+    whose device number changed, is then not recognized."""
     first = born(OF_FIRST, births[0])
     assert part([*first, *born(OF_SECOND, births[1])], SECOND, NEW).status is Status.UNKNOWN
     for others in (GROWN, RENUMBERED):
@@ -316,8 +321,8 @@ def test_without_births_first_bytes_decide(births: tuple[int | None, int | None]
 
 
 def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
-    """When an upgraded agent announces a file's time of birth, this time also holds for the earlier
-    announcements of the same file id."""
+    """When an agent that was upgraded announces a file's birth time, the audit also uses this time
+    for the earlier announcements of the same file id."""
     untold = [*OF_FIRST, *born(OF_SECOND, 6)]
     assert part(untold, SECOND, NEW).status is Status.UNKNOWN
     for told, status in [(5, Status.COMPLETE), (6, Status.UNKNOWN)]:
@@ -327,15 +332,16 @@ def test_an_agent_that_is_upgraded_says_the_birth_of_the_same_id() -> None:
 
 @promise("1 two agents")
 def test_machines_made_from_one_image_do_not_share_its_files() -> None:
-    """Files on machines made from one image are different files, though inode, birth and bytes are
-    the same."""
+    """Files on two machines that were made from one image are different files, although they have
+    the same inode, birth time and bytes."""
     said = [*born(OF_FIRST, 5), *born(OF_SECOND, 5, host="web2")]
     assert part(said, SECOND, NEW).status is Status.COMPLETE
 
 
 def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
-    """A store that the previous version of the program wrote has no births of files. Until the
-    files are announced again, only their first bytes are compared."""
+    """A store that the previous version of the program wrote has no birth times of files. The audit
+    goes on with such a store, and compares only the files' first bytes until the files are
+    announced again."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
     ledger.take(map(messages.encode, [*born(OF_FIRST, 5), *born(OF_SECOND, 6)]))
@@ -368,8 +374,9 @@ TRUNCATED: dict[str, int | str | bytes] = {"file": 9, "predecessor": 8, "predece
 def test_content_behind_what_was_seen_later_is_newer(
     others: dict[str, int | str | bytes], status: Status, born_ns: int | None
 ) -> None:
-    """If a file's content is replaced after the old agent was last heard, the new content counts as
-    new, although it begins with the same header. So no earlier bucket comes into doubt again."""
+    """If a file's content is replaced after the old agent's last message, the replacing content
+    counts as new, even if it begins with the same header. Then earlier buckets do not become
+    doubtful again."""
     rotated = announced(SECOND, LATER + SIZE + 2, **others)
     first = [*OF_FIRST[:-1], seal(FIRST, 2, NEW - 2)]
     said = [*first, *OF_SECOND, *AFTERWARDS, rotated]
@@ -378,9 +385,9 @@ def test_content_behind_what_was_seen_later_is_newer(
 
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
-    """Content from the time when the old agent was back is in doubt. First the old state is
-    restored, the file is truncated, and the old agent reads it and then runs no more. Then the new
-    agent seals, and finds the file again."""
+    """Content that was written while the old agent ran again is in doubt. In this test, the old
+    state is restored, the file is truncated, and the old agent reads it and then stops for good.
+    Afterwards the new agent sends a seal and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

@@ -1,5 +1,5 @@
-"""What an agent sent between the last seal of its old epoch and the first seal of its new one is in
-doubt."""
+"""An agent's epochs. Lines that an agent sent between the last seal of its old epoch and the first
+seal of its new epoch are in doubt."""
 
 from __future__ import annotations
 
@@ -33,9 +33,9 @@ from support.promises import promise
 def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """If an agent's clock is ahead of the audit's clock, the agent's seal proves the buckets of its
-    epoch only up to the moment when the audit took the seal. The next epoch may have read again
-    what was unread at that moment."""
+    """If an agent's clock is ahead of the audit's clock, a seal proves the buckets of its epoch
+    only up to the time at which the audit received the seal. The agent may have read later lines
+    again in its next epoch."""
     messages = [*good()[:4], seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)]
     assert verdict_taken(messages, seal(AGENT, 2, END + 8 * SIZE, 1), DUE + late).status is expected
 
@@ -47,9 +47,9 @@ def test_a_seal_ahead_of_us_proves_no_epoch_behind_the_moment_at_which_it_was_ta
 def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
     until: int, expected: Status
 ) -> None:
-    """The doubt between two epochs ends at the time of the new epoch's first seal. The agent's
-    clock gives this time, even if the audit's clock was behind it, because event times are by the
-    agent's clock, too."""
+    """The doubt between two epochs ends at the time in the new epoch's first seal, even if the
+    audit's clock was behind this time. The time comes from the agent's clock, and so do the event
+    times."""
     new = replace(AGENT, epoch=2)
     messages = [delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict_taken(messages, seal(new, 1, until, 0), START - SIZE).status is expected
@@ -57,8 +57,9 @@ def test_what_lay_between_two_epochs_goes_up_to_the_first_seal_by_its_own_clock(
 
 @promise("6 epochs")
 def test_an_agents_new_epoch_adds() -> None:
-    """A new epoch adds to the old one's counts. A bucket that the old epoch sealed stays complete
-    until the new epoch counts records in it."""
+    """The counts of an agent's new epoch are added to those of its old epoch. A bucket that the
+    agent sealed in the old epoch stays complete until the agent counts records in the bucket in the
+    new epoch."""
     new = replace(AGENT, epoch=2)
     later = END + 10 * SIZE
     messages = [*good(), seal(new, 1, later, 0)]
@@ -69,9 +70,9 @@ def test_an_agents_new_epoch_adds() -> None:
 
 @promise("6 epochs")
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
-    """What an agent delivers in a new epoch before its first seal is in doubt, because the agent
-    may have run with an older copy of its state and sent lines again. Every tier counts such lines
-    twice, whatever their event times and whatever was sealed before."""
+    """Lines that an agent delivers in a new epoch before the epoch's first seal are in doubt. The
+    agent may have used an older copy of its state and sent lines a second time. Every tier counts
+    such lines twice, whatever their event times are and whatever was sealed before."""
     new = replace(AGENT, epoch=2)
     doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
     again = [*good(), *doubled, delta(new, 1, count())]
@@ -90,8 +91,8 @@ def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doub
 
 @promise("6 epochs")
 def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
-    """The audit does not wait for an epoch in which the agent died before its first seal, because a
-    later epoch's seal ends the doubt."""
+    """The audit does not wait for a seal of an epoch in which the agent ended before its first
+    seal. A seal of a later epoch ends the doubt."""
     second, third = replace(AGENT, epoch=2), replace(AGENT, epoch=3)
     early = [seal(AGENT, 1, START - SIZE, 0), delta(second, 1)]
     counted = [delta(third, 2, count()), *(delta(sender, 1, count()) for sender in COUNTERS)]
@@ -105,16 +106,16 @@ def test_a_later_epochs_seal_bounds_one_that_sealed_nothing() -> None:
 def test_an_epoch_before_the_first_that_is_there_has_left_no_trace(
     until: int, expected: Status
 ) -> None:
-    """An agent begins with epoch 1. If only epoch 2 is known, everything that epoch 1 sent came
-    before the first seal of epoch 2."""
+    """An agent's first epoch is epoch 1. If the audit has messages only of epoch 2, it assumes that
+    the agent sent everything of epoch 1 before the first seal of epoch 2."""
     new = replace(AGENT, epoch=2)
     messages = [seal(new, 1, until, 0), delta(new, 2, count()), *good()[1:4], seal(new, 3, DUE, 2)]
     assert verdict(messages).status is expected
 
 
 def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> None:
-    """An epoch's newest seal does not prove the buckets in which the epoch counted lines after this
-    seal, because the next epoch may have read those lines again."""
+    """If an agent counted lines of a bucket after the newest seal of an epoch, the seal does not
+    prove this bucket. The agent may have read these lines again in the next epoch."""
     new = replace(AGENT, epoch=2)
     late = [delta(sender, 3, count(previous=1)) for sender in (AGENT, *COUNTERS)]
     late += [delta(sender, 2) for sender in COUNTERS]
@@ -129,7 +130,8 @@ def test_what_an_epoch_touched_behind_its_last_seal_is_not_proven_by_it() -> Non
 
 
 def test_epochs_are_in_order_whichever_was_heard_first() -> None:
-    """A bucket that an older epoch proves stays proven when the newer epoch's messages are read
+    """The order in which the audit reads the messages of two epochs does not matter. If the older
+    epoch proves a bucket, the bucket is proven even if the newer epoch's messages are read
     first."""
     later = seal(replace(AGENT, epoch=2), 1, END + 9 * SIZE, 0)
     for messages in ([*good(), later], [later, *good()]):

@@ -1,4 +1,4 @@
-"""Every tier that is expected must have counted the same records."""
+"""The rule that every expected tier must have counted the same records."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from support.one_bucket import (
 from support.promises import promise
 
 UNMIRRORED = [*good()[:2], good()[4]]
-"""The messages about a good bucket of a topic that nobody mirrors and that, therefore, nobody
-loads."""
+"""The messages about a good bucket of a topic that is not mirrored and therefore not loaded."""
 
 
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", [("dc1.logs",), ("dc1\\..+",), ("dc9.logs", "dc1\\.l.*")])
 def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[str, ...]) -> None:
-    """A topic exempt from mirror and hdfs, by name or pattern, is complete without these tiers. If
-    a topic is exempt only from mirror, hdfs is still expected."""
+    """If a setting exempts a topic, by name or pattern, from the tiers mirror and hdfs, the topic
+    is complete without counts of these tiers. If a topic is exempt only from mirror, counts of hdfs
+    are still expected."""
     exempt = tuple(Exemption(tier, topics) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
     assert (found.status, found.reasons) == (Status.COMPLETE, ())
@@ -48,7 +48,8 @@ def test_a_topic_that_nobody_mirrors_or_loads_is_complete_without(topics: tuple[
 
 
 def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
-    """An exempt topic is still compared between agent and broker."""
+    """If a topic is exempt from the tiers mirror and hdfs, its counts of the tiers agent and broker
+    are still compared."""
     exempt = tuple(Exemption(tier, ("dc1.logs",)) for tier in (Tier.MIRROR, Tier.HDFS))
     short = [UNMIRRORED[0], delta(BROKER, 1, count(4)), UNMIRRORED[2]]
     found = verdict(short, replace(POLICY, exemptions=exempt))
@@ -61,8 +62,9 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
 @promise("6 missing tier")
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
-    """An exemption must match the whole name of a topic with its cluster. Any other topic must be
-    in every tier; otherwise a topic that should be mirrored, and is not, would be called complete.
+    """An exemption must match the whole name of a topic, including the cluster's name. All other
+    topics must be counted in every tier. Otherwise a topic that should be mirrored but is not would
+    be called complete.
     """
     exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
@@ -71,7 +73,7 @@ def test_other_topics_are_not_exempt(topics: str) -> None:
 
 
 def test_what_was_rejected_of_an_exempt_topic_is_exempt() -> None:
-    """An exemption of a topic includes its rejects."""
+    """An exemption of a topic also applies to the topic of its rejected lines."""
     assert Exemption(Tier.MIRROR, ("dc1.logs",)).holds(REJECTED)
     assert not Exemption(Tier.MIRROR, ("dc1.logs",)).holds(replace(LOGS, topic="logs2"))
 
@@ -79,7 +81,8 @@ def test_what_was_rejected_of_an_exempt_topic_is_exempt() -> None:
 @promise("6 checksum")
 @pytest.mark.parametrize("field", ["count", "bytes", "checksum"])
 def test_tiers_agree_in_count_bytes_and_checksum(field: str) -> None:
-    """A difference in count, bytes or checksum alone makes a bucket incomplete."""
+    """If two tiers differ only in the count, only in the bytes or only in the checksum of a bucket,
+    the bucket is incomplete."""
     other = replace(count(), **{field: getattr(count(), field) + 1})
     messages = [*good()[:3], delta(HDFS, 1, other), good()[4]]
     assert verdict(messages).status is Status.INCOMPLETE
@@ -87,7 +90,8 @@ def test_tiers_agree_in_count_bytes_and_checksum(field: str) -> None:
 
 @promise("6 repeats and rejects")
 def test_repeats_are_shown_and_are_no_fault() -> None:
-    """Repeats of a re-sent batch are shown and are no fault."""
+    """If a batch was sent again, the verdict shows the repeated records, and the bucket is still
+    complete."""
     messages = good()
     messages[1] = delta(BROKER, 1, replace(count(), repeats=3))
     found = verdict(messages)
@@ -97,22 +101,24 @@ def test_repeats_are_shown_and_are_no_fault() -> None:
 
 @promise("6 repeats and rejects")
 def test_the_loaders_rejects_count_as_arrived() -> None:
-    """Records that the loader rejected count as arrived, because the count of hdfs is the sum of
-    rows and rejects."""
+    """Records that the loader rejected count as arrived, because the count of the tier hdfs
+    includes both rows and rejects."""
     messages = good()
     messages[3] = delta(HDFS, 1, replace(count(), rejects=2))
     assert verdict(messages).status is Status.COMPLETE
 
 
 def test_a_one_cluster_site_expects_no_mirror() -> None:
-    """A site with one cluster expects no mirror: only the configured tiers are compared."""
+    """Only the configured tiers are compared. So a site with one cluster needs no counts of a
+    mirror."""
     messages = [x for x in good() if not (isinstance(x, Delta) and x.sender.tier is Tier.MIRROR)]
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.BROKER, Tier.HDFS))
     assert verdict(messages, policy).status is Status.COMPLETE
 
 
 def test_two_mirrors_must_each_have_everything() -> None:
-    """Each of two mirrors must have every record; their counts are never added."""
+    """If there are two mirrors, each of them must have every record. Their counts are never
+    added."""
     other = replace(MIRROR, cluster="backup", producer="mirror-backup")
     assert verdict([*good(), delta(other, 1, count())]).status is Status.COMPLETE
     found = verdict([*good(), delta(other, 1, count(4))])
@@ -120,7 +126,8 @@ def test_two_mirrors_must_each_have_everything() -> None:
 
 
 def test_a_gap_is_named_where_a_tier_is_short() -> None:
-    """Where a tier is short, a gap that the tier reported is named as the reason."""
+    """If a tier has too few records, and the tier's counter reported a gap, the verdict gives this
+    gap as the reason."""
     messages = good()
     gap = Gap(LOGS, 0, 3, 5, "these offsets expired before they were counted")
     messages[1] = delta(BROKER, 1, count(3), gaps=(gap,))
@@ -135,7 +142,8 @@ def test_a_gap_is_named_where_a_tier_is_short() -> None:
 
 
 def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
-    """A gap of one counter is no reason why another tier is short."""
+    """If a tier has too few records, a gap that the counter of another tier reported is not given
+    as the reason."""
     messages = good()
     messages[2] = delta(MIRROR, 1, count(), gaps=(Gap(LOGS, 0, 3, 5, "expired"),))
     messages[3] = delta(HDFS, 1, count(3))
@@ -149,9 +157,9 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal no message says how many records there were. If only a retired counter has
-    some records, these records count as missing in the active places, even if another retired place
-    lacks them, too."""
+    """Without a seal, no message says how many records there are. If only a retired place has
+    counted some records, these count as missing in the active places, even if another retired place
+    has not counted them either."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]
@@ -169,8 +177,8 @@ def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
 
 @promise("6 retired place")
 def test_what_a_retired_place_has_alone_of_an_agent_that_sealed_is_a_remark() -> None:
-    """A seal says how many records there were. If other tiers confirm that number, additional
-    records in a retired place are only a remark."""
+    """If the agent has sealed the bucket, its counts say how many records there are. If other tiers
+    confirm this number, additional records in a retired place lead only to a remark."""
     policy = replace(POLICY, retired_places=("mirror offline",))
     messages = good()
     messages[2] = delta(MIRROR, 1, count(7))

@@ -1,4 +1,4 @@
-"""A declared loss counts only against the buckets that the lost lines may belong to."""
+"""A declared loss changes the verdicts only of those buckets to which the lost lines may belong."""
 
 from __future__ import annotations
 
@@ -37,15 +37,15 @@ from support.promises import promise
 
 
 def test_a_loss_where_nobody_ever_counted_anything_has_a_bucket() -> None:
-    """If a loss is declared in a topic in which nobody counted anything, the bucket of the loss has
-    the default size."""
+    """If an agent declares a loss in a topic for which nothing was ever counted, the bucket of the
+    loss has the default size."""
     (found,) = judge([Delta(AGENT, 1, START, losses=(LOSS,))], POLICY, NOW)
     assert (found.bucket, found.bucket_ms, found.status) == (START, 60_000, Status.LOST)
 
 
 @promise("6 losses")
 def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
-    """If a loss has a range of event times, buckets before and after that range stay complete."""
+    """If a loss has a known range of buckets, buckets before and after this range stay complete."""
     for there in (START - 2 * SIZE, START + 2 * SIZE):
         elsewhere = replace(LOSS, from_bucket=there, to_bucket=there)
         messages = [*good(), delta(AGENT, 3, losses=(elsewhere,)), seal(AGENT, 4, DUE, 3)]
@@ -54,8 +54,8 @@ def test_a_loss_of_other_buckets_leaves_this_one_complete() -> None:
 
 @pytest.mark.parametrize("begin", [None, START + 60 * SIZE], ids=["not known", "the last seal's"])
 def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> None:
-    """If an agent's clock was ahead and was set right, a loss that is declared afterwards counts
-    against the current buckets, although the agent's last seal has a later time."""
+    """If an agent's clock was ahead and then was corrected, the time in its last seal is in the
+    future. A loss that the agent declares afterwards still affects the current buckets."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=begin)
     ahead = Seal(AGENT, 3, START + 60 * SIZE, (SealedTopic(LOGS, START + 60 * SIZE, 1),))
     messages = [*good(), ahead, Delta(AGENT, 4, END, losses=(loss,)), seal(AGENT, 5, DUE, 4)]
@@ -77,9 +77,9 @@ def test_a_loss_behind_a_seal_of_a_clock_that_was_ahead(begin: int | None) -> No
 def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
-    """A loss reaches back from the last seal by the agent's lateness (by how much lost lines may be
-    older than that seal) or by the audit's lateness, whichever is larger. Of all lateness values
-    that the agent ever sent, the largest is used."""
+    """Lost lines may be older than the agent's last seal. Therefore a loss begins before this seal,
+    by the lateness of the agent or of the audit, whichever is larger. The largest lateness that the
+    agent ever sent is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [
@@ -94,8 +94,8 @@ OPEN_ENDED = replace(LOSS, end=None, from_bucket=None, to_bucket=None)
 
 
 def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
-    """A loss before the agent's first seal reaches back without limit, because no seal has proven
-    any bucket yet."""
+    """A loss that is declared before the agent's first seal affects all earlier buckets, because no
+    seal has proven any bucket yet."""
     messages = [*good()[:4], Delta(AGENT, 2, DUE, losses=(OPEN_ENDED,)), seal(AGENT, 3, DUE, 2)]
     assert verdict(messages).status is Status.LOST
 
@@ -106,23 +106,23 @@ def test_a_loss_before_the_first_seal_reaches_back_however_far() -> None:
 def test_a_loss_reaches_up_to_the_greatest_time_that_the_clock_said(
     until: int, declared: int
 ) -> None:
-    """A loss reaches up to the time of its declaration. If the clock was set back after the last
-    seal, the loss reaches up to the time of that seal."""
+    """A loss affects buckets up to the time of its declaration. If the clock was set back after the
+    last seal, the loss affects buckets up to the time of that seal."""
     lost = Delta(AGENT, 3, declared, losses=(OPEN_ENDED,))
     messages = [*good()[:4], seal(AGENT, 2, until, 1), lost, seal(AGENT, 4, DUE, 3)]
     assert verdict(messages).status is Status.LOST
     ahead = verdict_taken(
         [*messages[:4], *messages[5:]], seal(AGENT, 2, until, 1), START - 9 * SIZE
     )
-    assert ahead.status is Status.LOST  # whatever the audit's clock showed then
+    assert ahead.status is Status.LOST  # the audit's clock does not matter here
     messages[4:6] = seal(AGENT, 2, until - 1, 1), replace(lost, time_ms=declared - 1)
     assert verdict(messages).status is Status.COMPLETE
 
 
 @promise("6 losses")
 def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
-    """If a loss has no end, the buckets that the last seal had proven stay complete, because no
-    lost line is older than that seal."""
+    """If a loss gives no range of buckets, the buckets that the last seal has proven stay complete,
+    because no lost line was written before this seal."""
     lost = Delta(AGENT, 4, DUE + 1, losses=(OPEN_ENDED,))
     sealed = [seal(AGENT, 1, START - SIZE, 0), delta(AGENT, 2, count()), seal(AGENT, 3, DUE, 2)]
     messages = [*sealed, *good()[1:4], lost, seal(AGENT, 5, DUE + 2, 4)]
@@ -131,8 +131,8 @@ def test_an_open_ended_loss_leaves_what_was_sealed_before_it_complete() -> None:
 
 @promise("6 telling a loss")
 def test_a_loss_is_told_by_its_host_and_path() -> None:
-    """A loss is reported with its host and the path where the file was first found, beside the
-    file's id."""
+    """The audit reports a loss with the file's id, with the host, and with the path at which the
+    file was first found."""
     found_at = Announcement(START, 7, 3, "web1", "/log/a.log", 1, 1, b"f", 4, LOGS)
     moved = replace(found_at, time_ms=START + 1, path="/log/a.log.1")
     lost = [delta(AGENT, 3, losses=(LOSS,)), seal(AGENT, 4, DUE, 3)]

@@ -1,4 +1,4 @@
-"""What a seal proves, and what the last word of an agent, its final seal, proves."""
+"""What a seal of an agent proves, and what its last word (its final seal) proves."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ from support.promises import promise
 
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
-    """An agent that never sealed, and a host of the roster without an agent, count as silent
-    exactly from the end of the silence time on."""
+    """An agent that never sent a seal counts as silent as soon as the silence time is over, and so
+    does a host of the roster without an agent."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
@@ -61,8 +61,9 @@ def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
 def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
-    """A seal does not prove what came between the agent's look at its files and the seal. A delta
-    in between may hold lines that were written after the look, and more such lines may follow."""
+    """A seal does not prove lines that were counted after the agent's look at its files and before
+    the seal. A delta in between may contain lines that were written after the look, and more lines
+    of the same bucket may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)
@@ -73,9 +74,9 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
 
 
 def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
-    """A retired host's last word completes a bucket without a later seal. The bucket stays unknown
-    if the host sent an ordinary seal of the same time instead, or if a line comes after the last
-    word."""
+    """The last word (final seal) of a retired host is enough to complete a bucket, without a seal
+    for a later time. The bucket stays unknown if the host sent an ordinary seal of the same time
+    instead, or if a line arrives after the last word."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages, late = good()[:4], NOW + POLICY.silence_ms
     ordinary = verdict([*messages, seal(AGENT, 2, START + 1, 1)], retired, late)
@@ -88,8 +89,8 @@ def test_the_last_word_of_a_retired_host_needs_no_seal_behind_it() -> None:
 
 
 def test_a_last_word_that_was_taken_back_is_none() -> None:
-    """An ordinary seal after a last word takes it back, because the agent runs again and may send
-    more lines."""
+    """An ordinary seal after a last word (final seal) takes the last word back, because the seal
+    shows that the agent runs again and may send more lines."""
     retired = replace(POLICY, roster=Roster(retired=["web1"]))
     messages = [*good()[:4], last_word(AGENT, 2, 1), seal(AGENT, 3, START + 1, 2)]
     assert verdict(messages, retired).status is Status.OPEN
@@ -97,8 +98,9 @@ def test_a_last_word_that_was_taken_back_is_none() -> None:
 
 @promise("6 last word")
 def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
-    """The last word of an expected host counts as an ordinary seal, because its files may have
-    grown since. It is final only when the host is retired or has a newer agent."""
+    """While a host is expected to report, its last word (final seal) counts only as an ordinary
+    seal, because the host's files may have grown since. The last word is final if the host is
+    retired or has a newer agent."""
     messages = [*good()[:4], last_word(AGENT, 2, 1)]
     expected = replace(POLICY, roster=roster("web1"))
     for policy in (POLICY, expected):
@@ -110,7 +112,7 @@ def test_the_last_word_of_an_expected_host_is_a_seal_like_any_other() -> None:
 
 
 def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
-    """A seal of a topic also covers the lines that the topic's schema rejected."""
+    """A seal of a topic is also valid for the topic of the topic's rejected lines."""
     messages: list[Message] = good()
     rejected = count(2, source=REJECTED)
     messages += [
@@ -134,9 +136,9 @@ def test_a_topic_of_rejects_is_sealed_by_its_topic() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
-    """After a topic was made again, a seal of the new topic also seals the old one, so buckets of
-    the old topic that were still open become complete or incomplete. Lines that come after the
-    newest seal leave these buckets open."""
+    """After a topic was deleted and made again, a seal of the new topic also seals the old topic.
+    So open buckets of the old topic become complete or incomplete. If lines of a bucket arrive
+    after the newest seal, the bucket stays open."""
     early = [*good()[:4], seal(AGENT, 2, END - 1, 1)]
     assert verdict(early).status is Status.OPEN
     again = Delta(AGENT, 3, START, counts=(count(source=AGAIN),))
@@ -151,8 +153,9 @@ def test_a_seal_of_a_topic_made_again_is_one_of_the_topic_before() -> None:
 
 @promise("6 seal of a topic made again")
 def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None:
-    """If a topic is made again, and an agent counts in the new topic without sealing it, the
-    agent's last word on the old topic is not valid for the new one."""
+    """After a topic was deleted and made again, an agent may count lines in the new topic without a
+    seal for it. Then the agent's last word (final seal) on the old topic is not valid for the new
+    topic."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     word = Seal(SECOND, 1, START, (SealedTopic(LOGS, START, 0, final=True),))
     part = Delta(SECOND, 2, START, counts=(count(agent=8, source=AGAIN),))
@@ -170,8 +173,9 @@ def test_a_last_word_on_a_topic_is_none_on_the_one_that_was_made_again() -> None
 
 @promise("6 seal of a topic made again")
 def test_who_spoke_of_rejects_alone_has_spoken_of_the_topic_that_was_made_again() -> None:
-    """An agent that counted only rejects of a topic in a new cluster has sent something for the new
-    topic. So its last word on the old topic does not hold for the new one."""
+    """If an agent has counted only rejected lines of a topic that was made again, it has sent
+    something for the new topic. So its last word (final seal) on the old topic is not valid for the
+    new topic."""
     gone = replace(POLICY, roster=Roster([RosterEntry("web1"), RosterEntry("web2", retired=True)]))
     logs, rejected = (replace(x, cluster_id="new", topic_id="new") for x in (LOGS, REJECTED))
     part = count(agent=8, source=rejected)

@@ -1,6 +1,6 @@
-"""A sender's numbers, and its chains (each count names the previous message that counted its
-bucket). They show which messages are missing; the tests also show what makes up for a missing
-message."""
+"""By a sender's message numbers, the audit notices that messages are missing. It also uses the
+chains of counts, in which each count contains the number of the previous message that counted the
+same bucket. The tests also show when a later message makes up for a missing one."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ from support.promises import promise
 
 @pytest.mark.parametrize("missing", ["the agent's", "a counter's that is called like the agent"])
 def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) -> None:
-    """Only a later epoch of an agent makes up for a missing number, and only for buckets that begin
-    late enough. They must begin later than that epoch's first seal, by at least as much as event
-    times may be ahead."""
+    """Only a later epoch of an agent makes up for a missing message number, and only for some
+    buckets. These buckets must begin so long after the epoch's first seal that no earlier line can
+    have an event time in them."""
     new = replace(AGENT, epoch=2)
     first = START - POLICY.ahead_ms
     counters = [delta(sender, 1, count()) for sender in COUNTERS]
@@ -63,16 +63,16 @@ def test_only_an_agents_later_epoch_makes_up_for_a_missing_number(missing: str) 
 
 
 def test_a_counter_that_is_called_like_an_agent_is_a_counter() -> None:
-    """A counter with an agent's id as its name is judged as a counter, by its own epochs and
-    numbers."""
+    """A counter whose name is the id of an agent is still judged as a counter, by its own epochs
+    and message numbers."""
     named = replace(BROKER, producer="7", epoch=2)
     assert verdict([*good(), delta(named, 1, count())]).status is Status.COMPLETE
 
 
 def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
-    """A seal of the same epoch does not make up for a missing number, however long before the
-    bucket the seal was sent. The missing message may have come after the seal, and may touch any
-    bucket."""
+    """A seal of the same epoch does not make up for a missing message number, however long before
+    the bucket the agent sent the seal. The missing message may have come after the seal, and may
+    count lines of any bucket."""
     messages = [
         seal(AGENT, 1, START - 9 * SIZE, 0),
         delta(AGENT, 3, count()),
@@ -95,8 +95,8 @@ def test_a_seal_of_the_same_epoch_makes_up_for_no_missing_number() -> None:
 def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
     sealed: int, bucket: int, expected: Status
 ) -> None:
-    """Two copies of an agent send different messages with the same number. Buckets that were sealed
-    before that number stay complete, unless one of these messages counts lines in them."""
+    """Two copies of an agent may send different messages with the same number. A bucket that was
+    sealed before this number stays complete if none of these messages counts lines in it."""
     copies = [delta(AGENT, 4, count(n, bucket=bucket, previous=1)) for n in (1, 2)]
     seals = [seal(AGENT, 2, START, 1), seal(AGENT, 3, sealed, 1)]
     messages = [*good()[:4], *seals, *copies]
@@ -108,9 +108,9 @@ def test_a_copy_that_runs_leaves_complete_what_was_sealed_before(
 def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
     late: int, expected: Status
 ) -> None:
-    """If two copies of an agent run and the agent's clock is ahead of the audit's, a seal proves
-    buckets only up to the moment when the audit took it. That holds even if a retired host's last
-    word makes a later seal unnecessary."""
+    """Two copies of an agent may run, with a clock that is ahead of the audit's clock. A seal then
+    proves buckets only up to the time at which the audit received the seal. The limit applies even
+    if the last word of a retired host makes a later seal unnecessary."""
     copies = [delta(AGENT, 4, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     messages = [*good()[:4], last_word(AGENT, 3, 1), *copies]
     gone = replace(POLICY, roster=Roster(retired=["web1"]))
@@ -118,9 +118,9 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
-    """Whether a later epoch makes up for a missing number is decided by the agent's own clock,
-    because that clock bounds event times. By the audit's clock, the later epoch's first seal may
-    have come long before the time that the seal names."""
+    """Whether a later epoch makes up for a missing message number depends on the time in the
+    epoch's first seal, which comes from the agent's own clock. The event times are limited by this
+    clock too. By the audit's clock, the seal may have arrived long before that time."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -132,7 +132,8 @@ def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -
 
 
 def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
-    """If two copies of a counter run, the buckets that neither of them touched stay complete."""
+    """If two copies of a counter run, buckets in which neither copy counted anything stay
+    complete."""
     copies = [delta(BROKER, 2, count(n, bucket=START + 9 * SIZE)) for n in (1, 2)]
     assert verdict([*good(), *copies]).status is Status.COMPLETE
     copies = [delta(BROKER, 2, count(n, previous=1)) for n in (1, 2)]
@@ -153,8 +154,9 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """Event times may be ahead of the time of reading by the agent's bound or by the audit's,
-    whichever is larger, so the buckets of missing messages may lie that far ahead."""
+    """A line's event time may be later than the time at which the line was read, by the bound of
+    the agent or of the audit, whichever is larger. So a missing message may have counted buckets
+    that are later by this bound."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
@@ -173,8 +175,8 @@ def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
 
 
 def test_old_buckets_stay_complete_when_a_topic_expired_long_before_them() -> None:
-    """If all messages that expired were sent too early to count lines of a bucket, the bucket stays
-    complete."""
+    """If messages have expired, but all of them were sent too early to count lines of a bucket,
+    this bucket stays complete."""
     early = START - 10 * SIZE
     messages = [
         Heartbeat(AGENT, 4, early),

@@ -1,4 +1,5 @@
-"""Records without origin, which no agent sent, are audited from the broker tier on."""
+"""Records without origin do not come from an agent. The audit compares the tiers from the broker on
+for these records."""
 
 from __future__ import annotations
 
@@ -32,8 +33,8 @@ from support.promises import promise
 
 @promise("6 without origin")
 def test_without_a_counter_nothing_without_origin_is_complete() -> None:
-    """Without a counter no bucket of records without origin is complete, because only the loader
-    has counted them."""
+    """If no counter has counted a bucket of records without origin, the bucket is not complete,
+    because only the loader has counted its records."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.HDFS))
     found = verdict([delta(HDFS, 1, count(agent=0))], policy)
     assert found.status is Status.UNKNOWN
@@ -42,16 +43,17 @@ def test_without_a_counter_nothing_without_origin_is_complete() -> None:
 
 @promise("6 without origin")
 def test_records_without_origin_are_audited_from_the_broker_on() -> None:
-    """Records without origin are audited from the broker on, because no agent counts them; the
-    verdict says so."""
+    """For records without origin, the tiers from the broker on are compared, because no agent
+    counts these records. The verdict says that the comparison begins with the broker."""
     found = verdict(from_the_broker_on())
     assert (found.status, found.reasons) == (Status.COMPLETE, ("audited from the broker on",))
     assert verdict(from_the_broker_on(), now=DUE - 1).status is Status.OPEN
 
 
 def test_without_origin_a_bucket_waits_for_its_counter() -> None:
-    """A bucket of records without origin waits for its counter, because no seal says that all its
-    records are counted. A counter that stands still may have counted only some of them."""
+    """A bucket of records without origin stays open until a message of its counter has arrived
+    after the bucket's end. No seal says that all its records are counted, and a counter that has
+    stopped may have counted only some of them."""
     stopped = [*from_the_broker_on()[:-1], Heartbeat(BROKER, 1, DUE - 1)]
     found = verdict(stopped)
     assert found.status is Status.OPEN
@@ -65,8 +67,8 @@ def test_without_origin_a_bucket_waits_for_its_counter() -> None:
 
 
 def test_records_without_origin_are_compared_too() -> None:
-    """The first tier with a counter and every tier after it must have the same records without
-    origin."""
+    """The first tier that has a counter and all later tiers must have counted the same records
+    without origin."""
     messages = from_the_broker_on()
     messages[2] = delta(HDFS, 1, count(4, agent=0))
     found = verdict(messages)
@@ -75,8 +77,8 @@ def test_records_without_origin_are_compared_too() -> None:
 
 
 def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() -> None:
-    """If the audit has no broker tier, it waits for the mirror's counter. If the audit has only the
-    agent tier, nobody counts records without origin."""
+    """If the audit is configured without the broker tier, it waits for the mirror's counter. If it
+    is configured with only the agent tier, no program counts records without origin."""
     policy = replace(POLICY, tiers=(Tier.AGENT, Tier.MIRROR, Tier.HDFS))
     counted = from_the_broker_on()[1:3]
     assert verdict(counted, policy).status is Status.OPEN
@@ -90,9 +92,9 @@ def test_without_origin_and_a_broker_tier_the_mirrors_counter_is_waited_for() ->
 
 @promise("6 without origin")
 def test_without_origin_no_counter_stands_for_another_one() -> None:
-    """If a mirror's counter is heard, that proves nothing for the broker's counter, which may have
-    counted only some of the records. If there are two mirrors, the audit waits for the counter of
-    each."""
+    """A message of the mirror's counter proves nothing about the broker's counter, which may have
+    counted only some of the records. If there are two mirrors, the audit waits for the counters of
+    both."""
     counted = from_the_broker_on()[:3]
     behind = [Heartbeat(BROKER, 1, DUE - 1), Heartbeat(MIRROR, 1, DUE)]
     assert verdict([*counted, *behind]).status is Status.OPEN
@@ -104,8 +106,8 @@ def test_without_origin_no_counter_stands_for_another_one() -> None:
 
 
 def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> None:
-    """If a retired counter has too few records, the bucket can still be complete, because only the
-    active counters are compared."""
+    """If a retired counter has counted too few records, the bucket can still be complete, because
+    only the active counters are compared."""
     policy = replace(POLICY, retired_places=("broker dc1",))
     short = [*from_the_broker_on()[1:3], delta(BROKER, 1, count(3, agent=0))]
     assert verdict([*short, Heartbeat(MIRROR, 1, DUE)], policy).status is Status.COMPLETE
@@ -115,8 +117,8 @@ def test_without_origin_a_retired_counter_that_is_short_holds_nothing_back() -> 
 def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
     place: str, begin: int
 ) -> None:
-    """If the first counter is retired, the audit waits for the counter of the next tier, whether or
-    not the retired counter ever counted."""
+    """If the counter of the first tier is retired, the audit waits for the counter of the next
+    tier. It does not matter whether the retired counter ever counted anything."""
     policy = replace(POLICY, retired_places=(place,))
     messages = from_the_broker_on()[begin:3]
     assert verdict(messages, policy).status is Status.OPEN
@@ -130,9 +132,9 @@ def test_without_origin_the_counter_behind_a_retired_one_is_waited_for(
 def test_without_origin_retired_counters_prove_nothing_by_being_silent(
     places: tuple[str, ...],
 ) -> None:
-    """If all counters are retired, one of them must have been heard when the bucket was due, or
-    later. Otherwise the counters may have counted only some of the bucket's records, and a loader
-    with the same number of records proves nothing."""
+    """If all counters are retired, a message of one of them must have arrived when the bucket was
+    due, or later. Otherwise the counters may have counted only some of the bucket's records. A
+    loader that has the same number of records then proves nothing."""
     policy = replace(POLICY, retired_places=places)
     late = DUE + POLICY.silence_ms
     counted = from_the_broker_on()[:3]
@@ -158,9 +160,9 @@ def test_without_origin_retired_counters_prove_nothing_by_being_silent(
 def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
     said: int, expected: Status, tier: int, place: str
 ) -> None:
-    """A counter's late beginning or gap leaves later buckets unknown only as far ahead as event
-    times can be. If a higher epoch of the counter counts everything again, or if the counter is
-    retired, the late beginning or gap leaves no bucket unknown."""
+    """If a counter began late or has a gap, later buckets are unknown only as far as event times
+    can be ahead. If a higher epoch of the counter counts everything again, or if the counter is
+    retired, no bucket is unknown for this reason."""
     sender = COUNTERS[tier]
     gap = Gap(LOGS, 0, 3, 5, "expired")
     late = delta(sender, 1, count(agent=0), ranges=(Range(LOGS, 0, 1, 9),))
@@ -176,8 +178,8 @@ def test_without_origin_a_late_beginning_or_a_gap_touches_no_later_bucket(
 
 
 def test_without_origin_a_late_beginning_or_a_gap_leaves_it_unknown() -> None:
-    """A counter that began late or has a gap leaves a bucket unknown, because only offsets show
-    which records are missing."""
+    """If a counter began late or has a gap, buckets of records without origin are unknown, because
+    only the offsets of the missing records are known, and not their buckets."""
     messages = from_the_broker_on()
     messages[0] = delta(BROKER, 1, count(agent=0), ranges=(Range(LOGS, 0, 4, 9),))
     assert "did not count partition 0 from its start" in verdict(messages).reasons[0]
