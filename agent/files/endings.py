@@ -1,5 +1,5 @@
-"""Ends file ids, because a file was read to its end, was replaced or is gone. Says how long the
-agent watches a file after that.
+"""Decides when a file id is no longer used: when its file was read to the end, was replaced or is
+gone. Says how long the agent watches a file after that.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""The name of the code that turns lines into records. The name changes with everything that can
-change these records."""
+"""The recipe's fingerprint of the code that turns lines into records. The fingerprint changes with
+everything that can change these records."""
 
 from __future__ import annotations
 
