@@ -1,0 +1,55 @@
+"""A day of small loads by one loader that keeps running: whether it needs more memory, or more time
+for a load, at the end of the day than at its beginning. There is no peer.
+
+Each load has the rows of `small`, which are a minute of event time. The loader does not wait for a
+minute between two loads, but for a second.
+"""
+
+from __future__ import annotations
+
+import statistics
+import tempfile
+from pathlib import Path
+from typing import Final
+
+from bench.loading import site
+from bench.measure import SidesRow, SidesTable
+from bench.scale import scaled
+from bench.small import ROWS, GrowingTopic, ResidentLoader
+
+LOADS: Final = scaled(1_440, 8)
+STEPS: Final = 4
+COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
+MEDIAN_OF: Final = 100
+"""A figure of loads is the median of this many last loads of a step, or of all if it has fewer."""
+
+
+def run() -> SidesTable:
+    """Measures the loader at the end of each quarter of the day."""
+    table = SidesTable(f"day: {LOADS:,} loads of {ROWS:,} rows by one loader", COLUMNS)
+    cpu_s, seconds, memory = {}, {}, {}
+    with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
+        folder = Path(name)
+        with (
+            site(folder) as (address, schemas),
+            ResidentLoader.started(folder, GrowingTopic(address, schemas), 1.0, {}) as loader,
+        ):
+            for column in COLUMNS:
+                cpu_s[column], seconds[column] = step(loader)
+                memory[column] = (loader.family.resident_mb(),)
+                print(f"{column}: {cpu_s[column]}, {memory[column]}", flush=True)
+    table.add(SidesRow("CPU of a load", "s", cpu_s))
+    table.add(SidesRow("time of a load", "s", seconds))
+    table.add(SidesRow("memory of the loader", "MB", memory))
+    return table
+
+
+def step(loader: ResidentLoader) -> tuple[tuple[float], tuple[float]]:
+    """Makes the loads of a step. Returns the median of their CPU seconds, and of their seconds."""
+    cpu_s: list[float] = []
+    seconds: list[float] = []
+    for _ in range(LOADS // STEPS):
+        before = loader.family.cpu_seconds()
+        seconds.append(loader.load())
+        cpu_s.append(loader.family.cpu_seconds() - before)
+    return (statistics.median(cpu_s[-MEDIAN_OF:]),), (statistics.median(seconds[-MEDIAN_OF:]),)
