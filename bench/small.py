@@ -12,10 +12,11 @@ records nor counts the records.
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
