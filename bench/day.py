@@ -1,8 +1,8 @@
 """A day of small loads by one loader that keeps running: whether it needs more memory, or more time
 for a load, at the end of the day than at its beginning. There is no peer.
 
-Each load has the rows of `small`, which are a minute of event time. The loader does not wait for a
-minute between two loads, but for a second.
+The rows of each load are a minute of event time. The loader does not wait for a minute between two
+loads, but for EVERY_S.
 """
 
 from __future__ import annotations
@@ -15,9 +15,12 @@ from typing import Final
 from bench.loading import site
 from bench.measure import SidesRow, SidesTable
 from bench.scale import scaled
-from bench.small import ROWS, GrowingTopic, ResidentLoader
+from bench.small import GrowingTopic, ResidentLoader
 
 LOADS: Final = scaled(1_440, 8)
+ROWS: Final = 4_000
+"""The number of rows in a load."""
+EVERY_S: Final = 0.2
 STEPS: Final = 4
 COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
 MEDIAN_OF: Final = 100
@@ -32,7 +35,9 @@ def run() -> SidesTable:
         folder = Path(name)
         with (
             site(folder) as (address, schemas),
-            ResidentLoader.started(folder, GrowingTopic(address, schemas), 1.0, {}) as loader,
+            ResidentLoader.started(
+                folder, GrowingTopic(address, schemas, rows=ROWS), EVERY_S, {}
+            ) as loader,
         ):
             for column in COLUMNS:
                 cpu_s[column], seconds[column] = step(loader)

@@ -56,14 +56,15 @@ WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
 
 @dataclass(slots=True)
 class GrowingTopic(Topic):
-    """A topic that grows by ROWS records for each load. end: the number of records in each
+    """A topic that grows by `rows` records for each load. end: the number of records in each
     partition."""
 
+    rows: int = ROWS
     end: int = 0
 
     def grow(self) -> None:
         """Sends the records of one load, a minute of event time."""
-        count = ROWS // PARTITIONS
+        count = self.rows // PARTITIONS
         i = np.arange(self.end, self.end + count)
         stamps = START_MS + i * 60_000 // count
         self.send((partition, i, stamps) for partition in range(PARTITIONS))
@@ -163,7 +164,7 @@ class ResidentLoader:
         the loader took."""
         self.topic.grow()
         rows, seconds = 0.0, 0.0
-        while rows < ROWS:  # while the topic grows, a run may load a part
+        while rows < self.topic.rows:  # while the topic grows, a run may load a part
             run = self.run()
             rows += run.rows or 0.0
             if run.rows:
