@@ -20,7 +20,7 @@ from bench.small import GrowingTopic, ResidentLoader
 LOADS: Final = scaled(1_440, 8)
 ROWS: Final = 4_000
 """The number of rows in a load."""
-EVERY_S: Final = 0.2
+EVERY_S: Final = 1.0
 STEPS: Final = 4
 COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
 MEDIAN_OF: Final = 100
