@@ -136,11 +136,13 @@ def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
 
 @dataclass(slots=True)
 class ResidentLoader:
-    """A loader that keeps running. textfile: the metrics of its last run."""
+    """A loader that keeps running. textfile: the metrics of its last run. output: the directory of
+    its rows."""
 
     family: Family
     topic: GrowingTopic
     textfile: Path
+    output: Path
     _last: LastRun | None = None
 
     @classmethod
@@ -155,7 +157,7 @@ class ResidentLoader:
         config = configuration(folder, topic.address, topic.schemas, topic.name, **settings)
         command = skidway("load", "run", "--every", f"{every_s:g}s", "--config", str(config))
         with program(command, folder) as family:
-            loader = cls(family, topic, textfile)
+            loader = cls(family, topic, textfile, config.with_suffix(".rows"))
             loader.run()
             yield loader
 
