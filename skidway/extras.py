@@ -1,5 +1,5 @@
-"""The packages that each program needs in addition to those of the kernel, and the pip command that
-installs them. The kernel is the part of Skidway that every program uses.
+"""The packages that one program needs and others do not (its extra), and the pip command that
+installs them. The packages that every program needs are those of the kernel.
 
 `pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
 the command names the missing packages themselves. The names come from the installed distribution's
@@ -33,7 +33,8 @@ def lacking(extra: str) -> list[str]:
 
 
 def how(extra: str) -> str:
-    """The command that installs the missing requirements, or all of them if none is missing."""
+    """The pip command that installs the missing requirements of an extra. If none is missing, the
+    command installs all requirements of the extra."""
     wanted = lacking(extra) or needed(extra) or [f"skidway[{extra}]"]
     return f"{sys.executable} -m pip install {' '.join(map(shlex.quote, wanted))}"
 

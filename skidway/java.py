@@ -125,7 +125,8 @@ def bundled(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def script(real: Path) -> bytes:
-    """The script that starts the Java `real` without the option that this Java does not know."""
+    """The text of a script that starts the Java `real` without `DROPPED_OPTION`, which that Java
+    does not know."""
     return (
         "#!/bin/sh\n"
         f"# Starts the bundled Java without {DROPPED_OPTION}, which it does not contain.\n"

@@ -1,12 +1,12 @@
-"""The frame of every long-running program: its logging, its signals and its exit status.
+"""Runs a long-running program: sets up its logging, handles its signals, returns its exit status.
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
-body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
-descriptor. Through skidway.systemd, the body tells the service manager that the program is ready,
-and this module tells the service manager that the program is ending. Only this module turns
-exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on standard
-error. Any other exception, on any thread, is logged as one error with its traceback, and the exit
-status is 70.
+body of the program (a function) learns of the request from a `Shutdown`, which an event loop can
+watch as a descriptor. Through skidway.systemd, the body tells the service manager that the program
+is ready, and this module tells the service manager that the program is ending. Only this module
+turns exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on
+standard error. Any other exception, on any thread, is logged as one error with its traceback, and
+the exit status is 70.
 """
 
 from __future__ import annotations

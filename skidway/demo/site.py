@@ -72,8 +72,8 @@ class Site:
 
     @property
     def cutoff(self) -> Path:
-        """The path of a JSON object that maps each file to a size. The agent reads the file up to
-        that size and no further."""
+        """The path of a JSON file that maps each log file to a size. The agent reads each log file
+        up to its size and no further."""
         return self.folder / "cutoff.json"
 
     def data(self, program: str) -> Path:

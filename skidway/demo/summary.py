@@ -1,5 +1,5 @@
-"""The summary at the end of the demo: counts by topic and tier, verdicts, bytes by fate, and the
-places of all files."""
+"""The summary at the end of the demo: counts by topic and tier, the audit's verdicts, what happened
+to the tailed bytes, and where all files are."""
 
 from __future__ import annotations
 
@@ -66,7 +66,8 @@ def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def bytes_sentence(outcome: DemoOutcome) -> str:
-    """A sentence on the fate of every byte of the tailed files up to the cut-off."""
+    """A sentence that says what happened to the bytes of the tailed files. Counts the bytes of each
+    file up to the size that the demo wrote down (`Site.cutoff`)."""
     total = sum(outcome.sizes.values())
     said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
     begin = f"{total:,} bytes in {len(outcome.sizes)} files at the cut-off; {said or 'nothing'}"

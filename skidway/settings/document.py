@@ -18,7 +18,7 @@ COMMENT_COLUMNS = 98
 
 @dataclass(frozen=True, slots=True)
 class SettingDoc:
-    """One row of a table of settings. The key of a setting in a list is "sources[].topic"."""
+    """One row of a table of settings. For a list of sections, the key is like "sources[].topic"."""
 
     key: str
     type: str

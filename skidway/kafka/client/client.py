@@ -217,8 +217,8 @@ class Client:
     # for the producers and fetchers of this package
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
-        """Sends and receives bytes until something happens or the time is up. Returns whether a
-        descriptor of `wake` is readable."""
+        """Waits at most `timeout_s` for the sockets and for the descriptors `wake`, then sends and
+        receives bytes. Returns whether a descriptor of `wake` is readable."""
         now = self.clock.monotonic()
         delivered_count = self.session.delivered_count
         self._network.turn(now)

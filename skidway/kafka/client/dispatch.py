@@ -172,14 +172,15 @@ class Dispatch:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of each partition whose batches are sent again."""
+        """The partitions whose batches are being retried, each with the last error."""
         boxes = (self._outboxes[tp] for tp in self._active)
         return {box.tp: box.trouble for box in boxes if box.trouble is not None}
 
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """The active partitions whose leader can be reached, by the address of the leader."""
+        """The active partitions whose leader can be reached, grouped by the address of the
+        leader."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:

@@ -51,8 +51,8 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""If nothing called the client for longer than this, the loop stood still. While a fetch is open, a
-running loop calls the client more often.
+"""If nothing has called the client for more than this many seconds, the loop stood still. A running
+loop calls the client more often while a fetch is open.
 """
 
 

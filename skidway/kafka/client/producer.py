@@ -103,7 +103,7 @@ class Producer:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of each partition whose batches are sent again."""
+        """The partitions whose batches are being retried, each with the last error."""
         return self._dispatch.troubles
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:

@@ -1,5 +1,5 @@
-"""All connections of one client. Decides when each of them connects, waits or ends. The module uses
-no sockets.
+"""Decides when each connection of a client is opened and closed, and which calls it sends. This
+module uses no sockets.
 
 A link is one address on one channel. It has a connection, is connecting, or waits. Each call has a
 ticket and an inbox. The outcome of a call is put into its inbox exactly once. The outcome is a
@@ -242,7 +242,8 @@ class ClientSession:
         self._collect(link)
 
     def failed(self, link: Link, why: str, now: float) -> None:
-        """Notes that the link's connection ended or could not be opened. Ends all its calls."""
+        """Notes that the link's connection ended or could not be opened. Ends all calls on the
+        link."""
         link.failure = self.last_failure = f"{link.key.address}: {why}"
         self.failure_count += 1
         link.ended_count += 1
