@@ -28,7 +28,7 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """Those requirements of an extra of which no version is installed here."""
+    """The requirements of an extra that are not installed here, in any version."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 

@@ -3,9 +3,9 @@ port.
 
 `Reservation` reserves a port with a socket that is bound but does not listen. When a bind fails
 with "Address already in use", this module searches Linux's /proc for the process that listens on
-the port. The table of sockets has the inode of the listening socket, and the process has this inode
-open. The open files of other users' processes cannot be read. If the process belongs to another
-user, only that user is known.
+the port. The kernel's table of sockets has the inode of the listening socket, and the process has a
+descriptor for this inode. The open files of other users' processes cannot be read. If the process
+belongs to another user, only that user is known.
 """
 
 from __future__ import annotations

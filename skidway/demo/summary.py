@@ -20,7 +20,7 @@ UNACCOUNTED_SHOWN = 5
 
 
 def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
-    """Prints everything that a newcomer wants to see."""
+    """Prints the whole summary."""
     print(render_table(topic_rows(outcome.report), COLUMNS), end="")
     for kill in outcome.kills:
         print(f"kill -9 {kill.program}: {kill.sentence}")
@@ -50,7 +50,8 @@ def show_addresses(site: Site) -> None:
 
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per source topic: the counts of all its buckets, summed up, and the worst verdict."""
+    """One row per source topic. A row has the sums of the counts in all time buckets of the topic.
+    Its verdict is "complete", or the verdict of a bucket that is not complete."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in report.get("buckets", ()):
         row = rows.setdefault(

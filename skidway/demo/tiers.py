@@ -38,8 +38,8 @@ class Filled:
 
 @dataclass(slots=True)
 class Tiers:
-    """Takes samples of the fill levels, and keeps those samples that are needed to compute the
-    rates."""
+    """Takes samples of the numbers of lines and bytes in all tiers, and keeps those samples that
+    are needed to compute the rates."""
 
     _samples: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
     _fastest: dict[str, float] = field(default_factory=dict)

@@ -31,7 +31,7 @@ PAUSE_S = 3.0
 """Pause between two kills, so that the table shows how the killed program catches up."""
 MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
-"""How often to ask for the fill level of the tiers."""
+"""Seconds between two requests for the numbers that the live table shows."""
 TRIES = 3
 """The highest number of kills of one program. If a kill interrupts no work, the program is killed
 again."""
@@ -254,8 +254,8 @@ class Trial(Demo):
         return [row for row in rows if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how many offsets are loaded according to the manifests. `_filled` adds to this
-        number the rows that this demo's later loads commit (`_committed`).
+        """Notes how many offsets have been loaded so far, according to the manifests. `_filled`
+        adds the rows that later loads of this demo commit (`_committed`).
         """
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)

@@ -40,7 +40,7 @@ def build(cls: type[T], tree: Tree, *, where: str, path: str = "") -> T:
 
 
 def _missing(spec: Spec, where: str, path: str) -> Any:
-    if spec.shape.kind is Kind.SECTION:  # allowed if all settings of the section have defaults
+    if spec.shape.kind is Kind.SECTION:  # raises if a setting of the section has no default
         return build(spec.shape.type, {}, where=where, path=f"{path}.")
     raise ConfigurationRefused(f"{where}: the key '{path}' is missing: {_inline(spec.help)}")
 

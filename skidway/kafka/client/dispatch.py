@@ -24,7 +24,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
 from skidway.kafka.types import TopicPartition
 
-REQUEST_BYTES_MAX = 4 * 1024 * 1024  # but a batch that is larger is sent alone
+REQUEST_BYTES_MAX = 4 * 1024 * 1024  # a larger batch is sent in a request of its own
 
 Leaders = Callable[[TopicPartition], Address | None]
 
@@ -221,7 +221,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # moved to the end, so that others come first next time
+            self._active[outbox.tp] = None  # to the end: next time other partitions come first
         if not data:
             return None
         request_id = next(self._ids)

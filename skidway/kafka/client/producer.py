@@ -147,7 +147,7 @@ class Producer:
             last_look = self._clock.monotonic() >= until
 
     def close(self) -> None:
-        """Drops undelivered batches; `flush` waits until there are none. The client stays open."""
+        """Drops undelivered batches. To deliver them, call `flush` first. The client stays open."""
         self._closed = True
         for ticket in self._requests:
             self._client.session.forget(ticket)
