@@ -47,7 +47,7 @@ class Log:
         return self._logger.name
 
     def info(self, event: str, **fields: Any) -> None:
-        """Writes a change of state."""
+        """Writes a log line about a change of state."""
         self._write(logging.INFO, event, fields, None)
 
     def warning(self, event: str, **fields: Any) -> None:

@@ -109,7 +109,7 @@ def refuse_used(host: str, port: int, key: str) -> None:
 def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayError:
     """The error for a failed bind. It names the address and the process that uses it, and says what
     to do."""
-    reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # create_server adds it
+    reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # added by Python
     if error.errno != errno.EADDRINUSE:
         return SkidwayError(f"cannot listen on {host}:{port}: {reason}; set {key} to another")
     by = holder(port)

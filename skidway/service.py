@@ -47,8 +47,8 @@ class Shutdown:
             os.write(self._writer, b"\0")
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Sleeps until the end is requested or the time is over. Returns whether the end is
-        requested."""
+        """Sleeps until somebody requests the end of the program or the time is over. Returns
+        whether the end is requested."""
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000)))

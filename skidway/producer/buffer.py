@@ -116,7 +116,7 @@ class Buffer:
         for sending in left:
             sending.abandon(SkidwayError(why))
 
-    # for the sender's thread
+    # methods that the sender's thread calls
 
     def ready(self) -> Iterable[PendingBatch]:
         """See `sender.Batches`."""

@@ -214,7 +214,7 @@ class Client:
                 return requests.described_configs(response)[str(number)]
         raise BrokerUnreachable("the cluster has no broker now")
 
-    # for the producers and fetchers of this package
+    # methods that the producers and fetchers of this package call
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
         """Waits at most `timeout_s` for the sockets and for the descriptors `wake`, then sends and

@@ -180,7 +180,7 @@ class Fetching:
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
                 self._take_part(place or (opened.address, 0), tp, reading, part, now)
-        for tp, generation in opened.generations.items():  # the broker left these out
+        for tp, generation in opened.generations.items():  # not in the response
             self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:

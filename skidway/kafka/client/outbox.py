@@ -120,8 +120,8 @@ class OutboxEntry:
 
 
 class Outbox:
-    """One partition's batches. `trouble` is the last refusal, until a later batch is
-    acknowledged."""
+    """The undelivered batches of one partition. `trouble` is the error of the last refused batch,
+    and None again once a batch is acknowledged."""
 
     __slots__ = (
         "_acked_at",

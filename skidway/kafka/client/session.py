@@ -192,7 +192,7 @@ class ClientSession:
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count
 
-    # for the driver
+    # methods that only the driver calls
 
     def dials(self) -> list[Link]:
         """Links that need a socket now. The driver reports `opened` or `failed` for each."""

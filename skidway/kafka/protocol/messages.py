@@ -193,7 +193,7 @@ class Array(NamedTuple):
 
 
 class Nested(NamedTuple):
-    """Another structure."""
+    """A structure inside another structure."""
 
     cls: type
 
