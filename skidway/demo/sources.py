@@ -1,5 +1,5 @@
-"""The files that the demo tails: its writer's files, or the logs of its own programs (--quick), and
-in both cases the files named with --logs."""
+"""Finds the files that the demo tails. With --quick, these are the logs of the demo's own programs;
+without it, the files of the demo's writer. The files named with --logs are always tailed, too."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 TOGETHER_BYTES: Final = 1 << 20
-"""Readers collect batches of about this many uncompressed bytes together, and pass them to one call
-of `decode_batches`. The columns of more bytes would not fit into the processor's cache."""
+"""Readers collect batches until they have about this many uncompressed bytes, and pass them to one
+call of `decode_batches`. The columns of more bytes would not fit into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,7 +1,7 @@
 """Decodes the records of one batch, or of several batches at once, into columns.
 
-All fields are found for all records at once. Therefore, to decode many batches of one record each
-takes little more time than to decode one batch of many records. Usually a record has one header,
+All fields are found for all records at once. Therefore decoding many batches of one record each
+takes little more time than decoding one batch of many records. Usually a record has one header,
 named `origin`. If a record has other headers, this module reads the headers of that record one by
 one.
 

@@ -72,7 +72,7 @@ class PendingBatch:
     def extend(
         self, messages: Messages, start: int, end: int, size_bytes: int, sending: Sending
     ) -> None:
-        """Adds messages `start` to `end` of a sending, which have `size_bytes` in all."""
+        """Adds messages `start` to `end` of a sending. `size_bytes` is the sum of their sizes."""
         keys, count = messages.keys, end - start
         self._runs.append(_Run(sending, start, len(self.values), count))
         self.keys += [None] * count if keys is None else keys[start:end]
@@ -153,8 +153,8 @@ class Accumulator:
         size_bytes: int,
         sending: Sending,
     ) -> None:
-        """Adds messages `start` to `end` of a sending, which have `size_bytes` in all, to the open
-        batch."""
+        """Adds messages `start` to `end` of a sending to the open batch. `size_bytes` is the sum of
+        their sizes."""
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:

@@ -1,4 +1,4 @@
-"""Topics as the producer knows them: number of partitions, and largest size of a batch.
+"""What the producer knows about topics: the number of partitions and the largest size of a batch.
 
 The thread that calls `send` asks the brokers, because the sender's thread must not wait. The
 directory has its own connections for this. One thread asks at a time. Other threads wait for the

@@ -217,8 +217,9 @@ class Client:
     # methods that the producers and fetchers of this package call
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
-        """Waits at most `timeout_s` for the sockets and for the descriptors `wake`, then sends and
-        receives bytes. Returns whether a descriptor of `wake` is readable."""
+        """Sends the bytes that are ready, waits at most `timeout_s` for a socket or a descriptor of
+        `wake`, and receives the bytes that have come. Returns whether a descriptor of `wake` is
+        readable."""
         now = self.clock.monotonic()
         delivered_count = self.session.delivered_count
         self._network.turn(now)

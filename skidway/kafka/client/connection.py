@@ -110,7 +110,7 @@ class Connection:
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Sends a call. The call waits until client and broker have agreed on versions."""
+        """Sends a call, but not before client and broker have agreed on versions."""
         if self._ranges is None:
             self._waiting.append(_Pending(ticket, call, deadline))
         else:

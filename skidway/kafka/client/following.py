@@ -26,9 +26,9 @@ To check whether the source has diverged (docs/delivery.md), a mirror compares t
 own log with the source. The mirror first seeks to its log end offset - 1. The first batch that the
 mirror then gets contains that offset.
 
-`Connection` offers one connection without sockets. Its caller passes received bytes in through
-`space` and `received`, gets the bytes to send from `wants_write`, `outgoing` and `sent`, and reads
-the deadline from `next_deadline`.
+Below this client, the class `Connection` handles one connection without sockets. Its caller passes
+received bytes in through `space` and `received`, gets the bytes to send from `wants_write`,
+`outgoing` and `sent`, and reads the deadline from `next_deadline`.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Decides when each connection of a client is opened and closed, and which calls it sends. This
+"""Manages all connections of one client: decides when each connection is opened and closed. This
 module uses no sockets.
 
 A link is one address on one channel. It has a connection, is connecting, or waits. Each call has a
