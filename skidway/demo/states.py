@@ -37,10 +37,9 @@ class AgentState:
     agent notes those bytes in an intent, and stores the intent before it sends the bytes.
 
     `acknowledged`, `set_apart` (rejected or filtered), `lost` and `uncertain` are numbers of bytes.
-    `intents` is the number of intents. `positions` maps each file id
-    to the byte up to which the file is done. `promised` maps each file id to the byte at which the
-    file's last intent ends. `acknowledged_offsets` has the last acknowledged offset of each
-    partition.
+    `intents` is the number of intents. `positions` maps each file id to the byte up to which the
+    file is done. `promised` maps each file id to the byte at which the file's last intent ends.
+    `acknowledged_offsets` has the last acknowledged offset of each partition.
     """
 
     acknowledged: int = 0
