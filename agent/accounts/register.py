@@ -1,4 +1,4 @@
-"""The register: each file id is announced before its first record, and closed at its end."""
+"""Announces each file id before its first record, and closes the file id when the file ends."""
 
 from __future__ import annotations
 

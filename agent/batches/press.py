@@ -1,4 +1,5 @@
-"""Makes record batches of intents and their bytes, as a pure function of intents, bytes and recipe.
+"""Makes record batches from intents and their bytes. The batches depend only on the intents, the
+bytes and the recipe.
 
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
@@ -349,14 +350,16 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with row numbers that count all lines, not only the lines at `places`."""
+    """Returns `parsed`, which has only the lines at `places`, with the numbers that these lines
+    have among all lines.
+    """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """Returns the timestamps of the records, and how many lines had an event time that was not
-    believed.
+    """Returns the timestamps of the records, and how many lines had an event time too far
+    ahead or before 1970.
     """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
@@ -419,7 +422,7 @@ def _outcomes(
     rejected_source: Source,
     bucket_ms: int,
 ) -> list[ReadingOutcome]:
-    """Makes one outcome per reading. The rows of a reading lie together, because `owner` rises."""
+    """Makes one outcome per reading. The rows of a reading are adjacent, as `owner` is sorted."""
     outcomes = []
     for index in range(readings):
         counts = Counts(bucket_ms)

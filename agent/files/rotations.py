@@ -83,7 +83,7 @@ class Rotations:
         self._looked_ms: int | None = None
         self._looked_s = 0.0
         self._since: dict[str, int] = {}
-        self._again: set[str] = set()  # reborn paths (see `Moment`) that wait
+        self._again: set[str] = set()  # reborn paths (see `Moment`) for the next look
         self._links = Links(directories)
         self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
         self._lay: Mapping[str, Found] = {}
@@ -95,8 +95,7 @@ class Rotations:
         since: Mapping[str, int],
     ) -> None:
         """Takes over the files that lay at the meant paths before the agent started. since: by
-        topic,
-        the time (ms) that counts as the time of the last look.
+        topic, the time (ms) that counts as the time of the last look.
 
         rotated: (meant path, present directory, file) of each known file that was rotated from a
         meant path. The newest file comes last.
