@@ -56,7 +56,7 @@ values to that thread, or read its values. Each mutable state has one owner:
     cluster.topics.Topics         ids and last seals of topics      memory; `topics`
     loop.schedule.Schedule        when the next look is due         memory
     delivery.silences.Silences    since when brokers are silent     memory
-    batches.rejections.Rejections lines that did not fit lately     memory
+    batches.rejections.Rejections lines that were rejected lately   memory
     loop.loop.Loop                the turn                          memory
 
 A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'

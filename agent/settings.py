@@ -121,7 +121,7 @@ class SourceSettings:
 
     @property
     def rejected_topic(self) -> str:
-        """The topic for the lines that do not fit."""
+        """The topic for rejected lines."""
         return self.topic + REJECTED_SUFFIX
 
 

@@ -8,8 +8,8 @@ nor doubles a count.
 
 The database keeps the number of the last delta of each bucket for good, in a row of some 100 bytes
 for each bucket that ever had a line. When a late line comes, the bucket's next delta names this
-number, because each delta of a bucket names the one before. Without the number this chain would be
-broken for ever.
+number, because each delta of a bucket names the one before, so that they form a chain. Without the
+number the chain would be broken for ever.
 """
 
 from __future__ import annotations

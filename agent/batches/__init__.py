@@ -5,5 +5,5 @@ recipe      everything that decides what becomes of a line, as a value that is s
 press       a compiled recipe: bytes become records, datums, batches
 routing     which partition a record goes to
 rejected    a line that the recipe cannot encode becomes a record of `<topic>.rejected`
-rejections  how many lines did not fit lately, for the log and for /health
+rejections  how many lines were rejected lately, for the log and for /health
 """

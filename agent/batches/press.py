@@ -65,7 +65,7 @@ class Pressed:
     batches: the batches, in the order in which they must be sent.
     outcomes: one outcome for each reading.
     records: how many records of the data topic the readings become.
-    rejected: the lines that do not fit.
+    rejected: the lines that become records of the rejected topic.
     unbelieved_times: how many records had an event time too far ahead, or before 1970, and got
         the moment of reading instead.
     replaced: how many records have U+FFFD in place of bytes that are not UTF-8.

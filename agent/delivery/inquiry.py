@@ -18,8 +18,8 @@ row by one row for each part. Parts that are not sent keep their recipe, so that
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
 A record is not sent if a partition would get it after later records of its file. Since the settings
-are the same, this can happen only to two kinds of records. A broker had refused the record, or the
-present program sends it to another partition, because it rejects other lines or finds another key.
+are the same, this can happen only to a record that a broker had refused, or to a record that the
+present program sends to another partition, because it rejects other lines or finds another key.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Knows how far the delivery of each file and each partition is, and which intents the checkpoint
 may pass.
 
-    offsets   the last acknowledged offset of a partition; seals carry it
+    offsets   the last acknowledged offset of a partition; seals contain this offset
     floors    the offset of a partition below which no intent of the state has a record
 
 A partition's floor may be lower than its last acknowledged offset, for two reasons. A batch may be

@@ -208,8 +208,8 @@ class Found:
             rows[:] = [_distinct(rows)]
 
     def has_all(self) -> bool:
-        """Whether every wanted byte was found. The answer is computed only when enough bytes have
-        come.
+        """Whether every wanted byte was found. To save time, this is computed only when enough
+        bytes have arrived.
         """
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False

@@ -36,10 +36,10 @@ handles        a limited number of open files
 reading        makes readings of tracked files, and treats all files fairly
 
 A look through the patterns finds the files that the agent tails. An event only makes the next look
-earlier. If a link leads to the file, the agent watches and lists the directory in which the file
+earlier. If a link leads to a file, the agent watches and lists the directory in which the file
 really lies, and looks there for rotated files. Two looks at a meant path (a path that a pattern
 matches) may find the same file or two different files. Sometimes nobody can know whether the file
-is the same (same_file). If they find different files, rotation has probably renamed the first file
-in between, and the agent looks for it beside the path (rotations). So the agent reads every file
-that is still on the host, and declares the unread files that are gone.
+is the same (same_file). If the looks find different files, rotation has probably renamed the first
+file in between, and the agent looks for it beside the path (rotations). So the agent reads every
+file that is still on the host, and declares the unread files that are gone.
 """

@@ -5,8 +5,8 @@ Such files are not gone, but nobody can know which other files lie in their dire
 first hour their directories count as unreadable. After that hour, missing files count as gone, and
 the agent declares their unread bytes lost. But the agent remembers for longer what it has read of
 these files, because the file system may come back with the same files, which must not be read
-again. If a file system is unmounted while the agent runs, the agent also remembers
-the files of that file system.
+again. If a file system is unmounted while the agent runs, the agent also remembers the files of
+that file system.
 """
 
 from __future__ import annotations

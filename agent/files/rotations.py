@@ -14,8 +14,8 @@ link leads. An unknown generation is
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
-    declared    as a loss of unknown length if it is compressed, holds no known file, and cannot be
-                decompressed
+    declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
+                be decompressed
 
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
 last look found it there, or beside it. As long as the anchor is still there under any name, no
