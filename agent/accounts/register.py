@@ -1,4 +1,4 @@
-"""Announces each file id before its first record, and closes the file id when the file ends."""
+"""Announces each file id before its first record, and closes each file id at its end."""
 
 from __future__ import annotations
 

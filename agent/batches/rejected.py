@@ -23,8 +23,8 @@ FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """One rejected line. first, length: the position of the line in its file, and its length in
-    bytes.
+    """One rejected line. first, length: the line's position in its file, and its length in bytes.
+    The origin of the line's record contains both.
     """
 
     reason: str

@@ -1,5 +1,5 @@
-"""Fetches the logs of partitions that are read back, that is, searched for records of intents. All
-I/O of reading back is in this module.
+"""Fetches the logs of partitions that are read back, that is, searched for records of intents. This
+module does I/O.
 """
 
 from __future__ import annotations

@@ -69,7 +69,7 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Counts the parts of divided intents among the intents made before the agent started."""
+        """Treats the parts of divided intents like intents made before the agent started."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:

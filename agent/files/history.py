@@ -203,8 +203,8 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files that are younger than the newest known file may be gone. Even
-        if no look has found a file at the path, the agent may know such a file from an event.
+        """Whether files that are younger than the newest known file may be gone. Even if no
+        look has found a file at the path, the agent may know such a file from an event.
         """
         before = look.before.get(base)
         if before is None:
@@ -376,7 +376,7 @@ class History:
         return False
 
     def _name_of(self, look: Look, before: Found) -> str | None:
-        """The present name in the directory of a file that lay at a path."""
+        """The name that a file which lay at a path has in the directory now."""
         name = self._directories.name_of(look.directory, before.key.inode)
         found = None if name is None else self._host.look(os.path.join(look.directory, name))
         births = (before.born_ns, None if found is None else found.born_ns)

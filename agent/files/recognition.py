@@ -95,7 +95,7 @@ class Recognition:
         if answer is None:
             return
         if tracked.state is not FileState.OPEN and not found.size:
-            if tracked.changed_ns != found.changed_ns:  # it was written to, and then cut
+            if tracked.changed_ns != found.changed_ns:  # it was written and cut again
                 tracked.changed_ns = found.changed_ns
                 self._truncated.add(found.path)
         elif answer is not Answer.SAME:

@@ -3,8 +3,8 @@ directory. Does no I/O.
 
 If so, the scan of the patterns and the listing of the directory show different moments, and a
 listing may contain a renamed file twice, or not at all. Such a look is repeated, and meanwhile the
-topics of the directory are not sealed. A look is not repeated because of changes of other names, so
-files beside a log that are no generations never delay the log.
+topics of the directory are not sealed. A look is not repeated if all changed names are names that
+no rotation gives. So files beside a log that are no generations never delay the log.
 """
 
 from __future__ import annotations
