@@ -1,10 +1,10 @@
 """The session with ZooKeeper: its thread, its jobs, and what happens when the session is lost.
 
-The loop submits jobs with `submit` and gets their outcomes by `post`. Jobs run one after the other,
-so a topic is never created and deleted at the same time. While the session is not connected,
-`submit` accepts no job, and the caller gets an error at once, not after a timeout. If ZooKeeper
-stops answering during a job, the job ends within the session's timeout, because every wait in
-`skidway.coordination` is bounded.
+The loop submits jobs with `submit`; `post` brings their outcomes back to the loop. Jobs run one
+after the other, so a topic is never created and deleted at the same time. While the session is not
+connected, `submit` accepts no job, and the caller gets an error at once, not after a timeout. If
+ZooKeeper stops answering during a job, the job ends within the session's timeout, because every
+wait in `skidway.coordination` is bounded.
 
 If the session was lost, the broker waits for a new session. Then the broker registers again and
 reads the whole catalog, and repeats these two steps until they succeed.

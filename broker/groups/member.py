@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Token = object
-"""Identifies a request that waits for an answer. The state machine only returns the token together
-with the answer."""
+"""Identifies a request that waits for an answer. The state machine returns the token together with
+the answer, and uses it for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)

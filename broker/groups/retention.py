@@ -27,7 +27,7 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""For each topic whose segments a group may hold back, the longest time for this in ms."""
+"""For each topic whose segments a group may hold back: for how many ms at most it may do so."""
 _log = log.get(__name__)
 
 
@@ -66,7 +66,7 @@ def decide(
     if looked.native:
         return Verdict(Fate.KEPT)
     if record is not None and (record.members or record.omitted):
-        return Verdict(Fate.WOKEN)  # read the group: then silent members time out
+        return Verdict(Fate.WOKEN)  # once the group is in memory, its silent members time out
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)
         marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)
@@ -84,7 +84,7 @@ def decide(
 
 
 class OffsetRetention:
-    """Looks at one group after the other. Only the loop's thread may use it."""
+    """Looks at the groups one by one and deletes old offsets. Only the loop's thread may use it."""
 
     def __init__(
         self,
@@ -115,7 +115,7 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # an exception below must not leave it True
+        groups, self._looking = self._groups, False  # even if the code below raises an exception
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)

@@ -27,8 +27,8 @@ class Holder(Protocol):
 
 
 class OpenSegments:
-    """The segments that have a descriptor open. Like segments, only the loop's thread may use
-    this."""
+    """The segments that have a descriptor open. Only the loop's thread may use this object; the
+    same is true for segments."""
 
     __slots__ = ("_holders", "limit")
 

@@ -106,8 +106,8 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # If the given epoch is before the first entry, only the end of the given epoch is known (as
-        # in Kafka).
+        # If the given epoch is before the first entry, the given epoch itself is returned with its
+        # end, as in Kafka.
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 

@@ -337,7 +337,7 @@ class LogManager:
 
     def moved(self, partition: TopicPartition) -> Path | None:
         """The directory of a partition that was handed over, and that this broker has not taken
-        over.
+        over. None if there is no such directory.
         """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
@@ -468,7 +468,7 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # only after mkdir: a failure must not remove older directories
+            made.append(path)  # after mkdir, so that a failure removes no directory of another log
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

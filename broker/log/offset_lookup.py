@@ -14,12 +14,12 @@ POSITIONS_REMEMBERED = 16
 
 
 class OffsetOutside(Exception):
-    """A read before the log start offset or after the log end offset."""
+    """The offset of a read is below the log start offset or above the log end offset."""
 
 
 class OffsetLookup:
-    """Looks into the segments of a PartitionLog. There is at least one segment, and they are in
-    order.
+    """Looks into the segments of a PartitionLog. There is at least one segment, and the segments
+    are in the order of their offsets.
 
     The lookup remembers a few positions where the next reads are likely to begin, so that these
     reads need no search. Its methods raise StorageFailed and DamagedLog.

@@ -51,8 +51,8 @@ from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """If recovery cuts a segment, at most this many segments with records may follow it. They are set
-aside (renamed to `.cut` files). Between two flushes, the broker never writes records to more
-further segments than this. So if more segments follow, a crash cannot be the reason.
+aside (renamed to `.cut` files). Between two flushes, the broker writes records into at most this
+many new segments. So if more segments follow, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -60,7 +60,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A log that is ready for use, and what recovery had to do for this."""
+    """A log that is ready for use, and what recovery had to do to open it."""
 
     log: PartitionLog
     cut_bytes: int
