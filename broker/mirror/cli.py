@@ -87,7 +87,7 @@ def _prefix(source: Source) -> str:
 
 
 def exit_status(sources: Sequence[Source]) -> int:
-    """The exit status: that of the worst problem, or 0 if there is no problem."""
+    """The command's exit status: 0 if there is no problem, else the status of the worst one."""
     if any(each["stopped_count"] or each["unserved"] for each in sources):
         return STOPPED
     return 0 if all(each["reachable"] for each in sources) else AWAY

@@ -104,7 +104,8 @@ class Follower:
         self.reason = ""
         self._below = below
         self._epoch = -1 if below is None else below.leader_epoch
-        self._source_start: int | None = None  # set if the source begins above the mirror's end
+        # The log start offset of the source, if it is above the end of the mirror's log.
+        self._source_start: int | None = None
         self._has_expired = False  # the source has no record before the gap that is being named
 
     def position(self) -> int:
@@ -142,7 +143,7 @@ class Follower:
         first, found = 0, headers[0]
         if self._source_start is not None:
             if self._below is not None and found.base_offset <= self.log_end:
-                return self._unverifiable()  # no gap, but the source lost the last batch
+                return self._unverifiable()  # no offset is missing, but the last batch has expired
         elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset > self._below.last_offset:
                 return self._unverifiable()
@@ -169,7 +170,7 @@ class Follower:
             )
         if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()
-        return LookAgain()  # the source does have the offset: compare
+        return LookAgain()  # the source has the offset, so its batch can be compared
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
         """What to do if the source has no batch (yet) at the fetched offset. If all records of the

@@ -104,7 +104,7 @@ class Mirrors:
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # what a source may do here (broker.mirror.surroundings.Local)
+    # the methods of broker.mirror.surroundings.Local, which the sources call
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""

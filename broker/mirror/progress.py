@@ -37,8 +37,8 @@ _log = log.get(__name__)
 
 
 class Progress:
-    """Commits the progress of one source, which alone uses it. Only one request is in flight at a
-    time."""
+    """Commits how far one source is mirrored. Each MirrorSource has its own Progress. Only one
+    request is in flight at a time."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
         """offsets: returns the mirrored offset of each partition, by the partition's name in the

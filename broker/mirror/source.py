@@ -67,7 +67,8 @@ class MirrorSource:
         self._clock = clock
         self._jitter = jitter
         self._tickets: dict[int, Callable[[Answer], None]] = {}
-        self._moved: set[TopicPartition] = set()  # partitions sought or removed in this turn
+        # The partitions that were removed in this turn, or whose fetch position was set anew.
+        self._moved: set[TopicPartition] = set()
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
         self._deadline: float | None = None

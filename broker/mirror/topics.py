@@ -66,7 +66,8 @@ class SourceTopics:
         self._is_asking = False
         self._named: str | None = None  # the id of the cluster whose name is known to be right
         self._are_mirrors: dict[TopicKey, bool] = {}
-        self._undescribed: set[TopicKey] = set()  # topics not described in this round
+        # The topics whose configs the source did not return when it was asked in this round.
+        self._undescribed: set[TopicKey] = set()
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:

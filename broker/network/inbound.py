@@ -24,8 +24,8 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""At most this many bytes are received in one turn. If all of them are the smallest possible
-requests, this is 30 ms of work.
+"""At most this many bytes are received in one turn. If they consist of the smallest possible
+requests, it takes 30 ms to handle these requests.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """If no other connection is ready, one receive reads at most this many bytes from a connection. If

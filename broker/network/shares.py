@@ -77,8 +77,8 @@ class Shares(Generic[Who]):
         was_away = tag < self._served_tag
         if was_away:
             tag = self._tags[who] = self._served_tag
-        # Connections that were not idle may have the same tag. A connection that was idle is served
-        # before them.
+        # Several connections may have the same tag. Among them, those that were idle are served
+        # first.
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
@@ -93,7 +93,8 @@ class Shares(Generic[Who]):
             if who not in self._waiting:
                 continue  # the connection was removed meanwhile
             if tag < self._tags[who]:
-                # `charge` has raised the tag of this connection while the connection waited.
+                # While this connection waited, `charge` raised its tag, so it moves back in the
+                # queue.
                 heapq.heappush(self._heap, (self._tags[who], True, number, who))
                 continue
             self._waiting.remove(who)

@@ -178,7 +178,7 @@ class HostedPartitions:
         def done(outcome: WorkOutcome) -> None:
             try:
                 self._flushed(replica, flush, outcome)
-            except Exception as error:  # noqa: BLE001 - only this log stops
+            except Exception as error:  # noqa: BLE001 - the error stops only this log
                 self._give_up(replica, error)
 
         self._worker.submit(lambda: sync(flush), done)

@@ -43,7 +43,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        if not _was_shown(kept, name, value)  # a client may send back what it was shown
+        # A client may send a mirror's setting unchanged, because it got the setting from here.
+        if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})
 
