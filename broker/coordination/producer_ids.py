@@ -20,7 +20,7 @@ Block = tuple[int, int]
 
 class ProducerIds:
     """Gives out this broker's producer ids. Only the loop may use it. `take_block` gets a block of
-    ids from ZooKeeper, and then calls the function that it was given, on the loop."""
+    ids from ZooKeeper, and then calls its argument with the block, on the loop."""
 
     def __init__(
         self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]

@@ -33,8 +33,8 @@ Code = Callable[[ErrorCode], None]
 
 
 class Groups(HostedGroups):
-    """The groups and their members' requests; only the loop's thread may use this. `offsets`
-    commits and reads the groups' offsets."""
+    """Handles the requests of the groups' members. Only the loop's thread may use this object. The
+    attribute `offsets` commits and reads the groups' offsets."""
 
     def __init__(
         self,

@@ -13,7 +13,7 @@ the answer, and uses it for nothing else."""
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A protocol that a member supports, with its metadata for that protocol."""
+    """A protocol that a member supports, and the member's metadata for this protocol."""
 
     name: str
     metadata: bytes

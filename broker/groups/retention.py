@@ -27,7 +27,8 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""For each topic whose segments a group may hold back: for how many ms at most it may do so."""
+"""Each key is a topic whose segments a group may hold back. The value is the longest time for which
+the group may hold a segment back, in ms."""
 _log = log.get(__name__)
 
 
@@ -115,7 +116,8 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # even if the code below raises an exception
+        # `_looking` is reset first, because the code below may raise an exception.
+        groups, self._looking = self._groups, False
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)

@@ -41,7 +41,7 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""This many threads close logs at a clean stop, when the broker does nothing else any more."""
+"""At a clean stop, this many threads close logs. At that time the broker does nothing else."""
 _log = log.get(__name__)
 T = TypeVar("T")
 
@@ -431,7 +431,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # A stopped partition keeps the offsets that it had.
+        # The checkpoint of a stopped partition does not change.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():

@@ -91,8 +91,8 @@ class OffsetLookup:
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # If the remembered place is the end of a closed segment, the offset is in a gap. Then
-        # `segment.find` finds nothing, and the next segment is used.
+        # The remembered place may be the end of a closed segment. Then the offset is in a gap:
+        # `segment.find` finds no batch, and the next segment is used.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]

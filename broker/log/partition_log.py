@@ -246,7 +246,7 @@ class PartitionLog:
         """Removes the `count` oldest segments from the log. The log then starts after these
         segments.
 
-        All of them must be flushed, and none may be the active segment.
+        All these segments must be flushed, and none may be the active segment.
         """
         assert 0 < count < len(self.segments)
         assert self.segments[count].base_offset <= self.flushed.offset

@@ -106,7 +106,8 @@ class Follower:
         self._epoch = -1 if below is None else below.leader_epoch
         # The log start offset of the source, if it is above the end of the mirror's log.
         self._source_start: int | None = None
-        self._has_expired = False  # the source has no record before the gap that is being named
+        # Whether the source no longer has the records before the gap that is being named.
+        self._has_expired = False
 
     def position(self) -> int:
         """The offset to seek in the source. In the state CHECKING, this is the last offset of the
@@ -129,7 +130,7 @@ class Follower:
             self.phase, self._source_start = Phase.CHECKING, None
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
-        """Called after a refused write. Sets the end of the mirror's log again."""
+        """Called after a refused write, after which the mirror's log ends at `log_end` again."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch

@@ -54,7 +54,7 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # how often the source was asked for its bounds, since batches were last copied or compared
+        # How many times the source was asked for its bounds since a batch was copied or compared.
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None

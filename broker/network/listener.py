@@ -21,7 +21,7 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # Network errors of the new connection that accept(2) reports.
+    # accept(2) also reports these network errors of the new connection.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,

@@ -129,7 +129,7 @@ class Loop:
         self, descriptor: int, ready: Callable[[bool, bool], None], *, read: bool, write: bool
     ) -> None:
         """Calls `ready(readable, writable)` when the descriptor is ready. A second call for the
-        same descriptor changes the events."""
+        same descriptor changes the events to watch for."""
         mask = (select.EPOLLIN if read else 0) | (select.EPOLLOUT if write else 0)
         if descriptor in self._clients:
             self._epoll.modify(descriptor, mask)

@@ -164,8 +164,8 @@ class HostedPartitions:
         try:
             flush = replica.log.begin_flush()
         except StorageFailed as error:
-            # The flush has not begun, so nothing is lost. Probably no descriptor was left. A timer
-            # starts the next attempt.
+            # The flush has not begun, so nothing is lost. Probably the process had no free
+            # descriptor. A timer starts the next attempt.
             self.storage_failed(error)
             self._unflushed_since[replica] = self._clock.monotonic()
             self._set_timer(replica, self._clock.monotonic())

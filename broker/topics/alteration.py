@@ -43,7 +43,7 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        # A client may send a mirror's setting unchanged, because it got the setting from here.
+        # A client may send back the settings of a mirror as it has read them; this is no change.
         if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})

@@ -19,8 +19,8 @@ sys.exit(main())
 def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
     """Installs a program's wheels below `staging`, compiled, for use at the absolute path `home`.
 
-    The environment does not depend on the machine that builds it: it uses the Python of its host,
-    /usr/bin/pythonX.Y. Its only command is `skidway`.
+    The environment does not depend on the machine that builds it: it uses /usr/bin/pythonX.Y of the
+    host on which it is installed. Its only command is `skidway`.
     """
     place = staging / home.relative_to("/")
     _run([sys.executable, "-m", "venv", "--without-pip", str(place)])
