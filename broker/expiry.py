@@ -7,9 +7,9 @@ holds everything back. The offsets are in ZooKeeper, so they are read in the bac
 for partitions with expired segments. While ZooKeeper cannot be reached, the offsets that were read
 last are used.
 
-Segments are held back only up to a limit. Beyond `retention.hold.max.ms` or
-`retention.hold.max.bytes` they are deleted, and the offsets in them that a group has not read are
-logged as a gap.
+Segments are held back only up to a limit. Segments beyond `retention.hold.max.ms` or
+`retention.hold.max.bytes` are deleted. The offsets in them that a group has not read are logged as
+a gap.
 """
 
 from __future__ import annotations

@@ -31,11 +31,11 @@ be reached, the session accepts no job, and requests that need a job get an erro
 clients try again. The catalog stays unchanged meanwhile, so the broker still serves produce and
 fetch requests.
 
-Writes are conditional: they create a node only if it does not exist, or change a node only if it
-still has the version that was read. So if two brokers do the same thing at the same time, it is
+Most writes are conditional: they create a node only if it does not exist, or change a node only if
+it still has the version that was read. So if two brokers do the same thing at the same time, it is
 done once. At the end of a topic's deletion, the broker removes the topic's nodes, and after them
-the node in /admin/delete_topics. It does this in transactions that fail if the node in
-/admin/delete_topics is gone.
+the node in /admin/delete_topics. All these removals are in transactions that fail if the node in
+/admin/delete_topics is already gone.
 
 Writes of committed offsets are not conditional: the last commit wins. In a group of Kafka clients
 only the group's coordinator writes committed offsets. If a previous coordinator's commit comes

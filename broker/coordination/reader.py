@@ -146,8 +146,9 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """The function that kazoo calls when a node of the topic `name` has changed. It is always
-        the same function for a name, so that kazoo, which keeps watches in a set, calls it once.
+        """The function that kazoo calls when a node that belongs to `name` has changed. `name` is a
+        topic, or `_BROKERS`. There is only one function for each name, so that kazoo, which keeps
+        watches in a set, calls it only once.
         """
         watch = self._watches.get(name)
         if watch is None:

@@ -255,8 +255,8 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
-    in the topic. Can be done again.
+    """Removes a topic that is marked as being deleted and whose partitions are gone. Also removes
+    the offsets that groups have committed in the topic. Can be done again.
 
     If the mark is missing, removes nothing: another broker has finished the deletion, and a topic
     that now has the name is a new topic.

@@ -72,7 +72,7 @@ dropped the pages, so a second fsync could succeed although the data is not on d
 
 Time always means append time. The time of appends, and never the event time of records, decides
 when a segment is rolled, when a segment expires, and when a producer is forgotten. So records with
-event times of ten years ago are new when they are appended. The append time of a closed segment is
-the modification time of its file. The time of the first append to an active segment is in its
-`.producers` file.
+event times of ten years ago count as new when they are appended. The append time of a closed
+segment is the modification time of its file. The time of the first append to an active segment is
+in its `.producers` file.
 """

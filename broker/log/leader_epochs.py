@@ -15,7 +15,8 @@ Kafka's format::
     0 0                epoch, offset of its first record
     3 1200
 
-A mirror keeps the epochs of its source, because they are in the bytes of the batches.
+A mirror keeps the epochs of its source, because the epochs are in the bytes of the batches, which
+the mirror copies unchanged.
 """
 
 from __future__ import annotations

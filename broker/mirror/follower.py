@@ -38,7 +38,7 @@ class Phase(Enum):
 
 class Below(NamedTuple):
     """What identifies the last batch in the mirror's log. This batch ends at the mirror's log end,
-    or at the beginning of a named gap.
+    or at the beginning of a gap that is already stored.
     """
 
     base_offset: int
@@ -95,7 +95,7 @@ Action = Append | NameGap | Stop | Unverifiable | LookAgain
 
 
 class Follower:
-    """The state of one mirror partition. Only the partition's source uses it."""
+    """The state of one mirror partition. Only the partition's MirrorSource uses it."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
         """below: the last batch of the mirror's log; None if the log has no batch."""
@@ -106,7 +106,7 @@ class Follower:
         self._epoch = -1 if below is None else below.leader_epoch
         # The log start offset of the source, if it is above the end of the mirror's log.
         self._source_start: int | None = None
-        # Whether the source no longer has the records before the gap that is being named.
+        # Whether the source no longer has the records before the gap that is being stored.
         self._has_expired = False
 
     def position(self) -> int:
@@ -175,7 +175,7 @@ class Follower:
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
         """What to do if the source has no batch (yet) at the fetched offset. If all records of the
-        source have expired, and its log begins at that offset, the gap is named at once, without
+        source have expired, and its log begins at that offset, the gap is stored at once, without
         waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:

@@ -19,7 +19,7 @@ UNKNOWN: Final = -1
 
 
 class MirrorPartition:
-    """One mirror partition. Only its source uses it.
+    """One mirror partition. Only its MirrorSource uses it.
 
     `attempt` counts the seeks. If a request was sent before the last seek, its answer belongs to
     the previous offset, and is ignored. Methods that read the end of the log raise DamagedLog and

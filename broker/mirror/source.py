@@ -61,7 +61,7 @@ class MirrorSource:
         self.records = 0
         self.bytes = 0
         self.broken = ""
-        """Why the source stopped because of a bug; empty if it has not stopped."""
+        """The bug that has stopped the mirroring of this source; empty if no bug has stopped it."""
         self._client = client
         self._local = local
         self._clock = clock
@@ -114,7 +114,8 @@ class MirrorSource:
         return bool(self._appended)
 
     def written(self) -> None:
-        """Called after the writes of a turn. By now the appends are in the files or were undone."""
+        """Called after the writes of a turn of the loop. By now the appends are in the files or
+        were undone."""
         appended, self._appended = self._appended, {}
         for each in appended:
             refusal, each.refusal = each.refusal, ""
@@ -168,7 +169,7 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection failed or a round was refused, as a sentence for people."""
+        """Why a connection or a request for the topics failed, as a sentence for people."""
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:

@@ -41,9 +41,10 @@ _log = log.get(__name__)
 
 
 class SourceTopics:
-    """The topics of one source. Only the source uses it.
+    """The topics of one source. Only the MirrorSource uses it.
 
-    is_reachable: whether the source answered in the last round; None before the first round.
+    is_reachable: whether the source answered when it was last asked for its topics; None before the
+    first time.
     failure: why the source did not answer. misnamed: if the settings give the source cluster a
     wrong name, nothing is followed, and this text says so; otherwise it is empty. not_done: topics
     that could not be created or examined, each with the reason.

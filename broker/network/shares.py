@@ -7,11 +7,11 @@ connection was idle and sends requests again, its tag is raised to the tag of th
 served now, unless its own tag is higher. So a connection cannot save up unused time, and must wait
 longer if it has used more than its share.
 
-Two connections that always have requests get half of the time each, by the cost of their requests
-and not by their number. A connection that sends a request now and then is served before the
-connections that send without pause, however many these are. A new connection begins with a tag that
-is one allowance higher than the tag of the connection that is served now. So a client gains nothing
-by opening a new connection for each request, and no connection waits for ever.
+If two connections always have requests, each gets half of the time. The time is measured by the
+cost of the requests, not by their number. A connection that sends a request now and then is served
+before the connections that send without pause, however many these are. A new connection begins with
+a tag that is one allowance higher than the tag of the connection that is served now. So a client
+gains nothing by opening a new connection for each request, and no connection waits for ever.
 
 The cost of a turn is limited, so that timers, posted calls, writes and answers do not wait long.
 This limit is divided among the waiting connections. If many connections wait, the turn ends before
