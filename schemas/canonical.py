@@ -203,8 +203,8 @@ def _text(value: str) -> str:
 
 
 def _floating(value: float) -> str:
-    """`Double.toString` of Java 19 and later: shortest digits, scientific notation below 1e-3 and
-    from 1e7."""
+    """The number as `Double.toString` of Java 19 and later writes it: with as few digits as
+    possible, and in scientific notation below 1e-3 and from 1e7 on."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     digits, _, exponent = f"{value!r}".partition("e")

@@ -118,8 +118,9 @@ def arrow_type(avro: AvroType) -> pa.DataType:
 
 
 def as_record(avro: AvroType) -> Record:
-    """If `avro` is a record, the same record without circles. Otherwise a record whose only field
-    has the type `avro`; datums of this record have the same bytes as datums of `avro`."""
+    """If `avro` is a record, returns the same record without circles (`without_circles`).
+    Otherwise, returns a record whose only field has the type `avro`. Datums of this record have the
+    same bytes as datums of `avro`."""
     avro = without_circles(avro)
     return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
 
@@ -144,7 +145,7 @@ def is_nullable(avro: AvroType) -> bool:
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
     """The type without its null branch, and whether it had a null branch. A union with several
-    branches besides null is returned unchanged, and so is a type that leads back."""
+    branches besides null is returned unchanged, and so is a `Recursive`."""
     if not isinstance(avro, Union):
         return avro, is_nullable(avro)
     members = branches_of(avro)

@@ -47,8 +47,8 @@ class EncodeRefused(SkidwayError):
 class Decoded:
     """The rows of a chunk of datums, and the refused datums.
 
-    batch: the rows of the good datums, in order; it has one row for each true in `good`. good: for
-    each datum, whether it was decoded. refused: (index, reason) of the other datums, in order.
+    `good` says for each datum whether it was decoded. `batch` has one row for each decoded datum,
+    in order. `refused` has (index, reason) for each datum that was not decoded, in order.
     """
 
     batch: pa.RecordBatch

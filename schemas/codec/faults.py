@@ -1,4 +1,5 @@
-"""Finds the rows of a column that do not fit the schema although their types are right, and why.
+"""Finds the rows that do not fit the schema although the column has the right type. Gives a reason
+for each of these rows.
 
 A row has a fault if it has, at any depth: a null where none is allowed, a text that is not UTF-8, a
 symbol that the enum does not have, a union in which no member or more than one member is set, a map

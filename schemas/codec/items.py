@@ -154,8 +154,8 @@ def _in_order(found: Blocks) -> tuple[Ints, Ints]:
 
 
 def _finder(avro: AvroType, is_map: bool) -> Finder:
-    """Makes a function that takes a cursor at the first items and the number of each row's items,
-    and returns where each item begins, row after row."""
+    """Makes a function that returns where each item begins, row after row. The function takes a
+    cursor, which must be at the first item of each row, and the number of items of each row."""
     if is_map:
         value = _skipper(avro)
 

@@ -52,7 +52,7 @@ class NotPromotable(Exception):
 
 
 def promotion(writer: AvroType, reader: AvroType) -> Step:
-    """Makes the step that converts a column of the writer's type to the reader's. Raises
+    """Makes the function that converts a column of the writer's type to the reader's type. Raises
     `NotPromotable`."""
     if writer.kind != reader.kind and reader.kind not in PROMOTIONS.get(writer.kind, ()):
         raise NotPromotable
@@ -74,8 +74,8 @@ def _cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _moments(column: pa.Array, target: pa.TimestampType) -> tuple[pa.Array, Unfit]:
-    """Converts the numbers of timestamps from one unit to another. So a local time is not converted
-    between time zones."""
+    """Converts timestamps from one unit to another. Only their numbers are converted, so that a
+    local time is not shifted from one time zone to another."""
     bare = column.view(pa.int64()).view(pa.timestamp(column.type.unit))
     made, unfit = _cast(bare, pa.timestamp(target.unit))
     return made.view(pa.int64()).view(target), unfit

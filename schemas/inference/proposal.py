@@ -54,8 +54,8 @@ class Proposal:
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
         """The Avro type of a shape. `instants`: whether times at this place may become
-        instants (timestamp types). The agent's json parser turns text into instants only in the top
-        fields of a line."""
+        instants (timestamp types). The agent's json parser turns text into instants only in the
+        top-level fields of a line."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]

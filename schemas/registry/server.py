@@ -1,9 +1,10 @@
 """The registry's HTTP server: uvicorn, with the limits that uvicorn lacks.
 
 uvicorn itself waits for ever for the head of a request, and for a client that does not read its
-answer. Its own refusals are plain text. Here the head of a request must arrive within
-`HEAD_WITHIN_S`, and a client must read some of its answer at least once in `HEAD_WITHIN_S`. There
-are at most `CONNECTIONS_MAX` connections, and every refusal has the registry's form.
+answer. When uvicorn refuses a request, its answer is plain text. Here the head of a request must
+arrive within `HEAD_WITHIN_S`, and a client must read some of its answer at least once in
+`HEAD_WITHIN_S`. There are at most `CONNECTIONS_MAX` connections, and every refusal has the
+registry's form.
 """
 
 from __future__ import annotations
@@ -206,7 +207,7 @@ async def _serve(
 
 async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
     """Reads the certificate again when its file changes; new connections then use the new
-    certificate. A bad certificate changes nothing."""
+    certificate. If the new certificate is invalid, the old certificate stays in use."""
     known = tls.stamp()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)

@@ -32,7 +32,8 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        # maps the token of each transaction that had no answer, on the known version, to its change
+        # Maps the token of each transaction without an answer to the intended change. Has only the
+        # transactions that expect the node's present version.
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 

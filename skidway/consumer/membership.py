@@ -60,11 +60,11 @@ Step = Look | Claim | Release
 
 
 class Membership:
-    """The steps of one reader in its group."""
+    """Decides the steps of one reader in its group."""
 
     def __init__(self, random: Callable[[], float], *, look_every_s: float = 300.0) -> None:
-        """`random` returns numbers in 0..1. If no watch fires, the reader looks every
-        `look_every_s` seconds."""
+        """`random` returns numbers in 0..1. If no watch fires, the reader reads who is registered
+        (`Look`) every `look_every_s` seconds."""
         self._random = random
         self._look_every_s = look_every_s
         self._reader: str | None = None
@@ -123,7 +123,8 @@ class Membership:
         """The step to do now. Releases come first, because another reader waits for them."""
         if self._reader is None:
             return None
-        # a release that has begun is completed
+        # A partition stays in `_leaving` until it is released, even if it is assigned to this
+        # reader again in the meantime.
         self._leaving |= (self.owned | self._uncertain) - self.assigned
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
@@ -162,7 +163,8 @@ class Membership:
     def unanswered(self, step: Step, now: float) -> None:
         """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
 
-        The step may or may not have happened, and each step may safely be done twice.
+        It is unknown whether the step has happened. To repeat it does no harm, because each step
+        may be done twice.
         """
         again_at = now + self._backoff.next_s()
         if isinstance(step, Look):

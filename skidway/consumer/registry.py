@@ -95,8 +95,8 @@ class GroupRegistry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """Writes that fail if a broker has members of the group when the transaction runs. Raises
-        GroupCoordinated if a broker has members already."""
+        """Operations that make a transaction fail if a broker has members of the group when the
+        transaction runs. Raises GroupCoordinated if a broker already has members."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
         if found is None:  # this pair of operations succeeds only if the record does not exist

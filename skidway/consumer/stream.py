@@ -128,8 +128,8 @@ class Stream:
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Continues a partition at an offset before or after the present position. The next commit
-        stores that offset. Raises NotOwned."""
+        """Continues to read a partition at the given offset, which may be before or after the
+        present position. The next commit stores the given offset. Raises NotOwned."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:

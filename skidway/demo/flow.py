@@ -187,8 +187,8 @@ class Demo:
         self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
 
     def fill(self) -> None:
-        """Moves the first records through the pipeline. In the quick demo these are the programs'
-        own logs, to which a first load adds the log of Spark."""
+        """Moves the first records through the pipeline. In the quick demo the records come from the
+        programs' own logs. The first load starts Spark, whose log then gives further records."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()

@@ -1,5 +1,5 @@
 """Decisions about compatibility levels and modes. With subject None, the functions read or change
-the global level or mode, which applies to all subjects without one of their own."""
+the global level or mode, which applies to all subjects without a level or mode of their own."""
 
 from __future__ import annotations
 
@@ -88,8 +88,9 @@ def set_mode(
     """Sets a mode; the answer repeats the mode.
 
     Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
-    is deleted. With subject None, every version of every subject must be deleted. Imported schemas
-    keep their ids, and the schema of a live version could already have such an id.
+    is deleted. With subject None, every version of every subject must be deleted. The reason is
+    that imported schemas keep their ids, and the schema of a live version could already have one of
+    these ids.
     """
     asked = body.get("mode")
     try:
