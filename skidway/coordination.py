@@ -265,8 +265,8 @@ class Coordinator:
         """Repeats a request until it is answered, but only for the session timeout. kazoo alone
         would wait without a limit.
 
-        Without a connection kazoo queues the request, so this call waits in get(). The call fails
-        at once only if the session is lost and kazoo has no new session yet.
+        Without a connection kazoo queues the request, so this method waits for the answer. The
+        method fails at once only if the session is lost and kazoo has no new session yet.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:

@@ -18,7 +18,7 @@ real registries are shorter."""
 
 
 class Versions(Protocol):
-    """A client of a registry. A resolver calls only this method."""
+    """A client of a registry. A resolver needs only its method `version`."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """The version of the subject with this number. With `deleted`, the version may be softly

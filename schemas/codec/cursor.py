@@ -26,7 +26,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 PADDING: Final = 64
-"""Zero bytes after the data: more bytes than any number, double or decimal takes."""
+"""This many zero bytes follow the data. No number, double or decimal takes more bytes."""
 _MORE: Final = 0x80
 _WORD_BYTES: Final = 8
 _CONTINUES: Final = np.uint64(0x8080808080808080)

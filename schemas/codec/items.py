@@ -7,8 +7,8 @@ Blocks of items are skipped in rounds, too. A round is worth its cost only if ma
 When fewer than `ROWS_MIN` rows have items or blocks left, these rows are decoded one datum at a
 time.
 
-No count is trusted: a row must have enough bytes for the shortest form of all its items, and the
-items may claim no more memory than `skidway.schemas.bounds` allows.
+A count of items is not trusted. The row must have enough bytes for the shortest form of all its
+items, and the items must not take more memory than `skidway.schemas.bounds` allows.
 """
 
 from __future__ import annotations

@@ -51,7 +51,8 @@ from skidway.schemas.codec.writing import joined, writer_of
 from skidway.schemas.datum import malformed_reason
 
 Convert = Callable[[Any], Any]
-"""Turns a JSON value of the writer's type into one of the reader's. Raises `Unfit`."""
+"""Turns a JSON value of the writer's type into a JSON value of the reader's type. Raises
+`Unfit`."""
 
 
 class Unfit(ValueError):

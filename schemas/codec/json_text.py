@@ -21,9 +21,9 @@ Fields are in the order of the schema, without spaces between them. If the whole
 row of the column is null, and not the text `null`. A value is refused if its text would be longer
 than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
-Values are read and written one by one, with fastavro. Between datum and JSON, each value is
-*tagged*: if it belongs to a union of several types, it has a tag that says which of these types it
-has (`skidway.schemas.datum.plain_schema`).
+Values are read and written one by one, with fastavro. In Python, before a value becomes JSON or a
+datum, it is *tagged*: each value of a union of several types has a tag that says which of the types
+it has (`skidway.schemas.datum.plain_schema`).
 """
 
 from __future__ import annotations

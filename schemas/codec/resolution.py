@@ -3,9 +3,9 @@
 The rules are those of Avro 1.12, "Schema Resolution". Where the specification leaves a choice, this
 module uses these rules:
 
-- If several of the writer's fields match a reader's field, the field of the same name is read; if
-  there is none, the field of the first alias that matches. The other fields are left out, like all
-  fields that the reader does not have. Avro Java and the compatibility check
+- If several of the writer's fields match a reader's field, the field of the same name is read. If
+  no field has the same name, the field of the first alias that matches is read. The other fields
+  are left out, like all fields that the reader does not have. Avro Java and the compatibility check
   (READER_FIELD_AMBIGUOUS) refuse such a pair of schemas. So the pair can only come from a subject
   whose compatibility is not checked.
 - If the reader has a union, a branch with the writer's own type is preferred to a branch to which

@@ -7,8 +7,8 @@ values are encoded as if they were rows. The encoded items of one list are adjac
 the items' bytes contains all items of a list. The fragment of a list column consists of these
 slices. The fragment of a column with nulls has an empty slice for each null.
 
-Writers need arrays that have exactly the schema's types, and that `conform` has accepted: they have
-no null in a required place, no unknown symbol, and no map with the same key twice.
+Writers need arrays that have exactly the schema's types, and that `conform` has accepted. So these
+arrays have no null in a required place, no unknown symbol, and no map with the same key twice.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class Values:
         self._told: set[str] = set()
 
     def read(self, values: pa.BinaryArray) -> list[Value]:
-        """Returns one `Value` for each value. Raises Unreachable if the registry does not answer,
-        and a person gave its URL."""
+        """Returns one `Value` for each value. Raises Unreachable if a person gave the registry's
+        URL and the registry does not answer."""
         found = [Value(raw) for raw in values.to_pylist()]
         ids, datums = wire.split(values)
         for schema_id in np.unique(ids[ids >= 0]).tolist():

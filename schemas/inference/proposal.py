@@ -92,8 +92,8 @@ class Proposal:
 
 
 def _kinds(shape: Shape, *, instants: bool) -> list[str]:
-    """The types that are needed for all values. They are merged, so that there is at most one type
-    of number and one type of time."""
+    """The types that the schema needs to accept all values. Several number types become the widest
+    of them. Several time types also become one type."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
     kinds -= set(numbers[:-1])  # the widest type includes the numbers of the other types

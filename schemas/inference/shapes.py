@@ -162,7 +162,8 @@ def kind_of_text(value: str) -> str:
 
 
 def instant(value: str) -> str | None:
-    """The logical type of a time in RFC 3339 with its zone; None for any other text."""
+    """The logical type for a text that is a time with its zone as in RFC 3339; None for any other
+    text."""
     found = _RFC_3339.match(value)
     if found is None:
         return None

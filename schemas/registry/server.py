@@ -95,8 +95,9 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Closes the connection after the time limit. A connection stays open while the registry is
-        still answering a request, or while the client is still reading the answer.
+        """Closes a connection on which no whole head of a request has arrived within the time
+        limit. The connection stays open while the registry is still answering a request, or while
+        the client is still reading the answer.
 
         The time limit begins anew after each answer. A slow client keeps its connection as long as
         it goes on reading.

@@ -59,7 +59,8 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns its exit status (0, 1, 2, 3, 65, 78; 70 is a bug in Skidway)."""
+    """Runs one command. Returns its exit status: 0, 1, 2, 3, 65 or 78. The status is 70 after a bug
+    in Skidway, 130 after Ctrl-C, and 141 if the reader of the output has ended."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_outputs()
     try:

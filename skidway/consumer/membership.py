@@ -1,9 +1,9 @@
 """Decides what one reader of a group does next: read who is registered, release a partition, or
 claim a partition.
 
-This module does no I/O. `next_step` returns the step to do now; the other methods are told the
-outcomes of steps and the events of watches. The module `share` carries out the steps, and keeps
-these rules:
+This module does no I/O. `next_step` returns the step to do now; the caller passes the outcomes of
+steps and the events of watches to the other methods. The module `share` carries out the steps, and
+keeps these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
 * In a `Release` step, the reader stops handing out the partition's records. Then one transaction
@@ -31,7 +31,8 @@ from skidway.kafka.types import TopicPartition
 QUIET_S = 0.1
 LOOK_LATEST_S = 2.0
 CLAIM_AGAIN_S = 5.0
-"""If the watch of a partition's owner node is lost, the partition is claimed again after this time.
+"""If the watch of a partition's owner node is lost, the reader tries again to claim the partition
+after about this many seconds.
 """
 
 

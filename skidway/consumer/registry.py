@@ -1,8 +1,8 @@
 """A group's nodes in ZooKeeper. Every write is a transaction that also writes the registration.
 
-The methods do what they are told, and decide nothing. If ZooKeeper did not answer, a method may be
-called again. All methods raise Unreachable when ZooKeeper does not answer, and `Fenced` when the
-member's registration is gone.
+The methods only carry out requests; other modules decide what to do. If ZooKeeper did not answer, a
+method may be called again. All methods raise Unreachable when ZooKeeper does not answer, and
+`Fenced` when the member's registration is gone.
 """
 
 from __future__ import annotations

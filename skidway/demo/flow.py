@@ -108,7 +108,7 @@ class DemoOutcome:
         found = {}
         for topic, tally in self.written.items():
             surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # a torn line may have become a row or a reject
+            if not 0 <= surplus <= tally.torn:  # lines that a kill cut off may be rows
                 found[topic] = surplus
         return found
 
@@ -231,7 +231,8 @@ class Demo:
         self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
 
     def load_ended(self) -> bool:
-        """Whether the running load has ended. Raises ProgramFailed if the load failed."""
+        """Whether the load that `begin_load` started has ended. Raises ProgramFailed if the load
+        failed."""
         status = self.supervisor.ended("loader")
         if status is None:
             return False

@@ -45,9 +45,9 @@ def level_set_for(state: RegistryState, subject: str) -> Level:
 def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
     """Sets a compatibility level; the answer repeats the level.
 
-    As in Confluent's registry, a body without `compatibility` changes nothing and is answered with
-    the level that is set. With `compatibility` null, the level is removed, so that the global level
-    or the program's default applies.
+    As in Confluent's registry, a body without `compatibility` changes nothing, and the answer is
+    the level that was set before. With `compatibility` null, the level is removed, so that the
+    global level or the program's default applies.
     """
     for key in _NOT_HERE:
         if body.get(key):
@@ -63,7 +63,8 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
 
 def reset_level(state: RegistryState, subject: str | None) -> Decision:
     """Removes the level, so that the global level or the program's default applies. The answer is
-    the level that was set."""
+    the level that was set before. If no global level was set, the answer is the program's
+    default."""
     check_writable(state, subject)
     before = state.levels.get(subject)
     if before is None and subject is not None:
@@ -109,7 +110,7 @@ def set_mode(
 
 def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) -> Decision:
     """Removes the mode, so that the global mode or READWRITE applies. The answer is the mode that
-    was set.
+    was set before. If no global mode was set, the answer is READWRITE.
 
     With `recursive` and subject None, the subjects' own modes are removed, too.
     """
