@@ -23,8 +23,8 @@ from skidway.schemas.codec.spreading import spread
 from skidway.schemas.codec.writing import TooLong, joined, writer_of
 
 BATCH_BYTES_MAX: Final = 1 << 30
-"""Size of the largest batch in memory, so that no array of datums exceeds Arrow's limit of 2
-GiB."""
+"""A batch may take at most this many bytes in memory, so that no array of datums exceeds Arrow's
+limit of 2 GiB."""
 NO_VALUE: Final = "there is no value"
 
 Refused = list[tuple[int, str]]

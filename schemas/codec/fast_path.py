@@ -57,7 +57,7 @@ class WireColumn:
 
 
 def wire_columns(record: Record) -> list[WireColumn] | None:
-    """The columns of a record if the fast path is proven for each of them; otherwise None."""
+    """The columns of a record if tests prove the fast path for each of them; otherwise None."""
     found = list(_leaves(record, ()))
     return [each for each in found if each is not None] if found and None not in found else None
 

@@ -1,11 +1,12 @@
 """Converts a column of a writer's primitive or fixed type to the reader's type: Avro's promotions
 and logical types.
 
-int -> long, float, double; long -> float, double; float -> double; string <-> bytes. A conversion
-between two logical types of one family (timestamps, times of day, decimals) keeps the value. In all
-other cases the writer's bare number or bytes are read as the reader's logical type. Numbers that
-become floating-point numbers are rounded as in Java. Rows whose number changed by rounding are
-returned with the reason `ROUNDED`, because some callers must not change values.
+Avro promotes int to long, float or double, long to float or double, float to double, string to
+bytes, and bytes to string. A conversion between two logical types of one family (timestamps, times
+of day, decimals) keeps the value. In all other cases the writer's number or bytes, without the
+writer's logical type, are read as the reader's logical type. Numbers that become floating-point
+numbers are rounded as in Java. Rows whose number changed by rounding are returned with the reason
+`ROUNDED`, because some callers must not change values.
 """
 
 from __future__ import annotations

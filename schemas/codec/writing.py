@@ -57,7 +57,7 @@ class TooLong(Exception):
 
 
 def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
-    """One array of the fragments' bytes, row by row. Raises `TooLong`."""
+    """Joins the fragments row by row into one array. Raises `TooLong`."""
     arrays = [each for each in fragments if isinstance(each, pa.BinaryArray)]
     if len(arrays) == len(fragments) == 1:
         return arrays[0]

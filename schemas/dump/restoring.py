@@ -1,5 +1,5 @@
-"""Finds the steps that bring a registry to the state of a dump, or the conflicts because of which
-the restore is refused. This module does no I/O.
+"""Finds the steps that bring a registry to the state of a dump, or finds conflicts and refuses the
+restore. This module does no I/O.
 
 If an id or a version has one schema in the registry and another schema in the dump, nothing at all
 is restored. Subjects and versions that only the registry has are kept. If the same dump is restored

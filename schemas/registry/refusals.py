@@ -205,7 +205,7 @@ def unauthorized() -> Refusal:
 
 
 def too_busy() -> Refusal:
-    """More requests at once than the registry accepts; the client may try again."""
+    """There are more requests at once than the registry accepts; the client may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 

@@ -74,7 +74,7 @@ class Log(Protocol):
 
 
 class Store:
-    """Reads the whole log when it is made, and follows the log from `start` to `close`.
+    """The constructor reads the whole log. From `start` to `close`, the store follows the log.
 
     The constructor raises `Unreachable` if the log cannot be read, and `StateRefused` if the log is
     invalid. If the log becomes invalid later, the store refuses writes (`failed`), and still

@@ -227,8 +227,8 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Notes whether an offset node exists, as the refused write has shown. Creates the parent
-        node if it is missing.
+        """Remembers whether an offset node exists, which the refusal of a write has shown. Creates
+        the parent node if it is missing.
         """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)

@@ -94,7 +94,8 @@ class DemoOutcome:
 
     @property
     def rows(self) -> dict[str, int]:
-        """The numbers of recounted rows, by the topic's name in the datacenter."""
+        """The number of rows that the recount found for each topic. The keys are the topics' names
+        in the datacenter."""
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
             for each in self.recount.get("topics", ())
