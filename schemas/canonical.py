@@ -5,8 +5,8 @@ For the registry, two texts are the same schema if they have the same canonical 
 Parsing Canonical Form, the canonical text keeps doc, aliases, defaults and properties. Schemas that
 differ in these parts are different schemas: for example, a default decides which value a reader
 gets. The canonical text has the same order of attributes, the same escapes and the same digits of
-numbers as the text that `Schema.toString` of Avro Java 1.12 writes, so that another registry keeps
-the same text. tests/conformance/avro compares our texts with Java's.
+numbers as the text that `Schema.toString` of Avro Java 1.12 writes. So another registry stores the
+same text. The test tests/conformance/avro compares our texts with Java's.
 
 With `normalize`, schemas that differ only in their spelling have the same text, as with Confluent's
 parameter `normalize` (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry).
@@ -42,8 +42,8 @@ from skidway.schemas.avro_schema import (
 def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
     """The canonical JSON text of a schema.
 
-    `known`: full names that referenced schemas declare; the text contains only the names of these
-    types, and does not declare them. Raises `SchemaInvalid` if the schema is nested too deeply or
+    `known`: the full names of the types that referenced schemas declare. The text uses these types
+    by name, and does not declare them. Raises `SchemaInvalid` if the schema is nested too deeply or
     its defaults are too large.
     """
     try:
@@ -203,8 +203,8 @@ def _text(value: str) -> str:
 
 
 def _floating(value: float) -> str:
-    """`Double.toString` of Java 19 and later: shortest digits, scientific notation below 1e-3 and
-    from 1e7."""
+    """The number as `Double.toString` of Java 19 and later writes it: with as few digits as
+    possible, and in scientific notation below 1e-3 and from 1e7 on."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)
     digits, _, exponent = f"{value!r}".partition("e")

@@ -1,5 +1,5 @@
-"""Two nouns of the command line: `registry` (the service) and `schemas` (see
-`skidway.schemas.commands`)."""
+"""The commands `skidway registry` (runs the registry, checks its settings) and `skidway schemas`
+(the verbs are in `skidway.schemas.commands`)."""
 
 from __future__ import annotations
 

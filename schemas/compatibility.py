@@ -65,9 +65,9 @@ class Incompatibility:
     `reader` and `writer` say which of the two schemas is the reader's and which is the writer's:
     "new" or "old". `reader_place` and `writer_place` point to the two types that do not fit, each
     in its own schema, as in `/fields/1/type/0` (the first branch of a union). A place may lead
-    through references to named types. `path` is `reader_place` together with the branches of the
-    writer's unions. `path` ends with the part of the type that does not fit: a field, `/name`,
-    `/size` or `/symbols`.
+    through references to named types. `path` is like `reader_place`, but also contains the branches
+    of the writer's unions. At its end, `path` has the part of the type that does not fit: a field,
+    `/name`, `/size` or `/symbols`.
     """
 
     kind: str
@@ -213,7 +213,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # good perhaps only because `pair` counted as good
+        for each in self._good[inside:]:  # found good perhaps only because `pair` counted as good
             del self._known[each]
         del self._good[inside:]
         return found

@@ -66,8 +66,8 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
 
 
 def read_checked(plain: Any, datum: bytes) -> Any:
-    """The value of a datum that `skidway.schemas.strict` has accepted, so that the datum is not
-    nested too deeply, and does not have too many items."""
+    """The value of a datum. `skidway.schemas.strict` must have accepted the datum before, because a
+    datum that it refuses may be nested too deeply or have too many items."""
     return fastavro.schemaless_reader(io.BytesIO(datum), plain, None)
 
 

@@ -191,7 +191,8 @@ class _Walk:
 
 
 def _former(old: Record, new: Record) -> dict[str, Field]:
-    """Finds the old field of each new field. A match by name comes before a match by alias."""
+    """Finds the old field that matches each new field. A match by name is preferred to a match by
+    alias."""
     left = {each.name: each for each in old.fields}
     found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
     for each in new.fields:

@@ -140,8 +140,8 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
 
 
 def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
-    """Encodes `record` once with each version of that schema that this program knows, and yields
-    the messages.
+    """Encodes `record` with each known version of the schema, one after the other, and yields the
+    messages.
 
     Fields that a version does not have are left out. So a message may have lost data of `record`;
     the caller has to decode the message to find out.

@@ -2,11 +2,11 @@
 
 The slow path (`skidway.schemas.codec.rows`) reads a datum and encodes its value again. If the new
 bytes differ from the datum, the datum is checked here. The bytes may differ because the datum has
-an array in several blocks or a varint with padding, which is legal. They may also differ because a
-lenient reader accepted a fault, such as a negative branch or symbol, a boolean whose byte is 2, or
-a number of more than 64 bits. In two cases (`skidway.schemas.bounds`), the slow path checks the
-datum here before it reads the datum: if the items of the datum could claim much more memory than
-the datum has bytes, or if the schema contains itself.
+an array in several blocks or a varint with padding, which is legal. They may also differ because
+fastavro accepted a fault, such as a negative branch or symbol, a boolean whose byte is 2, or a
+number of more than 64 bits. In two cases, the datum is checked here before the slow path reads it.
+In the first case, the items of the datum could take much more memory than the datum has bytes
+(`skidway.schemas.bounds`). In the second case, the schema contains itself.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ SILENT_S: Final = 30.0
 POLL_MS: Final = 500
 
 Range = tuple[int, int]
-"""The first offset, and the offset after the last."""
+"""The first offset of a range, and the offset after its last record."""
 
 
 def read_ranges(

@@ -57,9 +57,8 @@ _log = log.get(__name__)
 
 Watch = Callable[[Any], None]
 """A function that is called once, with kazoo's event, when the watched node has changed or the
-connection was lost. The function runs on a thread of kazoo's, so it may only pass the event on to
-the program's own loop.
-"""
+connection was lost. The function runs on one of kazoo's threads, so it may only pass the event on
+to the program's own loop."""
 
 
 class SessionState(Enum):
@@ -141,7 +140,8 @@ class Coordinator:
             raise Unreachable(f"ZooKeeper at {self.connect} does not end our session") from error
 
     def on_state(self, callback: Callable[[SessionState], None]) -> None:
-        """Calls `callback` with each later change of state, on a thread of kazoo's."""
+        """Calls `callback` on one of kazoo's threads with the new state, whenever the state
+        changes."""
 
         def listener(state: str) -> None:
             callback(SessionState(state.lower()))
@@ -204,8 +204,8 @@ class Coordinator:
         return found is not None
 
     def ask(self, path: str, tell: Callable[[bool | None], None]) -> None:
-        """Asks whether a node exists, without waiting. Calls `tell` with the answer on a thread of
-        kazoo's.
+        """Asks whether a node exists, without waiting. Calls `tell` with the answer on one of
+        kazoo's threads.
 
         `tell` gets None if no answer came.
         """
@@ -265,8 +265,8 @@ class Coordinator:
         """Repeats a request until it is answered, but only for the session timeout. kazoo alone
         would wait without a limit.
 
-        Without a connection kazoo queues the request, so this call waits in get(). The call fails
-        at once only if the session is lost and kazoo has no new session yet.
+        Without a connection kazoo queues the request, so this method waits for the answer. The
+        method fails at once only if the session is lost and kazoo has no new session yet.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:

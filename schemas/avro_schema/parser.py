@@ -50,10 +50,10 @@ def parse(
 ) -> AvroType:
     """The schema in `text`, which is a JSON text or its parsed value. Raises `SchemaInvalid`.
 
-    `known`: the types, by full name, of the schemas that the text references (`named_types` gives
-    them). The text may use these types and must not declare them again. `check_defaults` is false
-    only for schemas that a registry already has: if their defaults are invalid, readers already
-    have to cope with them.
+    `known` maps full names to the types of the schemas that the text references (see
+    `named_types`). The text may use these types and must not declare them again. `check_defaults`
+    is false only for schemas that a registry already has. A registry may already have a schema with
+    an invalid default, and this schema must stay readable.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)
@@ -178,7 +178,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # set now: a field may refer to it
+        self._names[name] = made  # set before the fields are read, which may refer to `made`
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True

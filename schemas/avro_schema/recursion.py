@@ -1,11 +1,12 @@
-"""Removes the circles from a schema, for code that must walk all its types and come to an end, such
-as the code that makes columns. A schema has a circle if a record contains itself, at any depth.
+"""Removes the circles from a schema. A schema has a circle if a record contains itself, at any
+depth. Code that walks all types of a schema, such as the code that makes columns, would never end
+if it followed a circle.
 
 A field *leads back* if its type contains, at any depth, the record that has the field. Such a field
 gets the type `Recursive`. Code that walks the types does not go into a `Recursive`, which keeps the
 field's original type in `type`. All other types stay. Whether a field leads back depends only on
 its record, not on the place of this record in the schema. So a record has the same fields at every
-place of the schema, and can be compared with another version of itself.
+place of the schema, and can be compared with the same record in another version of the schema.
 """
 
 from __future__ import annotations
@@ -28,16 +29,17 @@ Names = Mapping[str, list[str]]
 
 @dataclass(frozen=True, slots=True)
 class Recursive(Primitive):
-    """The type of a field that leads back. `type` is the type as the schema declares it, with its
-    circles. A datum of a `Recursive` has the bytes of a datum of `type`."""
+    """`without_circles` gives this type to each field that leads back, that is, to each field whose
+    type contains the field's own record. `type` is the type that the schema declares for the field.
+    A datum of a `Recursive` has the bytes of a datum of `type`."""
 
     type: AvroType = field(kw_only=True)
 
 
 def without_circles(avro: AvroType) -> AvroType:
-    """The same schema, with a `Recursive` in each field that leads back. A schema without such
-    fields is returned as it is. This function does not recurse into records, because a chain of
-    references may be long."""
+    """The same schema, but the type of each field that leads back is a `Recursive`. A schema
+    without such fields is returned unchanged. This function does not recurse into records, because
+    a chain of references may be long."""
     records = {each.name: each for each in _records(avro)}
     inside = {
         name: [each.name for field in record.fields for each in _referred(field.type)]
@@ -67,8 +69,8 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """The name of a field, at any depth, that led back before `without_circles` removed the
-    circles; None if there were no circles."""
+    """The name of one field, at any depth, whose type `without_circles` has replaced by a
+    `Recursive`; None if there is no such field."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 

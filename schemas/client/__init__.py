@@ -1,17 +1,21 @@
 """Client of a schema registry (ours, Confluent's, or any with the same REST API).
 
-The client sends few requests, because it caches the schema of an id, which never changes. Each call
-tries every URL, at most `ROUNDS_MAX` times, with growing pauses between the rounds. If no URL
-answers, the call raises `RegistryUnreachable`. A try waits at most `timeout_s` for the connection,
-then at most `timeout_s` for each part of the answer's head, and then at most `timeout_s` for the
-answer's body. If the registry refuses the request for good, the call raises `RegistryRefused` at
-once. The client is safe to use from several threads.
+The schema of an id never changes, so the client caches it and sends few requests. Each call tries
+every URL, at most `ROUNDS_MAX` times, with growing pauses between the rounds. If no URL answers,
+the call raises `RegistryUnreachable`. One try has three limits of `timeout_s` each: for the
+connection, for each part of the answer's head, and for the answer's whole body. If the registry
+refuses the request for good, the call does not try again, and raises `RegistryRefused`. The client
+is safe to use from several threads.
 
-Reading order: `security` (credentials and trusted authorities), `settings` (the names under which
-programs set credentials and authorities), `transport` (one request and its retries), `answers`
-(turns JSON documents into values), `resolution` (schemas together with the schemas that they
-reference), `registry_client` (the requests of programs), `administration` (the requests of
-operators: delete, levels, modes, import).
+Reading order:
+
+- `security`: credentials, and the authorities that the client trusts
+- `settings`: the settings in which programs get credentials and authorities
+- `transport`: one request and its retries
+- `answers`: turns the registry's JSON documents into values
+- `resolution`: schemas together with the schemas that they reference
+- `registry_client`: the requests of programs
+- `administration`: the requests of operators (delete, import, set levels and modes)
 """
 
 from __future__ import annotations

@@ -60,8 +60,8 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:
-        """The highest id that the registry ever assigned; None if the registry does not say. The
-        request must contain an existing id, which is `schema_id`."""
+        """The highest id that the registry ever assigned; None if the registry does not return this
+        number. `schema_id` is any existing id, which the request must contain."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
@@ -104,7 +104,8 @@ class RegistryAdministration(RegistryClient):
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
-        """Sets the configuration. Here the level's key is `compatibility`, unlike in `level`."""
+        """Sets the configuration. In `configuration`, the level has the key `compatibility`. (The
+        method `level` returns it under the key `compatibilityLevel`.)"""
         self._requests.json("PUT", f"/config{_of(subject)}", dict, configuration)
 
     def reset_level(self, subject: str | None) -> None:

@@ -14,8 +14,8 @@ EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
 
 @dataclass(frozen=True, slots=True, order=True)
 class Reference:
-    """A type that a schema takes from another subject: the name of the reference, the subject and
-    its version."""
+    """A schema's reference to a schema of another subject. The fields are the name of the
+    reference, the other subject, and that subject's version."""
 
     name: str
     subject: str

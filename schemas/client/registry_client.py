@@ -173,7 +173,7 @@ def subject_of(topic: str) -> str:
 
 
 def quoted(subject: str) -> str:
-    """A subject as part of a path."""
+    """The subject, percent-encoded as one part of a URL's path."""
     return quote(subject, safe="")
 
 
@@ -183,7 +183,7 @@ def versions_of(subject: str) -> str:
 
 
 def _check_type(type_: str) -> None:
-    if type_ != AVRO:  # a JSON Schema {"type": "string"} is also a valid Avro schema
+    if type_ != AVRO:  # {"type": "string"} is valid as JSON Schema and as Avro
         raise SchemaInvalid(f"The schema's type is {type_}, not {AVRO}.")
 
 

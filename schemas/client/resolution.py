@@ -1,4 +1,5 @@
-"""Resolves the references of schemas to other subjects: into types, or into one text."""
+"""Resolves a schema's references to schemas of other subjects. The result is either types, or one
+text that contains all referenced types."""
 
 from __future__ import annotations
 
@@ -17,7 +18,7 @@ real registries are shorter."""
 
 
 class Versions(Protocol):
-    """The method of a client that a resolver needs."""
+    """A client of a registry. A resolver needs only its method `version`."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
         """The version of the subject with this number. With `deleted`, the version may be softly
@@ -25,7 +26,8 @@ class Versions(Protocol):
 
 
 class Resolver:
-    """Asks for each referenced version once; safe to use from several threads.
+    """Resolves references. Requests each referenced version once, and caches it. Safe to use from
+    several threads.
 
     Raises the client's errors, and `SchemaInvalid`.
     """

@@ -13,8 +13,8 @@ from skidway.errors import ConfigurationRefused
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """All fields are optional. `user_info` is `user:password`; the other fields are paths of PEM
-    files.
+    """Credentials and trusted authorities; all fields are optional. `user_info` is `user:password`.
+    The other fields are paths of PEM files.
 
     Without `ca` the client trusts the machine's authorities. If a registry asks for a certificate
     (mutual TLS), the client presents `certificate`, and proves with `key` that it owns the

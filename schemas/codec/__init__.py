@@ -21,22 +21,28 @@ proportion to the number of input bytes (`skidway.schemas.bounds`).
 
 Reading order:
 
-    codec       `Codec`: the codec of one schema, which chooses the path and sets bad rows apart
-    arrow       the Arrow type of each Avro type
-    conform     brings columns to exactly their Arrow types before encoding; faults: finds bad rows
-    fast_path   encodes flat records with pyruhvro
-    writing     encodes columns into datums; decimals: converts decimals in both directions
-    cursor      the position reached in each datum of a chunk; reading: decodes datums into columns;
-                items: finds where the items of arrays and maps begin
-    rows        decodes one datum at a time
-    datum_reader   `DatumReader`: decodes datums of a writer's schema into columns of a reader's;
-                   resolution: Avro's rules for a pair of schemas; promotion: Avro's rules for a
-                   pair of primitive or fixed types; matching: which types belong together
-    json_text      the texts of values whose type contains itself; text_columns: columns of such
-                   texts; json_resolution: Avro's rules for such values
-    text        checks UTF-8 and keys of whole columns; spreading: puts rows back into their places
-    times       checks times of day
-    metrics     the codec's counters
+- `codec`: the codec of one schema; chooses the path and separates bad rows
+- `arrow`: the Arrow type of each Avro type
+- `conform`: brings columns to exactly their Arrow types before they are encoded
+- `faults`: finds the rows that do not fit the schema
+- `fast_path`: encodes flat records with pyruhvro
+- `writing`: encodes columns into datums
+- `decimals`: converts decimals in both directions
+- `cursor`: the position that was reached in each datum of a chunk
+- `reading`: decodes datums into columns
+- `items`: finds where the items of arrays and maps begin
+- `rows`: decodes one datum at a time
+- `datum_reader`: decodes datums of a writer's schema into columns of a reader's schema
+- `resolution`: Avro's rules for a pair of schemas
+- `promotion`: Avro's rules for a pair of primitive or fixed types
+- `matching`: Avro's rules about the names of types
+- `json_text`: the JSON texts of values whose type contains itself
+- `text_columns`: columns of JSON texts
+- `json_resolution`: Avro's rules for values whose type contains itself
+- `text`: checks the UTF-8 and the map keys of whole columns
+- `spreading`: puts rows back into their places
+- `times`: checks times of day
+- `metrics`: the codec's counters
 """
 
 from skidway.schemas.codec.codec import Codec, Decoded, EncodeRefused

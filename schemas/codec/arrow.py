@@ -22,16 +22,16 @@
 A union's members are its branches except null, numbered in order. In each struct of a union,
 exactly one member is not null; a null of the union is a struct that is null. Spark's from_avro uses
 the same form. (Arrow's own union type would not do, because Parquet and ORC have no unions.) A
-schema that is not a record has one column, `value`, because the datum of a record with one field
-has the same bytes as the datum of that field. A logical type that Avro does not know, or that does
-not fit its base type, is ignored, as the specification demands.
+schema that is not a record is treated as a record with one field, `value`: the datum of such a
+record has the same bytes as the datum of the field. A logical type that Avro does not know, or that
+does not fit its base type, is ignored, as the specification demands.
 
 A type that contains itself would need an infinite number of columns. A field *leads back* if its
-type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). Such a field
-becomes text: a column, or a nested field, of strings. `as_record` removes the circles; the other
-functions of the codec expect types without circles. Two kinds of schemas are refused: a record
-without fields, and a schema in which a small datum could become a large text. The error message
-gives the place in the schema.
+type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). A field that
+leads back becomes a column, or a nested field, of strings. `as_record` removes the circles; the
+other functions of the codec expect types without circles. Two kinds of schemas are refused: a
+record without fields, and a schema in which a small datum could become a large text. The error
+message gives the place in the schema.
 """
 
 from __future__ import annotations
@@ -118,8 +118,9 @@ def arrow_type(avro: AvroType) -> pa.DataType:
 
 
 def as_record(avro: AvroType) -> Record:
-    """If `avro` is a record, the same record without circles. Otherwise a record whose only field
-    has the type `avro`; datums of this record have the same bytes as datums of `avro`."""
+    """If `avro` is a record, returns the same record without circles (`without_circles`).
+    Otherwise, returns a record whose only field has the type `avro`. Datums of this record have the
+    same bytes as datums of `avro`."""
     avro = without_circles(avro)
     return avro if isinstance(avro, Record) else record_of([(VALUE, avro)])
 
@@ -144,7 +145,7 @@ def is_nullable(avro: AvroType) -> bool:
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
     """The type without its null branch, and whether it had a null branch. A union with several
-    branches besides null is returned unchanged, and so is a type that leads back."""
+    branches besides null is returned unchanged, and so is a `Recursive`."""
     if not isinstance(avro, Union):
         return avro, is_nullable(avro)
     members = branches_of(avro)

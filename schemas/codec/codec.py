@@ -23,8 +23,8 @@ from skidway.schemas.codec.spreading import spread
 from skidway.schemas.codec.writing import TooLong, joined, writer_of
 
 BATCH_BYTES_MAX: Final = 1 << 30
-"""Size of the largest batch in memory, so that no array of datums exceeds Arrow's limit of 2
-GiB."""
+"""A batch may take at most this many bytes in memory, so that no array of datums exceeds Arrow's
+limit of 2 GiB."""
 NO_VALUE: Final = "there is no value"
 
 Refused = list[tuple[int, str]]
@@ -47,8 +47,8 @@ class EncodeRefused(SkidwayError):
 class Decoded:
     """The rows of a chunk of datums, and the refused datums.
 
-    batch: the rows of the good datums, in order; it has one row for each true in `good`. good: for
-    each datum, whether it was decoded. refused: (index, reason) of the other datums, in order.
+    `good` says for each datum whether it was decoded. `batch` has one row for each decoded datum,
+    in order. `refused` has (index, reason) for each datum that was not decoded, in order.
     """
 
     batch: pa.RecordBatch

@@ -177,7 +177,8 @@ _FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
 
 
 def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether a checked cast keeps every value that it lets through."""
+    """Whether a cast with `checked_cast` changes no value, apart from the values that it
+    refuses."""
     if types.is_null(source):
         return True
     if types.is_floating(source) and types.is_floating(target):

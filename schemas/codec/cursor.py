@@ -26,7 +26,7 @@ Bytes = np.ndarray[Any, np.dtype[np.uint8]]
 Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 PADDING: Final = 64
-"""Zero bytes after the data: more bytes than any number, double or decimal takes."""
+"""This many zero bytes follow the data. No number, double or decimal takes more bytes."""
 _MORE: Final = 0x80
 _WORD_BYTES: Final = 8
 _CONTINUES: Final = np.uint64(0x8080808080808080)
@@ -43,7 +43,7 @@ _SQUEEZES: Final = tuple(
 
 
 class Chunk:
-    """The bytes of all datums of one call; cursors walk over them."""
+    """The bytes of all datums that are decoded together. Cursors have positions in these bytes."""
 
     def __init__(self, datums: pa.BinaryArray) -> None:
         offsets = np.frombuffer(datums.buffers()[1], np.int32)[
@@ -107,7 +107,8 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Ints) -> Cursor:
-        """A separate cursor for some rows. `merge` copies its positions back to this cursor."""
+        """A new cursor for some rows of this cursor. `merge` copies the positions of the new cursor
+        back."""
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
@@ -151,7 +152,7 @@ class Cursor:
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
-        if not rows.size:  # if all numbers take one byte, most work is saved
+        if not rows.size:  # every number takes only one byte
             return ((first >> 1) ^ -(first & 1)).view(np.int8).astype(np.int64)
         raw = first.astype(np.uint64)
         self._long_numbers(rows, raw)

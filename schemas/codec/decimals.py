@@ -62,7 +62,7 @@ def _exceeds(little_endian: Bytes, limit: int) -> Mask:
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
     """A mask of the numbers below `limit`. The highest word in which a number differs from `limit`
-    decides."""
+    must be smaller than the word of `limit`."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

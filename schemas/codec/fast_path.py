@@ -2,10 +2,10 @@
 
 pyruhvro gets only records of boolean, long, float, double and string columns, which may be
 nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
-Some columns of other types are first turned into columns of these types, which does not change the
-datums' bytes: int, date, times and timestamps become longs; bytes become strings whose content is
-not checked; an enum becomes the number of its symbol; a record inside a record becomes its fields.
-All other records (with arrays, maps, fixed, nullable records, null) go to
+Some columns of other types are first turned into columns of these types. The bytes of the datums
+stay the same. Int, date, times and timestamps become longs. Bytes become strings whose content is
+not checked. An enum becomes the number of its symbol. A record inside a record is replaced by its
+fields. All other records (with arrays, maps, fixed, nullable records, null) go to
 `skidway.schemas.codec.writing`. A batch for which the fast path raises `NotProven` also goes there.
 
 There is no fast path for decoding; `skidway.schemas.codec.reading` decodes.
@@ -57,7 +57,7 @@ class WireColumn:
 
 
 def wire_columns(record: Record) -> list[WireColumn] | None:
-    """The columns of a record if the fast path is proven for each of them; otherwise None."""
+    """The columns of a record if tests prove the fast path for each of them; otherwise None."""
     found = list(_leaves(record, ()))
     return [each for each in found if each is not None] if found and None not in found else None
 

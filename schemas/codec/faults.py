@@ -1,8 +1,15 @@
-"""Finds the rows of a column that do not fit the schema although their types are right, and why.
+"""Finds the rows that do not fit the schema although the column has the right type. Gives a reason
+for each of these rows.
 
-A row has a fault if it has, at any depth: a null where none is allowed, a text that is not UTF-8, a
-symbol that the enum does not have, a union in which no member or more than one member is set, a map
-with the same key twice, or a time of day that is negative or not below 24 hours.
+A row does not fit if it has one of these faults, at any depth:
+
+- a null where the schema allows no null
+- a text that is not UTF-8
+- a symbol that the enum does not have
+- a union in which no member, or more than one member, is set
+- a map with the same key twice
+- a value of a long fixed type that does not have the type's size
+- a time of day that is negative, or 24 hours or more
 """
 
 from __future__ import annotations
@@ -33,7 +40,8 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
-    """Masks over the column's elements, each with its reason, for faults at any depth."""
+    """For each kind of fault, a mask and the reason. The mask marks the elements of the column that
+    have the fault, at any depth."""
     found: list[tuple[Mask, str]] = []
     inner, nullable = unwrapped(avro)
     if column.null_count and not nullable and inner.kind != "null":
@@ -57,7 +65,7 @@ def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
 
 
 def within(place: str, reason: str) -> str:
-    """The reason with the place before it. The result has the class of `reason`, which may be a
+    """Puts the place before the reason. The result has the class of `reason`, which may be a
     subclass of str."""
     return type(reason)(f"{place}: {reason}")
 

@@ -7,8 +7,8 @@ Blocks of items are skipped in rounds, too. A round is worth its cost only if ma
 When fewer than `ROWS_MIN` rows have items or blocks left, these rows are decoded one datum at a
 time.
 
-No count is trusted: a row must have enough bytes for the shortest form of all its items, and the
-items may claim no more memory than `skidway.schemas.bounds` allows.
+A count of items is not trusted. The row must have enough bytes for the shortest form of all its
+items, and the items must not take more memory than `skidway.schemas.bounds` allows.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ def _in_order(found: Blocks) -> tuple[Ints, Ints]:
 
 
 def _finder(avro: AvroType, is_map: bool) -> Finder:
-    """Makes a function that takes a cursor at the first items and the number of each row's items,
-    and returns where each item begins, row after row."""
+    """Makes a function that returns where each item begins, row after row. The function takes a
+    cursor, which must be at the first item of each row, and the number of items of each row."""
     if is_map:
         value = _skipper(avro)
 

@@ -51,7 +51,8 @@ from skidway.schemas.codec.writing import joined, writer_of
 from skidway.schemas.datum import malformed_reason
 
 Convert = Callable[[Any], Any]
-"""Turns a JSON value of the writer's type into one of the reader's. Raises `Unfit`."""
+"""Turns a JSON value of the writer's type into a JSON value of the reader's type. Raises
+`Unfit`."""
 
 
 class Unfit(ValueError):
@@ -59,8 +60,8 @@ class Unfit(ValueError):
 
 
 def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
-    """Makes the step from the writer's column to the reader's column. At least one of them is a
-    column of texts. Raises `Unresolvable`."""
+    """Makes the function that turns the writer's column into the reader's column. At least one of
+    the two columns has texts. Raises `Unresolvable`."""
     try:
         convert = Resolver().of(writer, reader, path)
     except RecursionError:  # a long chain of references
@@ -202,7 +203,7 @@ class _Texts:
 
 
 class _Columns:
-    """Makes a column of a type that is not `Recursive`."""
+    """Turns JSON values of the reader's type into a column, if the type is not `Recursive`."""
 
     def __init__(self, avro: AvroType) -> None:
         self._arrow = arrow_type(avro)
@@ -227,7 +228,7 @@ def _column_of(reader: AvroType) -> _Texts | _Columns:
 
 
 def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
-    """The JSON values of a column."""
+    """Makes the function that turns a column of the writer's type into JSON values."""
     if isinstance(writer, Recursive):
         return lambda column: list(map(read, column.to_pylist()))
     encode, form = writer_of(writer), JsonText(writer)
@@ -240,7 +241,8 @@ def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
 
 
 def _declared(avro: AvroType) -> AvroType:
-    """The type as its schema declares it, with its circles. The JSON values have this type."""
+    """The type as the schema declares it, before `without_circles` replaced it by a `Recursive`.
+    The JSON values have the declared type."""
     return avro.type if isinstance(avro, Recursive) else avro
 
 
@@ -274,8 +276,8 @@ def _enum(reader: Enum) -> Convert:
 
 
 def _leaf(writer: AvroType, reader: AvroType, path: str) -> Convert:
-    """The conversion between two types without parts. It converts each value as a column with one
-    row."""
+    """The conversion between two primitive or fixed types. It turns each value into a column with
+    one row, and converts this column."""
     step = leaf(writer, reader, path)
     if arrow_type(writer) == arrow_type(reader):
         return lambda value: value

@@ -21,9 +21,9 @@ Fields are in the order of the schema, without spaces between them. If the whole
 row of the column is null, and not the text `null`. A value is refused if its text would be longer
 than `bounds.TEXT_MAX`, or if it is nested too deeply (`skidway.schemas.strict`).
 
-Values are read and written one by one, with fastavro. Between datum and JSON, each value is
-*tagged*: if it belongs to a union of several types, it has a tag that says which of these types it
-has (`skidway.schemas.datum.plain_schema`).
+Values are read and written one by one, with fastavro. In Python, before a value becomes JSON or a
+datum, it is *tagged*: each value of a union of several types has a tag that says which of the types
+it has (`skidway.schemas.datum.plain_schema`).
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ Leaf = Callable[[AvroType, Any], Any]
 
 
 class JsonText:
-    """Makes the texts of one type's values, and datums of such texts. Keeps nothing between calls.
-    Raises `SchemaUnsupported`."""
+    """Turns datums of one type into texts, and the texts back into datums. Keeps nothing between
+    calls. Raises `SchemaUnsupported`."""
 
     def __init__(self, avro: AvroType) -> None:
         self._avro = avro
@@ -84,7 +84,8 @@ class JsonText:
         return self.of(read_checked(self._plain, data[begin:after])), after
 
     def of(self, tagged: Any) -> str | None:
-        """The text of a tagged value. Raises one of `Malformed`."""
+        """The text of a value in which each value of a union has a tag, as `plain_schema`
+        describes. Raises one of `Malformed`."""
         return written(_changed(self._avro, tagged, _to_json))
 
     def of_default(self, value: Any) -> str | None:
@@ -97,7 +98,8 @@ class JsonText:
         return self.datum_of(read(text))
 
     def datum_of(self, value: Any) -> bytes:
-        """The datum of the JSON value of such a text."""
+        """The datum of a JSON value. `value` is what `read` returns for a text that this class
+        made."""
         return write_datum(self._plain, _changed(self._avro, value, _from_json))
 
 
@@ -181,8 +183,9 @@ def _from_json(avro: AvroType, value: Any) -> Any:
 
 
 def _tagged(avro: AvroType, value: Any) -> Any:
-    """The tagged value of a default. In a union, the default is a value of the first branch that it
-    fits, as the specification demands."""
+    """Adds tags to a default: each value of a union of several types gets the tag of its type (see
+    `plain_schema`). The type is the first branch that the default fits, as the specification
+    demands."""
     if isinstance(avro, Recursive):
         return _tagged(avro.type, value)
     if isinstance(avro, Union):

@@ -1,6 +1,6 @@
 """The rules of Avro's schema resolution about the names of records, enums and fixed types, and
-about types without parts. `resolution` (whole columns) and `json_resolution` (single values) both
-use these rules."""
+about the conversion between primitive or fixed types. `resolution` (whole columns) and
+`json_resolution` (single values) both use these rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,8 @@ class Unresolvable(SkidwayError):
 
 
 def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
-    """Makes the step from one type without parts to another. Raises `Unresolvable`."""
+    """Makes the function that converts a column from one primitive or fixed type to another. Raises
+    `Unresolvable`."""
     if isinstance(writer, Fixed) and isinstance(reader, Fixed):
         check_name(writer, reader, path)
         if writer.size != reader.size:

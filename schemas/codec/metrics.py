@@ -27,7 +27,7 @@ _REFUSED = Counter(
 
 
 def made(path: str) -> None:
-    """Counts a new codec whose schema takes `path`."""
+    """Counts a new codec. `path` is the path by which the codec encodes."""
     _MADE.labels(path).inc()
 
 

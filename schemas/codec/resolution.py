@@ -3,9 +3,9 @@
 The rules are those of Avro 1.12, "Schema Resolution". Where the specification leaves a choice, this
 module uses these rules:
 
-- If several of the writer's fields match a reader's field, the field of the same name is read; if
-  there is none, the field of the first alias that matches. The other fields are left out, like all
-  fields that the reader does not have. Avro Java and the compatibility check
+- If several of the writer's fields match a reader's field, the field of the same name is read. If
+  no field has the same name, the field of the first alias that matches is read. The other fields
+  are left out, like all fields that the reader does not have. Avro Java and the compatibility check
   (READER_FIELD_AMBIGUOUS) refuse such a pair of schemas. So the pair can only come from a subject
   whose compatibility is not checked.
 - If the reader has a union, a branch with the writer's own type is preferred to a branch to which
@@ -57,7 +57,8 @@ Step = Callable[[pa.Array], tuple[pa.Array, Unfit]]
 
 
 def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
-    """Makes the step that turns the writer's column into the reader's. Raises `Unresolvable`."""
+    """Makes the function that turns a column of the writer's type into a column of the reader's
+    type. Raises `Unresolvable`."""
     if isinstance(writer, Recursive) or isinstance(reader, Recursive):
         return text_step(writer, reader, path)
     if isinstance(writer, Union):
@@ -186,8 +187,9 @@ def _enum(writer: Enum, reader: Enum) -> Step:
 
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
-    """Makes the step into the reader's branch that has the writer's type. If there is no such
-    branch, makes the step into the first branch to which the writer's type can be promoted."""
+    """Makes the function that turns the writer's column into a column of the reader's union. The
+    values go into the branch that has the writer's type. If there is no such branch, they go into
+    the first branch to which the writer's type can be promoted."""
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):
@@ -198,8 +200,9 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
 
 
 def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
-    """The step into the branch of the reader's union that is chosen, and this branch's number among
-    the branches other than null."""
+    """Chooses the branch of the reader's union that gets the values. Returns the function that
+    converts the values to the branch's type, and the branch's number among the branches other than
+    null."""
     for wants_same in (True, False):
         for number, at in enumerate(branches_of(reader)):
             branch = reader.branches[at]
@@ -225,8 +228,9 @@ def _as_member(inner: Step, number: int, arrow: pa.StructType) -> Step:
 
 
 def _from_union(writer: Union, reader: AvroType, path: str) -> Step:
-    """Makes a step that resolves the rows of each branch of the writer's union with a step for this
-    branch. If a branch cannot be resolved, its rows do not fit."""
+    """Makes the function that turns a column of the writer's union into a column of the reader's
+    type. The rows of each branch are converted separately. If a branch cannot be resolved, its rows
+    do not fit."""
     members = branches_of(writer)
     steps = [_try(writer.branches[at], reader, path) for at in members]
     takes_null = reader.kind == "null" or _has_null(reader)

@@ -101,7 +101,8 @@ class Rows:
 
 
 def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
-    """The datums by their index, in parts. If there are no datums, there is one empty part."""
+    """Yields the datums in parts of at most `ROWS_BYTES_MAX` bytes. Each part maps the index of a
+    datum to the datum. If there are no datums, yields one empty part."""
     part: dict[int, bytes] = {}
     size = 0
     for index, datum in enumerate(datums):
@@ -155,8 +156,8 @@ def _default_member(union: Union, value: Any) -> Any:
 
 
 def _weights(record: Record) -> dict[int, int]:
-    """By the `id` of each type, the number of bytes that one item of the type takes in columns. The
-    result is empty if no type can take more than `CLAIM_MAX` allows."""
+    """Maps the Python `id` of each type to the number of bytes that one item of the type takes in
+    columns. The result is empty if no type can take more bytes than `CLAIM_MAX` allows."""
     every = {
         id(each): (column_bytes(arrow_type(each)), least_bytes(each)) for each in item_types(record)
     }

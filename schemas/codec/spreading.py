@@ -40,5 +40,5 @@ def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
 
 
 def repeated(value: pa.Array, rows: int) -> pa.Array:
-    """The only element of `value`, `rows` times."""
+    """An array that repeats the only element of `value` `rows` times."""
     return value.take(pa.array(np.zeros(rows, np.int32)))

@@ -1,7 +1,7 @@
 """Columns of JSON texts (`json_text`), for values whose type contains itself. These values are
 read, skipped and written one by one. All other columns are processed as whole columns.
 
-A value that does not match its type, or that is nested too deeply, marks its row as bad.
+If a value does not match its type, or is nested too deeply, its row is marked as bad.
 """
 
 from __future__ import annotations

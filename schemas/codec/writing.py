@@ -3,12 +3,12 @@ makes fragments, and the fragments are then joined.
 
 A fragment has some bytes for every row, for example a number, a text, or the items of a list. A
 record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. Nested
-values are encoded as if they were rows. The encoded items of one list are adjacent, so the fragment
-of a list column uses the bytes of its items with longer slices. The fragment of a column with nulls
-has an empty slice for each null.
+values are encoded as if they were rows. The encoded items of one list are adjacent, so one slice of
+the items' bytes contains all items of a list. The fragment of a list column consists of these
+slices. The fragment of a column with nulls has an empty slice for each null.
 
-Writers need arrays that have exactly the schema's types, and that `conform` has accepted: they have
-no null in a required place, no unknown symbol, and no map with the same key twice.
+Writers need arrays that have exactly the schema's types, and that `conform` has accepted. So these
+arrays have no null in a required place, no unknown symbol, and no map with the same key twice.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class TooLong(Exception):
 
 
 def joined(fragments: list[Fragment], rows: int) -> pa.BinaryArray:
-    """One array of the fragments' bytes, row by row. Raises `TooLong`."""
+    """Joins the fragments row by row into one array. Raises `TooLong`."""
     arrays = [each for each in fragments if isinstance(each, pa.BinaryArray)]
     if len(arrays) == len(fragments) == 1:
         return arrays[0]
@@ -221,8 +221,8 @@ def _map(avro: Map) -> Writer:
 
 
 def _blocks(offsets: Any, items: pa.BinaryArray) -> list[Fragment]:
-    """For each row, one block with the row's items, and the zero after the last block. For a row
-    without items, only this zero."""
+    """Encodes the items of each row as one block, followed by the zero that ends an array or map. A
+    row without items becomes only this zero."""
     bounds = _offsets(items)[offsets - offsets[0]]
     counts = np.diff(offsets).astype(np.int64)
     begin = _numbers(counts[counts > 0])

@@ -1,9 +1,17 @@
 """The verbs of `skidway schemas`, one module for each kind of work.
 
-Reading order: `connection` (options and settings that all verbs have), `arguments` (arguments that
-several verbs share), then `browse` (list, versions, get), `evolve` (register, check) with `verdict`
-(the reasons why a schema is incompatible, and advice), `configuration` (level, mode), `compare`
-(diff, infer), `who_uses`, `retire` (delete, undelete), and `backup` (dump, restore).
+Reading order:
+
+- `connection`: the options and settings that all verbs have
+- `arguments`: the arguments that several verbs share
+- `browse`: the verbs list, versions and get
+- `evolve`: the verbs register and check
+- `verdict`: the reasons why a schema is incompatible, and advice
+- `configuration`: the verbs level and mode
+- `compare`: the verbs diff and infer
+- `who_uses`: the verb who-uses
+- `retire`: the verbs delete and undelete
+- `backup`: the verbs dump and restore
 
 The exit status is 0 on success, 1 if the schema is incompatible or the registry refuses the
 request, 2 for wrong usage, 3 if the registry is unreachable, and 78 if the configuration cannot be

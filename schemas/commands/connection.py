@@ -44,9 +44,9 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """A client of the registry whose URL is given by the first of these that has one: the option
-    --registry, the file of the option --config, the environment, the profile, the configuration
-    file in /etc.
+    """A client of the registry. The registry's URL comes from the first of the following sources
+    that has a URL: the option --registry, the file that the option --config names, the environment,
+    the profile, the configuration file in /etc.
 
     If --config is not given, and the environment or the profile has a registry's URL, the
     credentials come from the environment and the profile. Otherwise, they come from the

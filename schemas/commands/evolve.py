@@ -59,14 +59,15 @@ def _register(args: argparse.Namespace) -> int:
 
 
 def _registered(client: RegistryAdministration, asked: Asked) -> Verdict:
-    """Registers a schema. If it is incompatible, returns the verdict of `check`."""
+    """Registers a schema. If the schema is incompatible, does not register it, and returns the same
+    verdict as the verb check."""
     try:
         schema_id = client.register(asked.subject, asked.text, asked.takes)
     except RegistryRefused as refused:
         if refused.status != INCOMPATIBLE:
             raise
         why = verdict(client, asked, None)
-        if why.is_good:  # meanwhile the schema became compatible, but it is not registered
+        if why.is_good:  # the schema became compatible after the registration was refused
             raise
         return why
     found = client.lookup(asked.subject, asked.text, asked.takes)

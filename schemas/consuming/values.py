@@ -41,7 +41,8 @@ class Value:
 
     @property
     def line(self) -> bytes:
-        """The value as one line for people: the decoded value as JSON, or the bytes."""
+        """The value as one line for people: as JSON if it was decoded, otherwise its unchanged
+        bytes."""
         if self.schema_id is None:
             return self.raw or b""
         return json.dumps(plain(self.decoded), ensure_ascii=False).encode()
@@ -65,8 +66,8 @@ class Values:
         self._told: set[str] = set()
 
     def read(self, values: pa.BinaryArray) -> list[Value]:
-        """Returns one `Value` for each value. Raises Unreachable if the registry does not answer,
-        and a person gave its URL."""
+        """Returns one `Value` for each value. Raises Unreachable if a person gave the registry's
+        URL and the registry does not answer."""
         found = [Value(raw) for raw in values.to_pylist()]
         ids, datums = wire.split(values)
         for schema_id in np.unique(ids[ids >= 0]).tolist():
@@ -105,9 +106,9 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """The value in a form that JSON can represent. Bytes become text, or base64 under a name that
-    ends with `_base64`, so that readers know which of the two a value is. Times become text as in
-    RFC 3339, and decimals become text."""
+    """The value in a form that JSON can represent. Bytes that are UTF-8 become text, and other
+    bytes become base64. The name of a field with base64 ends with `_base64`, so that it cannot be
+    mistaken for text. Times become text as in RFC 3339, and decimals become text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):
@@ -122,8 +123,8 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: bytes) -> tuple[str, str]:
-    """A suffix for the value's name, and the value as text. UTF-8 stays text, and its suffix is
-    empty. Other bytes become base64, and their suffix is `_base64`."""
+    """A suffix for the name of the field that has the value, and the value as text. If the value is
+    UTF-8, the suffix is empty. Other bytes become base64, and the suffix is `_base64`."""
     try:
         return "", value.decode("utf-8")
     except UnicodeDecodeError:

@@ -7,8 +7,15 @@ a registry's contents can move between Skidway's registry and Confluent's, with 
 deletions, references, levels and modes. The record formats are those of the package `storage` in
 Confluent's schema-registry 8.
 
-Modules without I/O: `records` (lines <-> records), `contents` (the state that the records
-describe), `restoring` (the steps that bring a registry to the state of a dump, or the reasons why a
-restore is refused). Modules with I/O: `registry` (reads a registry's contents, and carries out the
-steps in mode IMPORT), `topic` (reads and writes the topic's records).
+Modules without I/O:
+
+- `records`: turns lines into records, and records into lines
+- `contents`: the state that the records describe
+- `restoring`: the steps that bring a registry to the state of a dump, or the reasons why a restore
+  is refused
+
+Modules with I/O:
+
+- `registry`: reads a registry's contents, and carries out the steps of a restore in mode IMPORT
+- `topic`: reads and writes the records of the topic
 """

@@ -95,8 +95,8 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
-    """Sets a mode back to its value before this restore. If the mode was already IMPORT, removes it
-    instead, because an interrupted restore has left it behind."""
+    """Sets a mode back to its value before this restore. If the mode was already IMPORT before this
+    restore, an interrupted restore has left IMPORT behind, so the mode is removed."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)

@@ -1,10 +1,9 @@
-"""Finds the steps that bring a registry to the state of a dump, or the conflicts because of which
-the restore is refused. This module does no I/O.
+"""Finds the steps that bring a registry to the state of a dump, or finds conflicts and refuses the
+restore. This module does no I/O.
 
-If the same id or the same version is one schema in the registry and another schema in the dump,
-nothing at all is restored. Subjects and versions that only the registry has are kept. If the same
-dump is restored a second time, there are no steps to do. So after an interruption, the restore can
-be repeated.
+If an id or a version has one schema in the registry and another schema in the dump, nothing at all
+is restored. Subjects and versions that only the registry has are kept. If the same dump is restored
+a second time, there are no steps to do. So after an interruption, the restore can be repeated.
 """
 
 from __future__ import annotations
@@ -30,8 +29,8 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a restore, in the order of the fields. `reserve`: the registry must never again
-    assign this id or a lower id."""
+    """The steps of a restore; the order of the fields is the order of the steps. After the step
+    `reserve`, the registry never again assigns this id or a lower id."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()

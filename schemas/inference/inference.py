@@ -1,5 +1,5 @@
-"""Proposes an Avro schema for the lines of a log in one pass, and counts what the lines have. Does
-no I/O itself."""
+"""Proposes an Avro schema for the lines of a log in one pass, and counts how many lines have each
+field. Does no I/O itself."""
 
 from __future__ import annotations
 

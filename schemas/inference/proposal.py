@@ -54,8 +54,8 @@ class Proposal:
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
         """The Avro type of a shape. `instants`: whether times at this place may become
-        instants (timestamp types). The agent's json parser turns text into instants only in the top
-        fields of a line."""
+        instants (timestamp types). The agent's json parser turns text into instants only in the
+        top-level fields of a line."""
         kinds = _kinds(shape, instants=instants)
         if not kinds or (len(kinds) > 1 and not self._typed):
             kinds = ["string"]
@@ -92,8 +92,8 @@ class Proposal:
 
 
 def _kinds(shape: Shape, *, instants: bool) -> list[str]:
-    """The types that are needed for all values. They are merged, so that there is at most one type
-    of number and one type of time."""
+    """The types that the schema needs to accept all values. Several number types become the widest
+    of them. Several time types also become one type."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
     kinds -= set(numbers[:-1])  # the widest type includes the numbers of the other types

@@ -56,8 +56,8 @@ class Shape:
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the object's names are data. If they are, the object has only one member, which has
-    the name "" and is the shape of all values."""
+    """Whether the object is a map: its names are data, and not names of fields. Then the object has
+    only one member, which has the name "" and is the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
     """Whether the place is a whole line, which is always a record and never a map."""
@@ -162,7 +162,8 @@ def kind_of_text(value: str) -> str:
 
 
 def instant(value: str) -> str | None:
-    """The logical type of a time in RFC 3339 with its zone; None for any other text."""
+    """The logical type for a text that is a time with its zone as in RFC 3339; None for any other
+    text."""
     found = _RFC_3339.match(value)
     if found is None:
         return None

@@ -26,17 +26,27 @@ a 404 as final, but another registry may already have written what the client as
 
 Ids come from the log alone. The next id is the highest id plus one, so there are gaps only where an
 import (mode IMPORT) added ids of another registry. An id that had a schema never gets another
-schema. A reference is stored with the id of the schema to which it referred when it was made. So
-every schema stays readable, whatever is deleted.
+schema. When a reference is stored, the id of the referenced schema is stored with it. So every
+schema stays readable, whatever is deleted.
 
-Reading order: `refusals` (every error, with its codes), `kept` (a schema under its id), `modes`,
-`changes` (the log's entries), `parsed` (a cache of schemas as types), `state` (the state after the
-log's entries; pure), `decisions/` (whether a request is allowed, and which entry it writes; pure),
-`answering` (the interface that answers requests), `zookeeper_log` (the log) and `store` (the state
-that follows the log), `rest/` (HTTP), `passwords` and `authentication` (who may use the registry),
-`listeners` and `server` (sockets, TLS, and the limits of a connection), `settings`, `program`.
+Reading order:
 
-The registry does not support JSON Schema and Protobuf, contexts other than the default context,
-metadata and rules of schemas, and associations. (A request for associations gets a 404, which every
-client accepts.)
+- `refusals`: every error, with its status and code
+- `kept`: a schema under its id
+- `modes`: what may be changed in a subject
+- `changes`: the entries of the log
+- `parsed`: a cache of parsed schemas
+- `state`: the state after the log's entries; does no I/O
+- `decisions/`: whether a request is allowed, and which entry it writes; does no I/O
+- `answering`: the interface of the objects that answer requests
+- `zookeeper_log`: the log in ZooKeeper
+- `store`: keeps the state up to date with the log
+- `rest/`: the REST API
+- `passwords` and `authentication`: who may use the registry
+- `listeners` and `server`: sockets, TLS, and the limits of a connection
+- `settings` and `program`: the registry as a process
+
+The registry supports neither JSON Schema nor Protobuf. It has no contexts except the default
+context, no metadata or rules of schemas, and no associations. (A request for associations gets a
+404, which every client accepts.)
 """

@@ -33,8 +33,8 @@ class Registry(Protocol):
 
 
 class Memory:
-    """Answers from the memory of a store. Never waits for the network: raises `NotFound` or
-    `MustWait` instead."""
+    """Answers requests from the memory of a store. Never waits for the network: raises `NotFound`
+    or `MustWait` instead."""
 
     def __init__(self, ask: Callable[[Callable[[RegistryState], Any]], Any]) -> None:
         self._ask = ask

@@ -14,8 +14,8 @@ from skidway.schemas.canonical import canonical
 from skidway.schemas.registry.kept import Kept, everything_needed
 
 CHARACTERS_MAX: Final = 4_000_000
-"""The texts whose types are cached have at most this many characters together. The types take about
-twenty times as much memory as the texts."""
+"""The cached types come from texts that have at most this many characters together. The types take
+about twenty times as much memory as the texts."""
 NEEDED_MAX: Final = 100
 """A schema may reference at most this many schemas, directly and through others."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
@@ -54,7 +54,7 @@ class ParsedSchemas:
 
     @property
     def characters(self) -> int:
-        """Length of all texts whose types are cached."""
+        """Length of all texts from which the cached types come."""
         return self._characters
 
     def of(self, kept: Kept) -> Parsed:

@@ -29,8 +29,8 @@ _log = log.get(__name__)
 
 
 def run(settings: RegistrySettings, shutdown: Shutdown) -> int:
-    """Serves until `shutdown` asks it to end. If the registry cannot start, raises an error
-    with one sentence that says why."""
+    """Runs the registry until `shutdown` is requested. If the registry cannot start, raises an
+    error with one sentence that says why."""
     with contextlib.ExitStack() as stack:
         sockets: dict[bool, list[socket.socket]] = {False: [], True: []}
         for each in settings.addresses:

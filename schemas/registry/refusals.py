@@ -44,7 +44,7 @@ def schema_not_found(schema_id: int | str | None = None) -> Refusal:
 
 
 def subject_was_deleted(subject: str) -> Refusal:
-    """A request to delete softly a subject that is softly deleted already."""
+    """The refusal of a soft deletion, because the subject is softly deleted already."""
     return NotFound(
         40404,
         f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently",
@@ -52,14 +52,14 @@ def subject_was_deleted(subject: str) -> Refusal:
 
 
 def subject_not_deleted(subject: str) -> Refusal:
-    """A request to delete for ever a subject that is not softly deleted yet."""
+    """The refusal of a permanent deletion, because the subject is not softly deleted yet."""
     return NotFound(
         40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
     )
 
 
 def version_was_deleted(subject: str, version: int) -> Refusal:
-    """A request to delete softly a version that is softly deleted already."""
+    """The refusal of a soft deletion, because the version is softly deleted already."""
     return NotFound(
         40406,
         f"Subject '{subject}' Version {version} was soft deleted. "
@@ -68,7 +68,7 @@ def version_was_deleted(subject: str, version: int) -> Refusal:
 
 
 def version_not_deleted(subject: str, version: int) -> Refusal:
-    """A request to delete for ever a version that is not softly deleted yet."""
+    """The refusal of a permanent deletion, because the version is not softly deleted yet."""
     return NotFound(
         40407,
         f"Subject '{subject}' Version {version} was not deleted first "
@@ -205,7 +205,7 @@ def unauthorized() -> Refusal:
 
 
 def too_busy() -> Refusal:
-    """More requests at once than the registry accepts; the client may try again."""
+    """There are more requests at once than the registry accepts; the client may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 

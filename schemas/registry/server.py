@@ -1,9 +1,10 @@
 """The registry's HTTP server: uvicorn, with the limits that uvicorn lacks.
 
 uvicorn itself waits for ever for the head of a request, and for a client that does not read its
-answer. Its own refusals are plain text. Here the head of a request must arrive within
-`HEAD_WITHIN_S`, and a client must read some of its answer at least once in `HEAD_WITHIN_S`. There
-are at most `CONNECTIONS_MAX` connections, and every refusal has the registry's form.
+answer. When uvicorn refuses a request, its answer is plain text. Here the head of a request must
+arrive within `HEAD_WITHIN_S`, and a client must read some of its answer at least once in
+`HEAD_WITHIN_S`. There are at most `CONNECTIONS_MAX` connections, and every refusal has the
+registry's form.
 """
 
 from __future__ import annotations
@@ -94,8 +95,9 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Closes the connection after the time limit. A connection stays open while the registry is
-        still answering a request, or while the client is still reading the answer.
+        """Closes a connection on which no whole head of a request has arrived within the time
+        limit. The connection stays open while the registry is still answering a request, or while
+        the client is still reading the answer.
 
         The time limit begins anew after each answer. A slow client keeps its connection as long as
         it goes on reading.
@@ -206,7 +208,7 @@ async def _serve(
 
 async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
     """Reads the certificate again when its file changes; new connections then use the new
-    certificate. A bad certificate changes nothing."""
+    certificate. If the new certificate is invalid, the old certificate stays in use."""
     known = tls.stamp()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)

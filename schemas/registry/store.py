@@ -1,4 +1,4 @@
-"""Keeps the state in memory, follows the log, and is the only way to change the state.
+"""The store keeps the state in memory and follows the log. Only the store changes the state.
 
 The follower is the thread that reads new entries of the log; kazoo's threads only wake it. The
 follower and the writers read the log and change the state, one thread at a time, under `_log_lock`.
@@ -38,10 +38,10 @@ ATTEMPTS_MAX: Final = 1000
 """A write is tried at most this many times. Each attempt that fails means that another registry's
 write succeeded."""
 FOLLOW_EVERY_S: Final = 30.0
-"""Longest time in seconds between two looks of the follower at the log, in case a watch gets
-lost."""
+"""The follower looks for new entries at least once in this many seconds, even if no watch fires,
+because a watch may get lost."""
 AHEAD_MAX: Final = 256
-"""At most this many entries are requested at once while catching up."""
+"""At most this many entries are requested at once while the store reads new entries of the log."""
 
 LOG_WITHIN_S: Final = 20.0
 """How many seconds a request waits for other requests that read or write the log. In this time,
@@ -74,7 +74,7 @@ class Log(Protocol):
 
 
 class Store:
-    """Reads the whole log when it is made, and follows the log from `start` to `close`.
+    """The constructor reads the whole log. From `start` to `close`, the store follows the log.
 
     The constructor raises `Unreachable` if the log cannot be read, and `StateRefused` if the log is
     invalid. If the log becomes invalid later, the store refuses writes (`failed`), and still

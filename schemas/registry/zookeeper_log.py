@@ -65,7 +65,7 @@ class ZookeeperLog:
         _answer(self._coordinator.client.sync_async(ROOT))
 
     def watch(self, number: int, wake: Callable[[], None]) -> None:
-        """Calls `wake` on a thread of kazoo's when the entry with that number is created, or at
+        """Calls `wake` on one of kazoo's threads when the entry with that number is created, or at
         once if the entry exists already.
 
         If `watch` is called again, only the new `wake` is called from then on.
@@ -76,7 +76,7 @@ class ZookeeperLog:
             wake()
 
     def on_session(self, wake: Callable[[], None]) -> None:
-        """Calls `wake` on a thread of kazoo's whenever the session's state changes."""
+        """Calls `wake` on one of kazoo's threads whenever the session's state changes."""
         self._coordinator.on_state(lambda _state: wake())
 
     def _on_event(self, _event: Any) -> None:

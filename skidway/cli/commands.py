@@ -59,14 +59,15 @@ class Parser(argparse.ArgumentParser):
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Runs one command. Returns its exit status (0, 1, 2, 3, 65, 78; 70 is a bug in Skidway)."""
+    """Runs one command. Returns its exit status: 0, 1, 2, 3, 65 or 78. The status is 70 after a bug
+    in Skidway, 130 after Ctrl-C, and 141 if the reader of the output has ended."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     _open_closed_outputs()
     try:
         return _run_to_end(arguments)
     except SkidwayError as error:
         noun = next((a for a in arguments if not a.startswith("-")), "")
-        _flush_output()  # so that the error comes last in a shared file
+        _flush_output()  # if both outputs go to one file, the error comes last
         sys.stderr.write(f"{f'skidway {noun}'.strip()}: {error}\n")
         return error.exit_code
     except KeyboardInterrupt:

@@ -1,7 +1,7 @@
 """`skidway completion bash|zsh`: what the shell needs to complete `skidway NOUN VERB --OPTION`.
 
     source <(skidway completion bash)        # in ~/.bashrc, or into a file of bash-completion
-    source <(skidway completion zsh)         # in ~/.zshrc, behind compinit
+    source <(skidway completion zsh)         # in ~/.zshrc, after compinit
 
 The script lists the nouns, verbs and options of the installed Skidway, so completing a word starts
 no program. A noun whose packages are not installed is completed without its verbs.

@@ -238,7 +238,7 @@ def connect(args: argparse.Namespace) -> Client:
 
 
 def existing(client: Client, names: list[str]) -> list[TopicMetadata]:
-    """The topics of these names. Raises KafkaError for the first one that does not exist."""
+    """The topics of these names. Raises KafkaError for the first topic that does not exist."""
     topics = client.metadata(names).topics
     for name in names:
         topic = topics.get(name)

@@ -3,10 +3,10 @@
 If the answer to a write is lost, the write may or may not have happened. Repeating the write may do
 harm. For example, a second release (removal of a partition's owner node) could remove the owner
 node of the partition's next reader. So every transaction first writes a token of its own into the
-member's registration node, and requires that the node still has the version that the member knows.
-Only one transaction can succeed on each version. If the token of a transaction without an answer is
-in the node, the transaction has happened. Otherwise the transaction has not happened yet; after the
-node's version has changed, it cannot happen any more.
+member's registration node, and requires that the node still has the version that the member last
+read or wrote. Only one transaction can succeed on each version. If the token of a transaction
+without an answer is in the node, the transaction has happened. Otherwise the transaction has not
+happened yet; after the node's version has changed, it cannot happen any more.
 
 This module does no I/O. The streams of one consumer share the registration. Only the stream
 that holds `lock` may use the registration.
@@ -32,7 +32,8 @@ class Guard:
         self._streams = dict(streams)
         self._now_ms = now_ms
         self._tokens = itertools.count(1)
-        # maps the token of each transaction that had no answer, on the known version, to its change
+        # Maps the token of each transaction without an answer to the intended change. Has only the
+        # transactions that expect the node's present version.
         self._unanswered: dict[int, Hashable] = {}
         self._done: set[Hashable] = set()
 

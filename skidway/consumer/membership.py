@@ -1,9 +1,9 @@
 """Decides what one reader of a group does next: read who is registered, release a partition, or
 claim a partition.
 
-This module does no I/O. `next_step` returns the step to do now; the other methods are told the
-outcomes of steps and the events of watches. The module `share` carries out the steps, and keeps
-these rules:
+This module does no I/O. `next_step` returns the step to do now; the caller passes the outcomes of
+steps and the events of watches to the other methods. The module `share` carries out the steps, and
+keeps these rules:
 
 * A partition is read only between `claimed` and the `Release` step.
 * In a `Release` step, the reader stops handing out the partition's records. Then one transaction
@@ -31,7 +31,8 @@ from skidway.kafka.types import TopicPartition
 QUIET_S = 0.1
 LOOK_LATEST_S = 2.0
 CLAIM_AGAIN_S = 5.0
-"""If the watch of a partition's owner node is lost, the partition is claimed again after this time.
+"""If the watch of a partition's owner node is lost, the reader tries again to claim the partition
+after about this many seconds.
 """
 
 
@@ -60,11 +61,11 @@ Step = Look | Claim | Release
 
 
 class Membership:
-    """The steps of one reader in its group."""
+    """Decides the steps of one reader in its group."""
 
     def __init__(self, random: Callable[[], float], *, look_every_s: float = 300.0) -> None:
-        """`random` returns numbers in 0..1. If no watch fires, the reader looks every
-        `look_every_s` seconds."""
+        """`random` returns numbers in 0..1. If no watch fires, the reader reads who is registered
+        (`Look`) every `look_every_s` seconds."""
         self._random = random
         self._look_every_s = look_every_s
         self._reader: str | None = None
@@ -123,7 +124,8 @@ class Membership:
         """The step to do now. Releases come first, because another reader waits for them."""
         if self._reader is None:
             return None
-        # a release that has begun is completed
+        # A partition stays in `_leaving` until it is released, even if it is assigned to this
+        # reader again in the meantime.
         self._leaving |= (self.owned | self._uncertain) - self.assigned
         for tp in sorted(self._leaving):
             if self._again_at.get(tp, now) <= now:
@@ -162,7 +164,8 @@ class Membership:
     def unanswered(self, step: Step, now: float) -> None:
         """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
 
-        The step may or may not have happened, and each step may safely be done twice.
+        It is unknown whether the step has happened. To repeat it does no harm, because each step
+        may be done twice.
         """
         again_at = now + self._backoff.next_s()
         if isinstance(step, Look):

@@ -90,8 +90,8 @@ class StreamReader:
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Takes the steps that are due in the group. Then returns whether records may be handed out
-        now."""
+        """Does what is due in the group, for example claims a partition. Then returns whether
+        records may be handed out now."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()
         return self.clock.monotonic() < self._registration.until
@@ -136,7 +136,7 @@ class StreamReader:
         self._share.commit()
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Continues a partition, which this reader must own, at the given offset."""
+        """Continues to read a partition at the given offset. This reader must own the partition."""
         self._share.seek(tp, offset)
 
     def leave(self) -> None:

@@ -1,8 +1,8 @@
 """A group's nodes in ZooKeeper. Every write is a transaction that also writes the registration.
 
-The methods do what they are told, and decide nothing. If ZooKeeper did not answer, a method may be
-called again. All methods raise Unreachable when ZooKeeper does not answer, and `Fenced` when the
-member's registration is gone.
+The methods only carry out requests; other modules decide what to do. If ZooKeeper did not answer, a
+method may be called again. All methods raise Unreachable when ZooKeeper does not answer, and
+`Fenced` when the member's registration is gone.
 """
 
 from __future__ import annotations
@@ -95,8 +95,8 @@ class GroupRegistry:
         raise Unreachable(f"group {self._group} changes too often to be joined")
 
     def _without_coordinated_members(self) -> list[_Write]:
-        """Writes that fail if a broker has members of the group when the transaction runs. Raises
-        GroupCoordinated if a broker has members already."""
+        """Operations that make a transaction fail if a broker has members of the group when the
+        transaction runs. Raises GroupCoordinated if a broker already has members."""
         path = group_nodes.record_path(self._group)
         found = self._coordinator.get(path)
         if found is None:  # this pair of operations succeeds only if the record does not exist
@@ -227,8 +227,8 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Notes whether an offset node exists, as the refused write has shown. Creates the parent
-        node if it is missing.
+        """Remembers whether an offset node exists, which the refusal of a write has shown. Creates
+        the parent node if it is missing.
         """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)

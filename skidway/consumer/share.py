@@ -1,5 +1,5 @@
-"""One reader's part in its group: takes steps, claims and releases partitions, finds start
-positions, and commits.
+"""One reader's part in its group: claims and releases partitions, finds start positions, and
+commits.
 
 `membership` decides the next step. This module carries out each step on the thread that calls
 `turn`. `reader` fetches records and hands them out; it must not hand out records of a `Reading`
@@ -77,8 +77,8 @@ class Share:
         return self._membership.is_settled and not self._unplaced
 
     def turn(self) -> None:
-        """Does everything that is due in the group: takes steps, finds start positions, and
-        commits."""
+        """Does everything that is due in the group: reads who is registered, claims and releases
+        partitions, finds start positions, and commits."""
         now = self.clock.monotonic()
         self.due_at = now + LOOK_AGAIN_S
         self._hear(now)
@@ -112,7 +112,7 @@ class Share:
                 each.committed = offsets[each.tp]
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Continues a partition, which this reader must own, at the given offset."""
+        """Continues to read a partition at the given offset. This reader must own the partition."""
         before = self.readings[tp]
         before.is_live = False
         self.readings[tp] = Reading(tp, offset, before.committed)

@@ -128,8 +128,8 @@ class Stream:
         return self._owned(tp).committed
 
     def seek(self, tp: TopicPartition, offset: int) -> None:
-        """Continues a partition at an offset before or after the present position. The next commit
-        stores that offset. Raises NotOwned."""
+        """Continues to read a partition at the given offset, which may be before or after the
+        present position. The next commit stores the given offset. Raises NotOwned."""
         if offset < 0:
             raise UsageError("an offset is 0 or more")
         with self._lock:
@@ -140,8 +140,8 @@ class Stream:
         """Sets the position in every partition of this stream to the first record at or after
         `timestamp_ms`. If `timestamp_ms` is None, sets the position to the partition's beginning.
 
-        A partition without such a record is set to its end. Source: the 2011 Kafka paper,
-        section 3.1.
+        In a partition without such a record, the position is set to the end. Source: the 2011 Kafka
+        paper, section 3.1.
         """
         with self._lock:
             tps = list(self._reader.readings)
@@ -201,7 +201,8 @@ class Stream:
     def _current(self, *, may_turn: bool = True) -> Chunk | None:
         """The batch that is being handed out, if it still may be handed out.
 
-        If `may_turn` is False, takes no step in the group, and returns None if a step is due.
+        If `may_turn` is False, this method does no work in the group, for example claims no
+        partition. If such work is due, the method returns None.
         """
         chunk = self._chunk
         if chunk is None or self._closing:

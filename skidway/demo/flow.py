@@ -94,7 +94,8 @@ class DemoOutcome:
 
     @property
     def rows(self) -> dict[str, int]:
-        """The numbers of recounted rows, by the topic's name in the datacenter."""
+        """The number of rows that the recount found for each topic. The keys are the topics' names
+        in the datacenter."""
         return {
             each["topic"].removeprefix(f"{DATACENTER}."): each["rows"]
             for each in self.recount.get("topics", ())
@@ -108,7 +109,7 @@ class DemoOutcome:
         found = {}
         for topic, tally in self.written.items():
             surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # a torn line may have become a row or a reject
+            if not 0 <= surplus <= tally.torn:  # lines that a kill cut off may be rows
                 found[topic] = surplus
         return found
 
@@ -187,8 +188,8 @@ class Demo:
         self.display.say(f"all are healthy; watch them at {self.site.url('dashboard')}")
 
     def fill(self) -> None:
-        """Moves the first records through the pipeline. In the quick demo these are the programs'
-        own logs, to which a first load adds the log of Spark."""
+        """Moves the first records through the pipeline. In the quick demo the records come from the
+        programs' own logs. The first load starts Spark, whose log then gives further records."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()
@@ -231,7 +232,8 @@ class Demo:
         self.supervisor.begin_once("loader", "load", "run", "--json", "--config", config)
 
     def load_ended(self) -> bool:
-        """Whether the running load has ended. Raises ProgramFailed if the load failed."""
+        """Whether the load that `begin_load` started has ended. Raises ProgramFailed if the load
+        failed."""
         status = self.supervisor.ended("loader")
         if status is None:
             return False

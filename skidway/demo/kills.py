@@ -35,8 +35,8 @@ class Kill:
 
 
 def of_agent(killed: AgentState, now: AgentState, seconds: float) -> Kill:
-    """`killed` is the agent's state on disk after the kill. `now` is its state when it has caught
-    up."""
+    """`killed` is the agent's state on disk after the kill. `now` is the agent's state when the
+    agent has caught up."""
     flying = killed.in_flight
     met = (
         f"{sum(flying.values()):,} bytes of {len(flying)} files were promised in {killed.intents} "

@@ -1,5 +1,5 @@
 """Decisions about compatibility levels and modes. With subject None, the functions read or change
-the global level or mode, which applies to all subjects without one of their own."""
+the global level or mode, which applies to all subjects without a level or mode of their own."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def level_set_for(state: RegistryState, subject: str) -> Level:
 def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
     """Sets a compatibility level; the answer repeats the level.
 
-    As in Confluent's registry, a body without `compatibility` changes nothing and is answered with
-    the level that is set. With `compatibility` null, the level is removed, so that the global level
-    or the program's default applies.
+    As in Confluent's registry, a body without `compatibility` changes nothing, and the answer is
+    the level that was set before. With `compatibility` null, the level is removed, so that the
+    global level or the program's default applies.
     """
     for key in _NOT_HERE:
         if body.get(key):
@@ -63,7 +63,8 @@ def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]
 
 def reset_level(state: RegistryState, subject: str | None) -> Decision:
     """Removes the level, so that the global level or the program's default applies. The answer is
-    the level that was set."""
+    the level that was set before. If no global level was set, the answer is the program's
+    default."""
     check_writable(state, subject)
     before = state.levels.get(subject)
     if before is None and subject is not None:
@@ -88,8 +89,9 @@ def set_mode(
     """Sets a mode; the answer repeats the mode.
 
     Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
-    is deleted. With subject None, every version of every subject must be deleted. Imported schemas
-    keep their ids, and the schema of a live version could already have such an id.
+    is deleted. With subject None, every version of every subject must be deleted. The reason is
+    that imported schemas keep their ids, and the schema of a live version could already have one of
+    these ids.
     """
     asked = body.get("mode")
     try:
@@ -108,7 +110,7 @@ def set_mode(
 
 def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) -> Decision:
     """Removes the mode, so that the global mode or READWRITE applies. The answer is the mode that
-    was set.
+    was set before. If no global mode was set, the answer is READWRITE.
 
     With `recursive` and subject None, the subjects' own modes are removed, too.
     """

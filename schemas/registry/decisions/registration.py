@@ -55,7 +55,7 @@ def comparison(state: RegistryState, subject: str, schema: Submitted) -> Compari
 
 def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
     """The subject's live version that already has the request's schema, or None. If the request
-    gives a version or an id, the version must have these numbers, too.
+    contains a version number or an id, the subject's version must have the same number or id, too.
 
     Two schemas also count as the same if the request's schema declares all of its types itself, and
     the version's schema takes some of these types from references.

@@ -123,7 +123,7 @@ def submitted(
 
 
 def submit(state: RegistryState, asked: Asked) -> Submitted:
-    """Does `resolved` and `submitted` in one call."""
+    """Calls `resolved` and then `submitted`."""
     return submitted(state.parsed, asked, *resolved(state, asked))
 
 

@@ -6,7 +6,8 @@ which are easily forgotten:
 - every answer of every route is JSON with the registry's content type. If the client accepts only
   another content type for JSON, the answer has that type. Every error is an object with the keys
   `error_code` and `message`, because serializers probe routes and read these two keys
-- subjects come percent-encoded and may contain `/`: routes match the path as it was sent
+- subjects come percent-encoded and may contain `/`. So routes match the path as the client sent it,
+  before it is decoded
 - booleans in queries come as `true`, `True` or `1`. Unknown query parameters are ignored. A limit
   below 1 means no limit. The version `-1` means the latest version, as does `latest`
 - answers have only the documented keys, because strict clients fail on other keys. A client that

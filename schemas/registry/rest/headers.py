@@ -15,8 +15,8 @@ from skidway.schemas.registry.refusals import foreign_origin, not_acceptable, un
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
-"""The media types of answers. If the client likes several of them equally, the answer has the type
-that comes first in this tuple."""
+"""The media types of answers. If the client accepts several of these types with the same quality,
+the answer has the type that comes first in this tuple."""
 CONSUMED: Final = frozenset({*PRODUCED, "application/octet-stream"})
 RANGES_MAX: Final = 100
 """At most this many media ranges of an Accept header are read."""

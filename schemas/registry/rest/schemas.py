@@ -1,5 +1,5 @@
-"""The routes of /schemas: schemas by id, by guid, and all of them. The module also describes
-versions and their schemas for the answers of other routes."""
+"""The routes of /schemas: schemas by id, by guid, and all of them. Other routes use this module to
+put versions with their schemas into their answers."""
 
 from __future__ import annotations
 
