@@ -1,5 +1,5 @@
-"""What the loader reads from `_skidway_audit`: announcements of files, what ends them, and the
-loader's own messages.
+"""What the loader reads from `_skidway_audit`: announcements of files, closures of files, agents'
+seals, and the loader's own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
 the source clusters. The newest manifest of each loaded topic has a position for each audit topic;
@@ -58,9 +58,9 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves run after run may have more files than this. Then it forgets its files, except
-if a topic needs all of them. So the process needs little memory. No announcement is lost, because
-the manifests' tables have the files of committed loads."""
+"""A feed that serves run after run keeps the announcements of about this many files. If it has more
+when a run begins, and the run does not need all of them, the feed forgets all of them, to save
+memory. No announcement is lost, because the manifests' tables have the files of committed loads."""
 
 _log = log.get(__name__)
 
@@ -86,9 +86,9 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from these positions on, and from 0 on where there
-        is no position. If earlier runs began to read at or before all of these positions, the feed
-        keeps what they read. Otherwise it forgets everything."""
+        """Begins a run that needs every message from these positions on (from offset 0 on, if a
+        partition has no position). If earlier runs began to read at or before all of these
+        positions, the feed keeps what was read. Otherwise the feed forgets everything."""
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
         files = sum(map(len, self.locations.values()))
@@ -97,8 +97,8 @@ class Feed:
             self._forget()
 
     def expect(self, keys: Iterable[str]) -> None:
-        """Forgets everything if one of these topics was made again since it was read, because
-        messages of the old topic say nothing about the new topic."""
+        """Forgets everything if one of these topics was deleted and created again since it was
+        read, because messages of the old topic say nothing about the new topic."""
         places = {key.rpartition("/")[0] for key in self.begins}
         if any(x not in self.begins and x.rpartition("/")[0] in places for x in keys):
             self._forget()
@@ -124,8 +124,8 @@ class Feed:
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
-        """By agent, the newest seal of a topic, if a reader with these positions has not read it
-        yet."""
+        """For each agent, its newest seal of a topic, unless a reader with these positions has
+        already read this seal."""
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:

@@ -1,4 +1,4 @@
-"""Host and path of files, from the announcements on the audit topic.
+"""Finds host and path of log files, in the announcements on the audit topic.
 
 Each Python worker reads the audit topic once from the first message on, and later only reads new
 messages. It keeps host and path of every file that was ever announced there: about 320 MB for a
@@ -37,7 +37,7 @@ _log = log.get(__name__)
 
 
 class Announcements:
-    """The files of one cluster, as far as its audit topics were read."""
+    """The announced log files of one cluster, as far as its audit topics were read."""
 
     def __init__(self) -> None:
         self._files: dict[FileKey, Location] = {}
@@ -45,8 +45,9 @@ class Announcements:
         self._positions: dict[tuple[TopicPartition, str], int] = {}
 
     def read_on(self, client: Client, sources: Iterable[Source], clock: Clock) -> None:
-        """Reads all announcements up to the high watermarks now, on the audit topics that have the
-        files of these sources. An audit topic that was made again is read from its start."""
+        """Reads the audit topics on which the log files of these sources are announced, up to the
+        present high watermarks. An audit topic that was deleted and created again is read from its
+        start."""
         names = {TOPIC, *(f"{each.cluster}.{TOPIC}" for each in sources if each.cluster)}
         cluster = client.metadata(sorted(names))
         keys, ranges = {}, {}

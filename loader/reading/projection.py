@@ -3,8 +3,9 @@ latest schema; this module calls it the reader's schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If several writer's fields match a reader's field, the field with the same name is
-taken; if there is none, the order of the aliases decides, as in `resolution`. If no writer's field
-matches a reader's field, the rows get the default of the reader's field, or null. A value is cast
+taken; if there is none, the order of the aliases decides, as in the codec
+(schemas/codec/resolution.py). If no writer's field matches a reader's field, the rows get the
+default of the reader's field, or null. A value is cast
 to the reader's type if the cast does not change the value. Otherwise the value's row becomes a
 reject. All rows of a writer's schema become rejects if the writer lacks a field that has no default
 in the reader's schema, or if a type cannot be cast.

@@ -16,7 +16,7 @@ The hours of forgotten spans are kept, as ranges (table `forgotten`). If a bucke
 counted again, its delta has UNKNOWN in place of the previous delta's number. Every reader then sees
 that earlier deltas are missing, and the audit calls the bucket unknown. Without this rule, the new
 delta would look like the bucket's first delta, and the audit would take a part of the counts for
-all counts. No clock decides which spans are forgotten, but only the order of the loads.
+all counts. Only the order of the loads decides which spans are forgotten; no clock is used.
 
 Earlier versions of Skidway wrote files without a span. The first load that counts a bucket replaces
 these files.
@@ -51,8 +51,8 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Fewer neighbouring spans than this are not worth joining, except if the next span would not fit
-into the joined span."""
+"""Neighbouring spans are joined when there are at least this many of them. If a further span would
+make the joined span too large, two are enough."""
 
 SPANS_MAX: Final = 160
 """The table has at most this many spans. With 5,000 agents and buckets of a minute, these are the

@@ -24,14 +24,14 @@ from skidway.loader.state.operations import Create, Created, Delete, Names, Step
 
 CHECKPOINT_EVERY: Final = 100
 DELETIONS_MAX: Final = 1000
-"""How many manifests one load deletes at most. An output from before there were checkpoints may
-have very many manifests."""
+"""How many manifests one load deletes at most. The loads of early versions wrote no checkpoints, so
+an old output may have very many manifests."""
 
 
 def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bool]:
     """If a checkpoint is due, writes a checkpoint of the newest load, and deletes the files that
     nobody needs after that. All files of the newest load must already be moved into place. keep:
-    how many manifests stay at least. Returns whether it wrote a checkpoint.
+    the least number of manifests that are kept. Returns whether it wrote a checkpoint.
 
     Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
     gone."""

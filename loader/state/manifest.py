@@ -61,8 +61,8 @@
 - `seconds`: how long the load took, without the start of Spark and without the commit; null in
   manifests of early versions.
 
-In the file, each field is on a line of its own, however long. With 5,000 agents and loads each
-minute, a manifest has 10,000 counts.
+In the file, each field is on a line of its own. Such a line may be long: with 5,000 agents and a
+load each minute, the field `audit` has 10,000 counts.
 
 The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
 `format`.
