@@ -2,12 +2,14 @@
 
     plan          checks that topic and log are still those of the last load; takes the offsets from
       |           the end of that load to the high watermark, and cuts them into slices
-    slices        Spark runs one task per slice: fetch, decode, dedupe, Parquet into staging
+    slices        Spark runs one task per slice: it fetches and decodes records, drops repeats, and
+      |           writes Parquet files into a staging directory
       |
     join          joins the slices in offset order; a slice that may repeat records of earlier
       |           slices runs again
       |
-    commit        creates manifest n if it does not exist; moves files into place; deletes staging
+    commit        creates manifest n if it does not exist; moves the files into place; deletes the
+      |           staging directory
       |
     audit         publishes the audit delta (the counts of the load) from the manifest
 

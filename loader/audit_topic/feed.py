@@ -196,8 +196,9 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
     high watermarks now. If an audit topic was deleted and created again, it is read from its start.
     The loader notices such a topic by its new id, or because its log ends before the position."""
     names = sorted(topics)
-    # Asks for the ids before it asks for the bounds. If a topic is made again in between, its
-    # position is kept under the old id, so the next run reads the new topic from its start.
+    # Asks for the ids before it asks for the bounds. If a topic is deleted and created again in
+    # between, its position is kept under the old id, so the next run reads the new topic from its
+    # start.
     ids = client.metadata(names).topics if names else {}
     found = topic.bounds(client, names)
     keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
@@ -220,7 +221,8 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
 
 
 def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
-    """Decodes only what the feed needs: most messages are agents' deltas."""
+    """Passes a message to the feed. Decodes only what the feed needs, because most messages are
+    agents' deltas, which it does not need."""
     try:
         match sort_of(value):
             case None | (head.SEAL, Tier.AGENT):
@@ -236,6 +238,7 @@ def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
 
 
 def _topics_of(source: Source) -> list[tuple[str, str]]:
-    """Cluster and name of the topics whose files have lines in this topic."""
+    """Cluster and name of the topics for which agents announce the files whose lines are in this
+    topic. (A file of topic `app` may have lines in `app` and in `app.rejected`.)"""
     base = source.topic.removesuffix(REJECTED_SUFFIX)
     return [(source.cluster, name) for name in dict.fromkeys((base, source.topic))]

@@ -4,9 +4,9 @@ Each Python worker reads the audit topic once from the first message on, and lat
 messages. It keeps host and path of every file that was ever announced there: about 320 MB for a
 million files. Other messages are fetched, but not decoded.
 
-A file is announced before its first record, so a worker that reads on after a range was planned
-knows the files of all records of the range. But the announcement may have expired, or may not be
-mirrored yet. Then host and path are null.
+A file is announced before its first record is sent. So a worker that has read the audit topic after
+a range was planned knows the files of all records of the range. But an announcement may have
+expired, or may not be mirrored yet. Then host and path are null.
 """
 
 from __future__ import annotations

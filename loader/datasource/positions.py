@@ -4,7 +4,7 @@
                    "from": {"0": 1000, "1": 1187}}}
 
 `id` is the id of the topic (32 hexadecimal digits). It is left out if it is unknown. A topic that
-was deleted and made again has another id, and its offsets mean other records.
+was deleted and created again has another id, and its offsets mean other records.
 
 `from` has the offsets at which a batch of a stream begins; the batch ends at the positions
 themselves. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with

@@ -1,4 +1,5 @@
-"""Which hours one load reads again, and the proof that their records are the same as before."""
+"""Chooses the hours that one load reads again, and checks that their records are the same as
+before."""
 
 from __future__ import annotations
 

@@ -32,8 +32,8 @@ class Closing:
         self._positions = newest.audit_positions if newest else {}
 
     def changes(self, tables: Tables, ranges: Sequence[PartitionRange]) -> Changes:
-        """The changes that a load makes to the tables: it drops the marks and names of some closed
-        files, and stores how far the other closed files are on their way to that (`Stage`).
+        """The changes that a load makes to the tables. It drops the marks and names of some closed
+        files. For the other closed files it stores the stage (`Stage`) that they have reached.
         `tables` must already contain the load's marks and names. This method also changes
         `tables.closures`. ranges: how far the load has read each partition, for all partitions of
         the topic."""

@@ -1,7 +1,7 @@
 """Marks the complete hours of one topic with `_SUCCESS`, after a run has loaded the topic.
 
 The load that marks an hour also puts the small files of the hour together. So a job that waits for
-`_SUCCESS` finds few files, and the loader does not replace them any more.
+`_SUCCESS` finds few files, and the loader does not replace these files later.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ class HourMarking:
 
 
 def _rows(files: Mapping[str, LiveFile]) -> Counter[str]:
-    """The rows of each hour."""
+    """How many rows each hour has."""
     rows: Counter[str] = Counter()
     for path, each in files.items():
         rows[layout.hour_of(path)] += each.file.rows

@@ -157,8 +157,8 @@ class Reload:
         return self.result
 
     def _begin(self) -> Manifest:
-        """Moves the files of earlier loads into place, if those loads ended before they did. It is
-        no error if a file that this reload replaces is gone."""
+        """Moves into place the committed files that earlier loads have not moved yet. It is no
+        error if a file that this reload replaces is gone."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
         # Asks for the watermarks after reading the manifest, so they are not below committed loads.

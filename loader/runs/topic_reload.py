@@ -7,8 +7,8 @@ of at most `max.offsets.per.load`, one portion after the other, so that memory s
 
 The load takes no new offsets. Its manifest repeats the newest manifest's entries for partitions,
 marks and names, adds the files that were written, and removes all old files of the hours. If the
-number of rejects changes, the manifest has deltas that count only this change. The new manifest
-does not repeat the deltas of the newest one, so these must be published before the attempt.
+number of rejects changes, the manifest has deltas that count only this change. It then no longer
+has the deltas of the previous manifest, so those must be published before the attempt.
 """
 
 from __future__ import annotations

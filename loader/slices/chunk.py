@@ -48,13 +48,13 @@ class OpenChunk:
         self.headers: list[BatchHeader] = []
         self.damage: tuple[BatchHeader, CorruptBatch] | None = None
         self._decoded: list[DecodedRecords] = []
-        self._waiting: list[UnpackedBatch] = []  # these are decoded together
+        self._waiting: list[UnpackedBatch] = []  # batches that will be decoded together
         self._waiting_bytes = self._bytes = self._rows = self._batches = 0
 
     def add(self, raw: memoryview) -> None:
-        """Adds a whole batch. (Batches are added in offset order. The first one has the slice's
-        first offset.) Raises CorruptBatch if the batch as a whole is damaged; damaged records may
-        be found later."""
+        """Adds a whole batch. Batches are added in offset order, beginning with the batch that has
+        the slice's first offset. Raises CorruptBatch if the batch is damaged. But damage inside the
+        records may be found only later."""
         batch = columns.unpack(raw)
         self._waiting.append(batch)
         self._batches += 1

@@ -149,7 +149,7 @@ class SparkRunner:
         self._scratch = Scratch()
         self._session = session.start(self._settings, self._scratch.path)
         # `_collect` waits for the workers, which may take long if the cluster has no free cores.
-        # But it can be interrupted.
+        # This wait can be interrupted.
         self._collect(session.warming(self._session), 0, lambda _done, _total: None)
         took_s = time.monotonic() - begin
         self.started_s += took_s

@@ -206,7 +206,7 @@ def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> lis
         if end - begin > SPAN_ROWS:
             hour = all_hours[begin + SPAN_ROWS]
             end = int(np.searchsorted(all_hours, hour))
-            if end == begin:  # one hour has more than SPAN_ROWS
+            if end == begin:  # one hour has more than SPAN_ROWS rows
                 end = int(np.searchsorted(all_hours, hour, "right"))
         until = int(all_hours[end]) if end < len(rows) else hours[1]
         load, part = staging.load, rows.part(begin, end)
@@ -220,7 +220,7 @@ def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> lis
 
 
 def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
-    """Neighbours that should be joined."""
+    """The groups of neighbouring spans that should be joined."""
     ages = sorted((span for span in spans if span not in written), key=lambda span: span.touched)
     rest = {*ages[: max(0, len(spans) - APART)]}
     runs, run, rows = list[list[Span]](), list[Span](), 0

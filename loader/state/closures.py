@@ -12,9 +12,9 @@ records that may have come late. A closed file goes through these stages:
               has a mark
     FENCED    the file waits for the topic's *fence*. A fence has an offset for each partition: all
               records that were in the log when the fence was made lie before it. The loader makes a
-              fence for SEALED files, and only when it has read their closures SETTLED_MS or more
-              ago, by its own clock. A topic has at most one fence; files that are SEALED later wait
-              for the next fence
+              fence for SEALED files, but not until SETTLED_MS after it has read their closures, by
+              its own clock. A topic has at most one fence; files that are SEALED later wait for the
+              next fence
     (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
 So a late repeat can lie after the fence only if two clocks, the agent's and the loader's, are wrong
@@ -42,8 +42,8 @@ from skidway.audit.counts.marks import FileKey
 GRACE_MS: Final = 3_600_000
 """An hour. A record of a closed file comes late by less than three minutes: after a process has
 died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging replica may
-keep the high watermark low for 30 s. The remaining time allows for clocks that are set and for slow
-networks. Keeping marks for one more hour costs little."""
+keep the high watermark low for 30 s. The remaining time allows for clocks that are adjusted and for
+slow networks. Keeping marks for one more hour costs little."""
 
 SETTLED_MS: Final = 600_000
 """Ten minutes: more than three times as long as a record may come late."""

@@ -1,10 +1,10 @@
 """Folding: a checkpoint takes the place of old manifests, which are then deleted.
 
 After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. At least the
-newest `keep` manifests stay. The loader looks for the newest checkpoint that is older than these,
-and deletes the manifests up to that checkpoint. So for each load whose manifest is kept, the files
-of the output can still be found. A reload needs the tables (tables.py) as an old load left them. So
-a file of a table stays as long as a kept manifest lists it.
+newest `keep` manifests are kept. The loader looks for the newest checkpoint that is older than all
+of these, and deletes the manifests up to that checkpoint. So for each load whose manifest is kept,
+the files of the output can still be found. A reload needs the tables (tables.py) as an old load
+left them. So a file of a table stays as long as a kept manifest lists it.
 
 Folding may be done twice, or by two loaders at once. It may also fail: a later load then does the
 rest.
