@@ -344,7 +344,8 @@ class BrokerSettings:
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
             raise ConfigurationRefused(
-                "mirror.sources: every source needs a cluster name of its own, none of them ours"
+                "mirror.sources: every source needs a cluster name of its own, "
+                "other than the broker's"
             )
         check_cluster_name(self.cluster_name)
         check_connect(self.zookeeper_connect)

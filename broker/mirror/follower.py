@@ -164,8 +164,8 @@ class Follower:
             return LookAgain()
         if self.log_end > high_watermark:
             return self.stop(
-                f"the source ends at offset {high_watermark}, below our end {self.log_end}: "
-                "it lost or never had what we hold"
+                f"the source ends at offset {high_watermark}, below the mirror's end "
+                f"{self.log_end}: it lost or never had the records that the mirror has"
             )
         if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()

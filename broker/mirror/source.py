@@ -223,7 +223,7 @@ class MirrorSource:
             return
         self.partitions[tp] = each
         if each.follower.log_end > 0 and each.follower.position() == each.follower.log_end:
-            self._unverifiable(each, "our log has no batch left to compare")
+            self._unverifiable(each, "the mirror's log has no batch left to compare")
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:
