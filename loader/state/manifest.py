@@ -36,8 +36,8 @@
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.
 - `schema` is the schema of the rows that this load adds. If a file follows another schema, its
-  entry in `files` has a `schema_id`. `schemas` are the schemas that the files of the output follow
-  after this load.
+  entry in `files` has a `schema_id`. `schemas` lists the schemas of all files of rows that the
+  output has after this load.
 - `removed` lists files of earlier loads. The files of this load have the same records, and replace
   the removed files (loader/rewriting, loader/reloading). A load that removes files takes no
   offsets. The output consists of the files that a manifest adds and no later manifest removes

@@ -115,7 +115,7 @@ def _rises(field: pa.Field) -> bool:
 
 
 def _is_rare(table: pa.Table, field: pa.Field) -> bool:
-    """Whether most values of the column's first rows are different from each other."""
+    """Whether the first rows of the column have more than half as many distinct values as rows."""
     if types.is_nested(field.type) or types.is_dictionary(field.type):
         return False
     sample = table.column(field.name).slice(0, SAMPLE_ROWS)
