@@ -1,5 +1,5 @@
-"""Lets Spark find `format("skidway")`, because Spark looks for `DefaultSource` in the module
-`pyspark_skidway`."""
+"""Lets Spark find `format("skidway")`. For this format, Spark imports the module `pyspark_skidway`
+and uses its class `DefaultSource`."""
 
 from skidway.loader.datasource.source import SkidwaySource as DefaultSource
 

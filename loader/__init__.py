@@ -2,12 +2,14 @@
 
     plan          checks that topic and log are still those of the last load; takes the offsets from
       |           the end of that load to the high watermark, and cuts them into slices
-    slices        Spark runs one task per slice: fetch, decode, dedupe, Parquet into staging
+    slices        Spark runs one task per slice: it fetches and decodes records, drops repeats, and
+      |           writes Parquet files into a staging directory
       |
     join          joins the slices in offset order; a slice that may repeat records of earlier
       |           slices runs again
       |
-    commit        creates manifest n if it does not exist; moves files into place; deletes staging
+    commit        creates manifest n if it does not exist; moves the files into place; deletes the
+      |           staging directory
       |
     audit         publishes the audit delta (the counts of the load) from the manifest
 
@@ -19,19 +21,20 @@ section 5, has the loader's promises and their reasons.
 In reading order; each package comes after the packages that it imports:
 
     store          a file tree with the few operations that a commit needs
-    state          what the loader keeps there: manifests, tables, and the commit (the heart)
+    state          the loader's state in that tree (manifests and tables), and how a load commits;
+                   this package is the heart of the loader
     planning       which offsets a load takes
     reading        reads the log, and turns values into columns
-    settings       what an operator sets
-    slices         the work of tasks that load
-    rewriting      the work of tasks that put files together, or give them newer columns
-    reloading      which offsets a reload reads again, with which marks, and the check of the result
+    settings       the settings that an operator can change
+    slices         the work of Spark's tasks in a load
+    rewriting      the work of Spark's tasks that put files together, or give them newer columns
+    reloading      chooses the offsets that a reload reads again, and checks the result
     complete_hours asks the audit's collector which hours are complete
     audit_topic    the audit messages that the loader publishes, and those that it reads
-    spark          one session per run, one task per slice or group of files
-    runs           one run: session, topics, loads
-    cli            `skidway load`
-    table          separate: `skidway.table`, the rows of an output as a DataFrame
-    datasource     separate: queries and streams of topics, `format("skidway")`, with the same
-                   decoder
+    spark          starts one Spark session per run, and one task per slice or group of files
+    runs           one run of the program: starts Spark, and makes the loads of each topic
+    cli            the command `skidway load`
+    table          `skidway.table`: the rows of an output as a DataFrame; no load uses it
+    datasource     `format("skidway")`: queries and streams of topics, decoded by the same code as
+                   in loads; no load uses it
 """

@@ -48,7 +48,7 @@ _log = log.get(__name__)
 
 
 def register(subparsers: Any) -> None:
-    """Adds the noun `load`."""
+    """Adds the command `skidway load`."""
     parser = subparsers.add_parser("load", help="load topics into Parquet on Spark")
     verbs = parser.add_subparsers(dest="verb", metavar="VERB", required=True)
     for verb, text, action in (
@@ -218,8 +218,8 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _whole_hour(text: str, option: str) -> str:
-    """The hour that begins at a time, like `2026-01-31T07`. Raises UsageError if the time is not
-    the start of an hour in UTC, because reloads replace whole hours."""
+    """The hour that begins at the time `text`, in a form like `2026-01-31T07`. Raises UsageError if
+    the time is not the start of an hour in UTC, because reloads replace whole hours."""
     time_ms = parse_since(text, SystemClock().time_ms(), option)
     if time_ms % layout.HOUR_MS:
         raise UsageError(

@@ -16,9 +16,9 @@ Reading order:
 - `dump`: a whole registry as a file, in the records of Confluent's `_schemas` topic; `sightings`:
   which schema ids occur in the newest records of topics; `topic_reading`: reads ranges of topics
   for `dump` and `sightings`
-- `registry`: the registry service, on ZooKeeper; `cli`: the nouns `registry` and `schemas`;
-  `commands`: the verbs of `skidway schemas`; `consuming`: the commands that decode records with
-  their schemas and print them
+- `registry`: the registry service, on ZooKeeper; `cli`: the commands `skidway registry ...` and
+  `skidway schemas ...`; `commands`: the subcommands of `skidway schemas`; `consuming`: the commands
+  that decode records with their schemas and print them
 
 `rejected.avsc` is a registered schema like any other. The four schemas `audit.avsc`,
 `announcement.avsc`, `decision.avsc` and `recount.avsc` are for single-object messages. Before you

@@ -1,6 +1,7 @@
 """Audit deltas of the loader (tier HDFS): messages with the counts of one load.
 
-The deltas are made with the manifest, stored in it, and published after the commit.
+A load makes its deltas together with its manifest, stores them in the manifest, and publishes them
+after the commit.
 
 The manifest stores deltas as rows of numbers. Source and sender are left out of the rows, because
 other fields of the manifest have them:

@@ -66,8 +66,8 @@ class Endings:
     def closed(
         self, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[FileKey, int]:
-        """The files of these topics (cluster and name) whose closure a reader with these positions
-        has not read yet, each with the time of its closure."""
+        """Each file of these topics whose closure a reader with these positions has not read yet,
+        with the time of the closure. topics: cluster and name of each topic."""
         closures = self._closures_of(topics)
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
@@ -78,8 +78,9 @@ class Endings:
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """By agent, the newest seal of a topic, if a reader with these positions has not read it
-        yet. topics: the topics whose announced files have lines in this topic."""
+        """For each agent, its newest seal of a topic, unless a reader with these positions has
+        already read this seal. topics: cluster and name of the topics whose announced files have
+        lines in this topic."""
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}
         for key, each in self._closures_of(topics):

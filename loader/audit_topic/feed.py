@@ -1,5 +1,5 @@
-"""What the loader reads from `_skidway_audit`: announcements of files, what ends them, and the
-loader's own messages.
+"""What the loader reads from `_skidway_audit`: announcements of files, closures of files, agents'
+seals, and the loader's own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
 the source clusters. The newest manifest of each loaded topic has a position for each audit topic;
@@ -58,9 +58,9 @@ NOWHERE: Final = Place("", 0)
 """The place of a message that was not read from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves run after run may have more files than this. Then it forgets its files, except
-if a topic needs all of them. So the process needs little memory. No announcement is lost, because
-the manifests' tables have the files of committed loads."""
+"""A feed that serves run after run keeps the announcements of about this many files. If it has more
+when a run begins, and the run does not need all of them, the feed forgets all of them, to save
+memory. No announcement is lost, because the manifests' tables have the files of committed loads."""
 
 _log = log.get(__name__)
 
@@ -86,9 +86,9 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from these positions on, and from 0 on where there
-        is no position. If earlier runs began to read at or before all of these positions, the feed
-        keeps what they read. Otherwise it forgets everything."""
+        """Begins a run that needs every message from these positions on (from offset 0 on, if a
+        partition has no position). If earlier runs began to read at or before all of these
+        positions, the feed keeps what was read. Otherwise the feed forgets everything."""
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
         files = sum(map(len, self.locations.values()))
@@ -97,8 +97,8 @@ class Feed:
             self._forget()
 
     def expect(self, keys: Iterable[str]) -> None:
-        """Forgets everything if one of these topics was made again since it was read, because
-        messages of the old topic say nothing about the new topic."""
+        """Forgets everything if one of these topics was deleted and created again since it was
+        read, because messages of the old topic say nothing about the new topic."""
         places = {key.rpartition("/")[0] for key in self.begins}
         if any(x not in self.begins and x.rpartition("/")[0] in places for x in keys):
             self._forget()
@@ -124,8 +124,8 @@ class Feed:
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
-        """By agent, the newest seal of a topic, if a reader with these positions has not read it
-        yet."""
+        """For each agent, its newest seal of a topic, unless a reader with these positions has
+        already read this seal."""
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
@@ -196,8 +196,9 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
     high watermarks now. If an audit topic was deleted and created again, it is read from its start.
     The loader notices such a topic by its new id, or because its log ends before the position."""
     names = sorted(topics)
-    # Asks for the ids before it asks for the bounds. If a topic is made again in between, its
-    # position is kept under the old id, so the next run reads the new topic from its start.
+    # Asks for the ids before it asks for the bounds. If a topic is deleted and created again in
+    # between, its position is kept under the old id, so the next run reads the new topic from its
+    # start.
     ids = client.metadata(names).topics if names else {}
     found = topic.bounds(client, names)
     keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
@@ -220,7 +221,8 @@ def _key(tp: TopicPartition, topic_id: UUID | None) -> str:
 
 
 def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
-    """Decodes only what the feed needs: most messages are agents' deltas."""
+    """Passes a message to the feed. Decodes only what the feed needs, because most messages are
+    agents' deltas, which it does not need."""
     try:
         match sort_of(value):
             case None | (head.SEAL, Tier.AGENT):
@@ -236,6 +238,7 @@ def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
 
 
 def _topics_of(source: Source) -> list[tuple[str, str]]:
-    """Cluster and name of the topics whose files have lines in this topic."""
+    """Cluster and name of the topics for which agents announce the files whose lines are in this
+    topic. (A file of topic `app` may have lines in `app` and in `app.rejected`.)"""
     base = source.topic.removesuffix(REJECTED_SUFFIX)
     return [(source.cluster, name) for name in dict.fromkeys((base, source.topic))]

@@ -1,4 +1,5 @@
-"""Which hours the loader asks about in one run. Pure; hours are written as `2026-01-31T07`."""
+"""Chooses the hours about which a run asks the audit's collector: are they complete? No I/O. Hours
+are written as `2026-01-31T07`. A *marked* hour is one that has the file `_SUCCESS`."""
 
 from __future__ import annotations
 
@@ -10,15 +11,15 @@ from skidway.loader.complete_hours.collector import Answer
 from skidway.loader.state import layout
 
 RECENT_HOURS: Final = 26
-"""Hours without rows are marked, too, if they ended at most this many hours ago. The 26 hours are a
-day, and some time to spare for a load that runs once a day."""
+"""An hour without rows also gets the file `_SUCCESS`, if it ended at most this many hours ago. The
+26 hours are a day, and some time to spare for a load that runs once a day."""
 
 LOOKED_HOURS: Final = 168
-"""Only this many of the newest hours (a week) can lose their mark without new rows."""
+"""Only the newest 168 hours (a week) can lose the file `_SUCCESS` although no new rows came."""
 
 DRAWN_MAX: Final = 10
-"""Besides the recent hours, one run draws at most this many hours of each kind at random: unmarked
-hours to ask about, and complete hours that must still have their file."""
+"""If a group of hours need not be checked completely in each run, a run draws at most this many
+hours of the group at random. The older hours with rows but without `_SUCCESS` are such a group."""
 
 
 def over(now_ms: int, count: int) -> list[str]:
@@ -28,8 +29,9 @@ def over(now_ms: int, count: int) -> list[str]:
 
 
 def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
-    """The hours for which a run checks whether they are marked: the recent hours, and some of the
-    hours that the collector has found complete."""
+    """The hours for which a run checks whether they have the file `_SUCCESS`: the recent hours, and
+    some of the hours that the collector has found complete. judged: the collector's last
+    judgement of each hour."""
     recent = over(now_ms, RECENT_HOURS)
     complete = sorted(hour for hour, answer in judged.items() if answer.is_complete)
     return sorted({*recent, *_drawn(complete, now_ms)})
@@ -38,14 +40,14 @@ def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
 def asked(
     unmarked: Iterable[str], missing: Iterable[str], judged: Mapping[str, Answer], now_ms: int
 ) -> list[str]:
-    """The hours to ask about, those with rows first. unmarked: hours with rows that are not marked.
-    missing: hours that the run checked (`looked`) and that have no mark. judged: the collector's
-    last judgements.
+    """The hours about which the run asks, hours with rows first. unmarked: hours that have rows but
+    no file `_SUCCESS`. missing: hours that the run checked (`looked`) and that have no `_SUCCESS`.
+    judged: the collector's last judgement of each hour.
 
-    Each run draws a few of the older hours, and a few of the recent hours that the collector has
-    found incomplete, because its last judgement may be old. So hours that stay incomplete do not
-    keep a run from asking about other hours. A slow collector may answer only the first questions
-    of a run, so each run asks in another order.
+    Each run draws only a few of the older hours, and only a few of the recent hours that the
+    collector's last judgement found incomplete (this judgement may be old). So hours that stay
+    incomplete do not keep a run from asking about other hours. A slow collector may answer only the
+    first questions of a run, so each run asks in another order.
     """
     recent, with_rows = over(now_ms, RECENT_HOURS), {*unmarked}
     found = {hour for hour in {*with_rows, *missing} if hour <= recent[-1]}
@@ -58,8 +60,9 @@ def asked(
 
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
-    """Some of the marked hours that may be incomplete: the hours to ask about. Each run draws them
-    anew, so that hours whose losses a person accepted do not crowd out the others."""
+    """The hours about which the run asks whether their `_SUCCESS` must be deleted. They are drawn
+    from `marked`, the hours with `_SUCCESS` that may be incomplete. Each run draws anew, so that
+    hours whose losses a person accepted do not crowd out the other hours."""
     return _drawn(sorted(marked), now_ms)
 
 

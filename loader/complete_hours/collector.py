@@ -72,8 +72,8 @@ class Collector:
         return self._ask(_judgements, "hours.json", source, since, until)
 
     def complete(self, source: Source, hour: str, output: str) -> Answer:
-        """Whether an hour is complete in all places, the rows of this output included. Raises
-        Unreachable, SkidwayError."""
+        """Asks whether an hour is complete in all clusters and outputs that the audit expects, this
+        output included. Raises Unreachable, SkidwayError."""
         after = layout.hour_text(layout.hour_number(hour) + 1)
         return self._ask(_answer, "complete.json", source, hour, after, output=output)
 

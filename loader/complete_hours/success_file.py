@@ -1,4 +1,4 @@
-"""The content of `_SUCCESS`: JSON that says what the hour had when it was marked.
+"""The content of `_SUCCESS`: JSON about the hour, as it was when the loader marked it as complete.
 
     {"topic": "dc1.app", "hour": "2026-01-31T07", "rows": 1200, "judged_ms": ms since the epoch by
      the collector's clock, "accepted": [buckets that are complete because a person accepted their
@@ -15,7 +15,8 @@ from skidway.loader.complete_hours.collector import Answer
 
 
 def content(topic: str, hour: str, rows: int, answer: Answer) -> bytes:
-    """The file's bytes. rows: the rows of the hour's files. answer: why the hour is complete."""
+    """The file's bytes. rows: how many rows the hour's files have. answer: the collector's answer
+    that the hour is complete."""
     said = {
         "topic": topic,
         "hour": hour,

@@ -3,7 +3,7 @@
 docs/spark.md explains every option and column to people who write queries. This docstring is for
 people who change the code.
 
-A query reads all records of the log, also repeated ones, and commits no offsets at the brokers; a
+A query reads all records of the log, including repeats, and commits no offsets at the brokers; a
 stream's position is in Spark's checkpoint. No jar has to be added, because Spark runs this package
 in Python processes:
 
@@ -38,12 +38,12 @@ In reading order; `positions`, `ranges`, `progress` and `columns` do no I/O:
     progress       where a stream's next batch ends
     columns        the columns of a query, over all its topics
     schemas        asks the registry for the schemas of topics
-    announcements  host and path of files
+    announcements  finds host and path of log files, in announcements on the audit topic
     rows           turns a record batch into rows
     range_read     reads one range, in a worker
     spark_types    columns in Arrow's and in Spark's types
-    batch_reader   what Spark asks for a query
-    stream_reader  what Spark asks for a stream
-    source         what Spark asks first
+    batch_reader   the object that Spark calls to read a batch query
+    stream_reader  the object that Spark calls to read a stream
+    source         the object that Spark calls first, and that makes the readers
     registration   makes the source known to a session: `skidway.register`
 """

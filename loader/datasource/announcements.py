@@ -1,12 +1,12 @@
-"""Host and path of files, from the announcements on the audit topic.
+"""Finds host and path of log files, in the announcements on the audit topic.
 
 Each Python worker reads the audit topic once from the first message on, and later only reads new
 messages. It keeps host and path of every file that was ever announced there: about 320 MB for a
 million files. Other messages are fetched, but not decoded.
 
-A file is announced before its first record, so a worker that reads on after a range was planned
-knows the files of all records of the range. But the announcement may have expired, or may not be
-mirrored yet. Then host and path are null.
+A file is announced before its first record is sent. So a worker that has read the audit topic after
+a range was planned knows the files of all records of the range. But an announcement may have
+expired, or may not be mirrored yet. Then host and path are null.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _log = log.get(__name__)
 
 
 class Announcements:
-    """The files of one cluster, as far as its audit topics were read."""
+    """The announced log files of one cluster, as far as its audit topics were read."""
 
     def __init__(self) -> None:
         self._files: dict[FileKey, Location] = {}
@@ -45,8 +45,9 @@ class Announcements:
         self._positions: dict[tuple[TopicPartition, str], int] = {}
 
     def read_on(self, client: Client, sources: Iterable[Source], clock: Clock) -> None:
-        """Reads all announcements up to the high watermarks now, on the audit topics that have the
-        files of these sources. An audit topic that was made again is read from its start."""
+        """Reads the audit topics on which the log files of these sources are announced, up to the
+        present high watermarks. An audit topic that was deleted and created again is read from its
+        start."""
         names = {TOPIC, *(f"{each.cluster}.{TOPIC}" for each in sources if each.cluster)}
         cluster = client.metadata(sorted(names))
         keys, ranges = {}, {}

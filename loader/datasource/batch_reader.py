@@ -1,4 +1,4 @@
-"""What Spark asks for a query: `spark.read`."""
+"""The object that Spark calls to read a batch query (`spark.read`)."""
 
 from __future__ import annotations
 
@@ -72,8 +72,8 @@ def _from(planned: Planned, offset: int) -> Planned:
 
 
 def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
-    """The offsets at which to end. If the topic was deleted and made again, the given offsets mean
-    nothing, so all of the new topic is read."""
+    """By partition, the offset at which the query ends. If the topic was deleted and created again,
+    the offsets in `ends` are those of the old topic, so all of the new topic is read."""
     if ends.is_of(topic.topic_id):
         return ends.offsets
     return {each.partition: each.high_watermark for each in topic.bounds}

@@ -52,7 +52,8 @@ def value_columns(schema: str) -> pa.Schema:
 def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: bool) -> pa.Schema:
     """The columns of a query that does not list its columns. schemas: Avro schema by topic.
 
-    A topic that lacks a column has null there. Raises SkidwayError if a column has two types.
+    If a topic lacks a column, the topic's rows have null in this column. Raises SkidwayError if a
+    column has two types.
     """
     left_out = () if with_places else PLACES
     own = [

@@ -1,4 +1,4 @@
-"""Fails, or warns, if records are missing: the option `failOnDataLoss`."""
+"""If records are missing, fails or warns, as the option `failOnDataLoss` says."""
 
 from __future__ import annotations
 

@@ -8,7 +8,8 @@ name and meaning here. docs/spark.md says where the two sources differ.
 | subscribePattern | regular expression (of Python) that must match a topic's whole name |
 | startingOffsets | earliest (default of queries), latest (of streams), or JSON |
 | endingOffsets | latest (default), or JSON; queries only |
-| startingTimestamp, endingTimestamp | event times in ms: rows at or after, and before |
+| startingTimestamp | only rows with this event time (in ms) or a later one |
+| endingTimestamp | only rows with an earlier event time (in ms) than this |
 | maxOffsetsPerTrigger | about how many offsets one batch of a stream has; no limit by default |
 | maxRecordsPerPartition | offsets that one task reads (400000) |
 | failOnDataLoss | true (default): fail if records are missing; false: warn |

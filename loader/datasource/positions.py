@@ -4,13 +4,13 @@
                    "from": {"0": 1000, "1": 1187}}}
 
 `id` is the id of the topic (32 hexadecimal digits). It is left out if it is unknown. A topic that
-was deleted and made again has another id, and its offsets mean other records.
+was deleted and created again has another id, and its offsets mean other records.
 
 `from` has the offsets at which a batch of a stream begins; the batch ends at the positions
-themselves. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch and
-passes again the positions where the batch begins. But if the batch is the first of the stream,
-Spark asks for the initial positions anew, and these may be higher by then. So the end positions of
-each batch also say where the batch begins.
+themselves. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with
+the same start and end positions. But if the batch is the first of the stream, Spark asks for the
+start positions anew, and these may be higher by then. So the end positions of each batch also say
+where the batch begins.
 
 In options, -2 stands for the first offset of a partition, and -1 for the offset after its last
 record, as in Spark's own Kafka source. Positions of a stream never have negative offsets.

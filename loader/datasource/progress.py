@@ -16,8 +16,8 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]:
-    """A sentence for each topic that was deleted since `start` (and perhaps made again). Such a
-    topic may have had records that the stream had not read yet."""
+    """A sentence for each topic that was deleted since `start` (and perhaps created again). A
+    deleted topic may have had records that the stream had not read yet."""
     now = {each.name: each.topic_id for each in topics}
     found = []
     for name, was in start.items():
@@ -41,16 +41,15 @@ def firsts(start: Positions, name: str, topic_id: str) -> Mapping[int, int]:
 def next_positions(
     start: Positions, topics: Sequence[SourceTopic], offsets_max: int | None
 ) -> Positions:
-    """The positions at which the batch that begins at `start` ends, with the offsets at which it
-    begins. They are the high watermarks, or, if the high watermarks are further away, about
-    `offsets_max` offsets after `start`. These offsets are shared in proportion to the unread
-    offsets of each partition. Each partition gets at least one offset, so that every partition
-    moves on.
+    """The end positions of the batch that begins at `start`; they also have the offsets at which
+    the batch begins. The batch ends at the high watermarks, or earlier if it would have more than
+    about `offsets_max` offsets. Each partition gets a share of `offsets_max` in proportion to its
+    unread offsets, and at least one offset, so that every partition moves on.
 
-    If there are no new records, the positions are `start` itself, because Spark begins a batch
-    whenever positions change. Initial positions are an exception: Spark always makes a first batch
-    for them, which may be empty, so that Spark's checkpoint has the initial positions from then
-    on."""
+    If there are no new records, the result is `start` itself, because Spark begins a batch whenever
+    positions change. The initial positions of a stream are an exception: the result then always
+    differs from `start`, so that Spark makes a first batch (which may be empty) and writes the
+    initial positions into its checkpoint."""
     begins = {
         topic.name: {
             each.partition: _begin(firsts(start, topic.name, topic.topic_id), each)

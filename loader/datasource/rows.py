@@ -22,7 +22,8 @@ Places = Callable[[Records], tuple[pa.Array, pa.Array]]
 
 
 class Rows:
-    """Makes rows of the wanted columns, in their order. Keeps no state between batches."""
+    """Makes rows that have the wanted columns, in the wanted order. Keeps no state between
+    batches."""
 
     def __init__(
         self,
@@ -39,9 +40,9 @@ class Rows:
         self._with_headers = "_headers" in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
-        """The rows of one record batch that lie in the range, and in the wanted times. If a value
-        cannot be decoded, skips its record or raises SkidwayError, as the option `undecodable`
-        says."""
+        """The rows of those records of the batch whose offset lies in the range and whose event
+        time is wanted. If a value cannot be decoded, skips its record or raises SkidwayError, as
+        the option `undecodable` says."""
         if self._since is not None and read_header(raw).max_timestamp < self._since:
             return pa.RecordBatch.from_pylist([], self._wanted)
         batch = columns.decode(raw, with_headers=self._with_headers)

@@ -1,4 +1,4 @@
-"""What Spark asks first: the name, the columns, and a reader."""
+"""The object that Spark calls first: it has the source's name and columns, and makes a reader."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What Spark asks for a stream: `spark.readStream`. Needs Spark 4.2, the first version that passes
-the stream's current positions when it asks a Python source for the next offsets."""
+"""The object that Spark calls to read a stream (`spark.readStream`). Needs Spark 4.2, the first
+version that passes the stream's current positions when it asks a Python source for the next
+offsets."""
 
 from __future__ import annotations
 
@@ -64,7 +65,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """The positions at which the next batch ends; the batch begins at `start`. Raises DataLost
-        if a topic was deleted (and perhaps made again)."""
+        if a topic was deleted (and perhaps created again)."""
         positions = from_json(start)
         topics = self._look()
         missing = progress.changed_topics(positions, topics)
@@ -103,7 +104,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
                 missing.append(f"the topic {name} was deleted before this batch was read")
                 continue
             if ends.begins is None:
-                continue  # initial positions: the batch has no records of this topic
+                continue  # the stream begins at `end`, so the batch has no records of this topic
             planned, lost = ranges.within(topic, ends.begins, ends.offsets)
             missing += lost
             records = self._options.records_per_partition

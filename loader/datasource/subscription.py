@@ -26,8 +26,8 @@ def look(client: Client, options: Options) -> list[SourceTopic]:
     If a leader does not answer, raises the client's error. A pattern never matches Skidway's own
     topics.
     """
-    # Asks for the ids before it asks for the bounds. If a topic is made again in between, the tasks
-    # notice that its id has changed.
+    # Asks for the ids before it asks for the bounds. If a topic is deleted and created again in
+    # between, the tasks notice that its id has changed.
     cluster = client.metadata(options.topics or None)
     names = [name for name in _chosen(options, cluster) if cluster.topics[name].partitions]
     tps = [TopicPartition(n, each.index) for n in names for each in cluster.topics[n].partitions]
@@ -56,9 +56,9 @@ def subscribed(client: Client, options: Options) -> list[SourceTopic]:
 def offsets_at(
     client: Client, topics: Iterable[SourceTopic], time_ms: int
 ) -> dict[str, dict[int, int]]:
-    """By topic and partition, an offset before which every record is older than `time_ms`: the
-    offset of the first record that is not older, or of the batch of that record. If all records are
-    older, the high watermark in `topics`."""
+    """By topic and partition, the offset of the first record that is not older than `time_ms`, or
+    the offset at which this record's batch begins. If all records are older, the high watermark in
+    `topics`."""
     topics = list(topics)
     tps = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.bounds]
     listed = client.list_offsets(dict.fromkeys(tps, time_ms)) if tps else {}

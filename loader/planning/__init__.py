@@ -1,7 +1,7 @@
 """Decides which offsets a load takes.
 
     topics         which of the cluster's topics a configuration lists
-    bounds         log start and high watermark of partitions, asked leader by leader
+    bounds         asks each leader for log start and high watermark of its partitions
     topic          a topic of the cluster, as it was when the run began
     plan           the offset range of each partition, cut into slices
     topic_plan     the offset ranges of one topic, which begin where its newest manifest ended

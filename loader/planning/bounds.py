@@ -1,4 +1,4 @@
-"""Log start and high watermark of partitions, asked leader by leader.
+"""Asks each leader for log start and high watermark of its partitions.
 
 A partition is not loaded if it has no leader, or if its leader does not answer. The other
 partitions are loaded.
@@ -19,7 +19,7 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """The leaders' answers. away: for each partition without bounds, the error that says why."""
+    """The leaders' answers. away: for each partition without bounds, the error of its leader."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
     away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)

@@ -14,7 +14,7 @@ from skidway.kafka.types import TopicPartition
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
-"""The longest time, in seconds, without a batch from a broker. Callers only read below the high
+"""How many seconds may pass without a batch from a broker. Callers only read below the high
 watermark, where there is always a batch to fetch. So if no batch comes for a longer time, a broker
 has a fault."""
 

@@ -33,7 +33,7 @@ _NOTHING: Final = (pa.field("_", pa.string()),)
 
 
 def column_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns for a schema that the codec reads."""
+    """The columns of files and queries. schema: the columns that the codec makes."""
     return pa.schema([_column_field(field) for field in schema])
 
 

@@ -1,5 +1,5 @@
 """Turns values into columns: finds the schema id and the writer's schema of each value, decodes the
-Avro datum, and converts the result to the file's schema. Drops nothing.
+Avro datum, and converts the result to the file's schema. No record is dropped.
 
 If a value cannot be turned into columns, its record goes to the loader's rejects. The rejects keep
 the value's bytes, the origin and one of these reasons:

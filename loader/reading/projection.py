@@ -3,16 +3,18 @@ latest schema; this module calls it the reader's schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
 as an alias. If several writer's fields match a reader's field, the field with the same name is
-taken; if there is none, the order of the aliases decides, as in `resolution`. If no writer's field
-matches a reader's field, the rows get the default of the reader's field, or null. A value is cast
-to the reader's type if the cast does not change the value. Otherwise the value's row becomes a
-reject. All rows of a writer's schema become rejects if the writer lacks a field that has no default
-in the reader's schema, or if a type cannot be cast.
+taken; if there is none, the order of the aliases decides, as in the codec
+(schemas/codec/resolution.py). If no writer's field matches a reader's field, the rows get the
+default of the reader's field, or null. A value is cast to the reader's type if the cast does not
+change the value. Otherwise the value's row becomes a reject. All rows of a writer's schema become
+rejects if the writer lacks a field that has no default in the reader's schema, or if a type cannot
+be cast.
 
 Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts would not
-do: they ignore aliases and defaults, and match the members of unions by their numbers. Where Avro's
-resolution refuses a nested type, Arrow casts the type like a plain type. But if the type contains a
-union, or contains itself, it is not cast, and all rows become rejects.
+be enough: they ignore aliases and defaults, and match the members of unions by their numbers. If
+Avro's resolution refuses to read a nested type as the reader's type, Arrow casts it like a plain
+type. But if the type contains a union, or contains itself, it is not cast, and all rows become
+rejects.
 """
 
 from __future__ import annotations

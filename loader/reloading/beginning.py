@@ -1,9 +1,10 @@
 """Where a reload begins to read: at the end of the newest load before all loads that took the
 records.
 
-The reload reads each partition from the offset where that newest load ended, with the marks that it
-left. So the reload recognizes the same repeats as the loads that first read these offsets. It skips
-the same gaps as these loads, and no others.
+The reload reads each partition from the offset where that newest load ended, and begins with the
+marks of that load. (Marks say how far each log file is loaded; a record below its file's mark is a
+repeat.) So the reload recognizes the same repeats as the loads that first read these offsets. It
+skips the same gaps as these loads, and no others.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from skidway.loader.state.operations import Steps
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """before: the manifest with whose marks the reload begins; None if the reload begins where the
-    first load began. gaps: by partition, the gaps that later loads skipped, up to the last load
-    that took records of the hours."""
+    first load began. gaps: by partition, the gaps that the loads after `before` skipped, up to the
+    last load that took records of the hours."""
 
     before: Manifest | None
     lineage: Lineage
@@ -53,7 +54,8 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
     """Raises ReloadRefused if the manifest of the load `before` is deleted. A reload of these hours
-    begins with the marks of this load. 0 stands for the time before the first load."""
+    begins with the marks of this load. before: 0 if the reload begins where the first load
+    began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)

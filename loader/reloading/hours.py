@@ -1,4 +1,5 @@
-"""Which hours one load reads again, and the proof that their records are the same as before."""
+"""Chooses the hours that one load reads again, and checks that their records are the same as
+before."""
 
 from __future__ import annotations
 
@@ -26,7 +27,7 @@ class ReloadRefused(SkidwayError):
 
 
 class Content(NamedTuple):
-    """The sums of some files: their records, and the checksum of these records."""
+    """The sums over some files: the number of their records, and the checksum of these records."""
 
     records: int = 0
     checksum: int = 0
@@ -66,8 +67,8 @@ def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
 
 
 def first_group(files: Mapping[str, LiveFile], records_max: int) -> dict[str, LiveFile]:
-    """All files of the first hours: as many whole hours as have together at most `records_max`
-    records, but at least one hour."""
+    """All files of the first hours: of as many whole hours as together have at most `records_max`
+    records, but of at least one hour."""
     by_hour: dict[str, dict[str, LiveFile]] = {}
     for path, each in files.items():
         by_hour.setdefault(layout.hour_of(path), {})[path] = each

@@ -1,11 +1,12 @@
-"""Host and path of files that were announced after a load, also of files that were closed after it.
+"""Host and path of the log files that were announced after a given load, even if they are closed by
+now.
 
 The newest table `names` no longer has all these files, because names of closed files are dropped
 after some time (state/closures.py). But each name is in a Parquet file that a load added to the
-table. Such a Parquet file is kept as long as a kept manifest lists it (state/folding.py).
+table. This Parquet file is kept as long as a kept manifest lists it (state/folding.py).
 
-Names that the table had dropped before the load are left out. If a record of such a log file was
-loaded after that, it was a reject, and stays a reject.
+Names that the table had dropped before the given load are left out. If a record of a log file was
+loaded after the file's name was dropped, the record became a reject, and stays a reject.
 """
 
 from __future__ import annotations

@@ -79,8 +79,8 @@ def _shares_a_field(old: Record, new: Record) -> bool:
 
 
 def _same_members(old: Union, new: Union) -> bool:
-    """Whether each member of the old union has the same place in the new union. The reason: the
-    name of a member's column is the number of its place."""
+    """Whether each member of the old union has the same place in the new union. The place must be
+    the same, because the name of a member's column is the number of its place."""
     after = [new.branches[at] for at in branches_of(new)]
     for place, at in enumerate(branches_of(old)):
         member = old.branches[at]

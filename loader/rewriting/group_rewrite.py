@@ -51,8 +51,8 @@ class RewriteJob:
 
 @dataclass(frozen=True, slots=True)
 class Rewritten:
-    """The result of a task. made: the new file; None if the group stays as it is, because of
-    `kept`."""
+    """The result of a task. made: the new file; None if the group stays as it is. kept: why the
+    group stays as it is."""
 
     group: Group
     made: DataFile | None

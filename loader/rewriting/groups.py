@@ -1,4 +1,4 @@
-"""Which files become one file.
+"""Chooses the files that are put together into one file.
 
 A compaction puts the small files of an hour into groups of at most `target` bytes. A change of
 columns rewrites each file of an older schema alone, as a group of one file.

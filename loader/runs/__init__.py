@@ -1,8 +1,8 @@
 """One run of `skidway load run`, `load compact` or `load reload`, on Spark's driver.
 
-    run               every chosen topic up to the watermarks at the start of the run
+    run               loads every chosen topic up to its watermarks at the start of the run
     session           finds topics, sources and watermarks before anything is loaded
-    topic_run         one topic in one run: load after load
+    topic_run         loads one topic in one run, load after load
     attempt           the staging directory and the commit of one attempt at a load number
     newest_schema     the schema that the rows of a load follow
     topic_load        one attempt at one load: plan, run, join, commit
@@ -15,12 +15,12 @@
     old_manifests     folds old manifests into a checkpoint
     columns_file      stages the file that lists the columns of the rows
     manifest_draft    the manifest of an attempt, made when all slices have run
-    closing           the marks and names of closed files, which a load drops
+    closing           chooses the closed log files that a load forgets
     parts             what all topics of a run share
     run_progress      how far the run has come, in figures
     pace              how fast the run goes, and how long the rest takes
-    progress_display  shows these figures to people: a line on a terminal, or events in the log
-    progress_metrics  these figures as metrics for Prometheus, while the run works
+    progress_display  shows the figures of `run_progress` on a terminal, or logs them as events
+    progress_metrics  the figures of `run_progress` as metrics for Prometheus, while the run works
     working_time      how long something took, without the start of Spark
     outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded
@@ -28,7 +28,7 @@
     status            what is loaded, and what a run would load
     running           the runs that work on an output now, and the runs that were killed
     history           what each load committed
-    textfile          the result of the last run, for Prometheus
+    textfile          writes the result of the last run into a file for Prometheus
 
 Each topic's progress in the run is in its `TopicRun`. If another loader commits the same load
 number first, the attempt is thrown away.

@@ -1,7 +1,9 @@
-"""At the end of a load: which files are closed, and which marks and names the load drops.
+"""Chooses, at the end of a load, the closed log files that the loader forgets: the load drops their
+marks (how far a file is loaded) and their names (host and path).
 
-state/closures.py has the rules. This module gives these rules what the audit topics say about
-files, and asks the brokers for the high watermarks that make a fence.
+state/closures.py has the rules. This module passes the agents' closures and seals to these rules,
+and asks the brokers for high watermarks. A closed file is forgotten when its topic is loaded up to
+the high watermarks that were asked for after the file was closed (the rules call these a fence).
 """
 
 from __future__ import annotations
@@ -30,10 +32,11 @@ class Closing:
         self._positions = newest.audit_positions if newest else {}
 
     def changes(self, tables: Tables, ranges: Sequence[PartitionRange]) -> Changes:
-        """The changes for a load: the marks and names that it drops, and the new stages of other
-        closed files. `tables` must already contain the load's marks and names. This method also
-        changes `tables.closures`. ranges: how far the load has read each partition, for all
-        partitions of the topic."""
+        """The changes that a load makes to the tables. It drops the marks and names of some closed
+        files. For the other closed files it stores the stage (`Stage`) that they have reached.
+        `tables` must already contain the load's marks and names. This method also changes
+        `tables.closures`. ranges: how far the load has read each partition, for all partitions of
+        the topic."""
         closures, before = tables.closures, dict(tables.closures.files)
         now_ms = self._parts.clock.time_ms()
         self._hear(tables, now_ms)
@@ -59,7 +62,8 @@ class Closing:
         tables.closures.seal(feed.seals(source, self._positions), closed.keys(), tables.marks)
 
     def _watermarks(self, ends: Mapping[int, int]) -> dict[int, int]:
-        """The high watermark of each partition now; empty if a partition does not answer."""
+        """The high watermark of each partition now; empty if the leader of any partition does not
+        answer."""
         partitions = [TopicPartition(self._topic.name, partition) for partition in ends]
         try:
             found, errors = self._parts.client.list_offsets_now(dict.fromkeys(partitions, LATEST))

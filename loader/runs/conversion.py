@@ -58,8 +58,8 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
     """Whether the files follow a newer version of the subject than `schema`. This happens if
     somebody deleted the newer version in the registry. The version numbers alone do not prove it:
-    if a subject was deleted and made again, its versions begin at 1 again, but the schema ids go
-    on."""
+    if a subject was deleted and registered again, its versions begin at 1 again, but the schema ids
+    continue to grow."""
     same_subject = choice.subject == schema.subject
     return same_subject and choice.version > schema.version and choice.id > schema.id
 

@@ -1,7 +1,7 @@
 """Marks the complete hours of one topic with `_SUCCESS`, after a run has loaded the topic.
 
 The load that marks an hour also puts the small files of the hour together. So a job that waits for
-`_SUCCESS` finds few files, and the loader does not replace them any more.
+`_SUCCESS` finds few files, and the loader does not replace these files later.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 
 PATIENCE_S: Final = 5.0
-"""How long a run waits until the collector has read the output's newest audit message."""
+"""How long, at most, a run waits for the collector to read the output's newest audit message."""
 
 PAUSE_S: Final = 0.5
 
@@ -38,9 +38,9 @@ _log = log.get(__name__)
 
 @dataclass(slots=True)
 class Marked:
-    """The result of marking hours. newest: the newest manifest. marked: the hours that got their
-    mark. reopened: the hours that lost their mark. problems: why files of hours could not be put
-    together."""
+    """The result of marking hours. newest: the newest manifest. loads: the loads that were
+    committed. marked: the hours that got the file `_SUCCESS`. reopened: the hours that lost it.
+    problems: why files of hours could not be put together, or why the collector did not answer."""
 
     newest: Manifest
     loads: list[int] = field(default_factory=list)
@@ -74,9 +74,9 @@ class HourMarking:
         self._now_ms = parts.clock.time_ms()
 
     def run(self) -> Marked:
-        """Asks the collector, and commits the marks that its answers allow. If the collector stops
-        answering after some questions, the earlier answers are used, and the result has the
-        problem. Raises Unreachable if the collector does not answer the first question."""
+        """Asks the collector, and commits `_SUCCESS` for the hours that it calls complete. If the
+        collector stops answering after some questions, the earlier answers are used, and the result
+        has the problem. Raises Unreachable if the collector does not answer the first question."""
         newest = self._done.newest
         week = choice.over(self._now_ms, choice.LOOKED_HOURS)
         until = layout.hour_text(layout.hour_number(week[-1]) + 1)
@@ -192,7 +192,7 @@ class HourMarking:
 
 
 def _rows(files: Mapping[str, LiveFile]) -> Counter[str]:
-    """The rows of each hour."""
+    """How many rows each hour has."""
     rows: Counter[str] = Counter()
     for path, each in files.items():
         rows[layout.hour_of(path)] += each.file.rows

@@ -94,7 +94,7 @@ class ManifestDraft:
         """The sender of this output's deltas, and the number of its last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
-            parts.read_on()  # its epoch is above all that were published up to now
+            parts.read_on()  # so `next_epoch` is above all published epochs
         now = parts.clock.time_ms()
         # If the output has moved to another URL, the producer's name stays the same.
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
@@ -141,7 +141,8 @@ class ManifestDraft:
 def _followed(
     newest: Manifest | None, choice: SchemaChoice, *, has_rows: bool
 ) -> tuple[SchemaChoice, ...]:
-    """The schemas that files follow after a load with this schema."""
+    """The manifest's field `schemas`: the schemas of all files of rows after the load. choice: the
+    schema of the rows that the load adds."""
     before = () if newest is None else newest.schemas
     if not has_rows:
         return before

@@ -14,11 +14,11 @@ _log = log.get(__name__)
 
 def fold(store: Store, newest: Manifest, keep: int) -> None:
     """Folds old manifests when there are enough of them. If this fails, a later load tries again;
-    the newest load is already committed. keep: how many manifests stay at least."""
+    the newest load is already committed. keep: the least number of manifests that are kept."""
     try:
         if operations.run(folding.fold(newest, keep), store):
             _log.info("checkpoint_written", topic=newest.topic, load=newest.number)
     except Folded:
-        return  # other loaders have committed newer loads, and fold
+        return  # other loaders have committed newer loads, and fold the old manifests
     except SkidwayError as error:
         _log.warning("checkpoint_failed", topic=newest.topic, reason=str(error))

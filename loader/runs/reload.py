@@ -83,7 +83,7 @@ class Reloaded:
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
-        """Adds the files that are replaced."""
+        """Adds old files, which this reload replaces, to the result."""
         self.hours |= {layout.hour_of(path) for path in old}
         self.files_before += len(old)
         found = contents(each.file for each in old.values()).values()
@@ -91,7 +91,7 @@ class Reloaded:
         self.rejects_before += sum(each.rejects.records for each in found)
 
     def by(self, files: list[DataFile]) -> None:
-        """Adds the files that replace other files."""
+        """Adds new files, which replace old files, to the result."""
         self.files_after += len(files)
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
@@ -157,11 +157,12 @@ class Reload:
         return self.result
 
     def _begin(self) -> Manifest:
-        """Moves the files of earlier loads that are not yet in place. It is no error if a file that
-        this reload replaces is gone."""
+        """Moves into place the committed files that earlier loads have not moved yet. It is no
+        error if a file that this reload replaces is gone."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
-        self._topic = self._look()  # asked after that, so watermarks are not below committed loads
+        # Asks for the watermarks after reading the manifest, so they are not below committed loads.
+        self._topic = self._look()
         return self._newest()
 
     def _newest(self) -> Manifest:

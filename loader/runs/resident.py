@@ -29,7 +29,7 @@ from skidway.telemetry import Health
 LEAST_EVERY_S: Final = 1.0
 
 Load = Callable[[LoaderSettings, SparkRunner, Feed], Report]
-"""Makes one run."""
+"""A function that makes one run."""
 
 _log = log.get(__name__)
 

@@ -65,7 +65,7 @@ class Figures:
 
 
 Shown = Callable[[Figures], None]
-"""A function that gets the figures several times a second, and shows them when it wants to."""
+"""A function that gets the figures several times a second, and decides itself when to show them."""
 
 
 class RunProgress:

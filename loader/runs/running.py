@@ -3,9 +3,10 @@ in the output (state/run_notes.py), and this module reads the notes.
 
 A run that is killed cannot say so in its note. On the run's own machine, the kernel knows whether
 the process lives. On another machine, only the time of the note's last change is known, and the
-clocks of the two machines may differ. So a run on another machine is called silent, never killed.
-With `look_s`, the note is read twice, and its counter shows without any clock whether the run still
-writes.
+clocks of the two machines may differ. So a run on another machine is called "silent", and never
+"killed".
+With `look_s`, the note is read twice, that many seconds apart. A counter in the note then shows,
+without any clock, whether the run still writes.
 """
 
 from __future__ import annotations

@@ -40,9 +40,9 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
     cluster = client.metadata()
     chosen, missing = topics.choose(settings.topics, cluster.topics)
     # First asks for the watermarks of the data topics, and later reads announcements and gaps. So
-    # these are complete for all records below the watermarks: a file's announcement is acknowledged
-    # before the file's records are sent, and the mirror notes a gap before it copies records after
-    # the gap.
+    # no announcement and no gap is missing for records below the watermarks: a file's announcement
+    # is acknowledged before the file's records are sent, and the mirror notes a gap before it
+    # copies records after the gap.
     asked = bounds.ask(client, cluster, _partitions(cluster, chosen))
     found, troubles = _look_at_all(settings, client, cluster, chosen, asked)
     audits = audit_topics((topic.source for topic in found), settings.cluster, cluster.topics)
@@ -75,8 +75,8 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[SourceTopic]:
-    """The topics with these names, as they are now. Raises SkidwayError if not a single partition
-    of one of the topics can be loaded."""
+    """The topics with these names, as they are now. Raises SkidwayError if one of these topics has
+    no partition that can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

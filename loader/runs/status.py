@@ -21,8 +21,9 @@ from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
-"""How many of the newest loads `plan` uses to estimate how long the next loads will take. It uses
-the rate of the largest of them, because small loads say little about the rate of large loads."""
+"""How many of the newest loads `plan` uses to estimate how long the next loads will take. `plan`
+takes the rate of the largest of these loads, because small loads say little about the rate of large
+loads."""
 
 Row = dict[str, Any]
 

@@ -42,8 +42,8 @@ class TopicLoad:
         self._schema: Registered | None = None
 
     def plan(self) -> list[Planned]:
-        """Compares the last loaded batch of each partition with the batch that the broker has in
-        its place. Returns for every partition the range of offsets to load."""
+        """Compares the last loaded batch of each partition with the broker's batch at the same
+        offset. Returns for every partition the range of offsets to load."""
         self._plan.check(self._parts.settings.bucket_ms)
         topic, client = self._topic, self._parts.client
         found = [(bounds, self._plan.partition(bounds)) for bounds in topic.bounds]

@@ -1,14 +1,14 @@
 """One attempt at a load that reads records again: plan, run, check, commit.
 
-The slices run as in any load. They begin at the offsets that `reloading/beginning.py` finds, with
-the marks that belong to these offsets. Records of other hours only advance the marks, and are not
-written. The offsets are read in portions of at most `max.offsets.per.load`, one portion after the
-other, so that memory stays bounded.
+The slices run as in any load. They begin at the offsets that `reloading/beginning.py` finds, and
+with the marks that the loader had at these offsets. (A mark says how far a log file is loaded.)
+Records of other hours only advance the marks, and are not written. The offsets are read in portions
+of at most `max.offsets.per.load`, one portion after the other, so that memory stays bounded.
 
 The load takes no new offsets. Its manifest repeats the newest manifest's entries for partitions,
 marks and names, adds the files that were written, and removes all old files of the hours. If the
-number of rejects changes, the manifest has deltas that count only this change. These replace the
-deltas of the newest manifest, so the newest deltas must be published before the attempt.
+number of rejects changes, the manifest has deltas that count only this change. It then no longer
+has the deltas of the previous manifest, so those must be published before the attempt.
 """
 
 from __future__ import annotations
@@ -111,7 +111,9 @@ class TopicReload:
         position = found.position(partition)
         planned = beginnings.planned(topic.name, bounds, position, end, gaps)
         now = self._plan.partition(bounds)
-        for each in (planned, now):  # compares the batches below the reload and below the next load
+        # Compares the last batch before the reload's offsets with the broker's batch there, and
+        # likewise the last batch that any load has read.
+        for each in (planned, now):
             refused = compared(client, topic.name, bounds, each).refused
             if refused:
                 raise self._refused(refused)
@@ -232,7 +234,8 @@ class TopicReload:
         )
 
     def _followed(self, choice: SchemaChoice, *, has_rows: bool) -> tuple[SchemaChoice, ...]:
-        """The schemas that files follow after the load."""
+        """The manifest's field `schemas`: the schemas of all files of rows after the load. choice:
+        the schema of the rows that the load adds."""
         ids = {*self._others} - {choice.id if has_rows else None}
         left = tuple(each for each in self._newest.schemas if each.id in ids)
         return (*left, choice) if has_rows else left

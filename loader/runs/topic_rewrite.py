@@ -34,8 +34,8 @@ class Rewrite:
     path. reader: the schema whose columns the new files get; None if they keep the columns of the
     old files. texts: if `reader` is not None, the schemas of the old files, by id. success: for
     each hour that the load marks as complete, the content of the hour's `_SUCCESS`; an hour is not
-    marked if some of its files cannot be rewritten. reopened: hours that lose their mark. Hours are
-    written as `2026-01-31T07`."""
+    marked if some of its files cannot be rewritten. reopened: hours that lose the file `_SUCCESS`.
+    Hours are written as `2026-01-31T07`."""
 
     groups: Sequence[Group]
     files: Mapping[str, LiveFile]
@@ -136,7 +136,8 @@ def _hour(result: Rewritten) -> str:
 def _followed(
     newest: Manifest, rewrite: Rewrite, done: Sequence[Rewritten], schema: SchemaChoice | None
 ) -> tuple[SchemaChoice, ...]:
-    """The schemas that files follow after the load."""
+    """The manifest's field `schemas`: the schemas of all files of rows after the load. schema: the
+    schema of the rewritten files, if `rewrite.reader` is set."""
     if rewrite.reader is None or schema is None:
         return newest.schemas
     removed = {file.file.path for each in done for file in each.group.files}

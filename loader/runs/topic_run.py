@@ -43,7 +43,8 @@ RACES_MAX: Final = 5
 topic."""
 
 WAITS_MAX: Final = 20
-"""How often, at most, a run tries again because an announcement came while it waited."""
+"""How often, at most, a run tries again to load a topic because an announcement came while the run
+waited."""
 
 PATIENCE_S: Final = 10.0
 """How long a run waits for missing announcements before it leaves their records to a later run."""

@@ -25,8 +25,8 @@ even if it has no records."""
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of one slice (a task's offset range) from several batches, before they are checked
-    for repeats."""
+    """Records of one slice (a task's offset range) from several batches. The records are not yet
+    checked for repeats."""
 
     records: Records
     keys: pa.BinaryArray
@@ -48,12 +48,13 @@ class OpenChunk:
         self.headers: list[BatchHeader] = []
         self.damage: tuple[BatchHeader, CorruptBatch] | None = None
         self._decoded: list[DecodedRecords] = []
-        self._waiting: list[UnpackedBatch] = []  # these are decoded together
+        self._waiting: list[UnpackedBatch] = []  # batches that will be decoded together
         self._waiting_bytes = self._bytes = self._rows = self._batches = 0
 
     def add(self, raw: memoryview) -> None:
-        """Adds a whole batch, from the slice's first offset on. Raises CorruptBatch if the batch is
-        damaged; damage of the records may be found later."""
+        """Adds a whole batch. Batches are added in offset order, beginning with the batch that has
+        the slice's first offset. Raises CorruptBatch if the batch is damaged. But damage inside the
+        records may be found only later."""
         batch = columns.unpack(raw)
         self._waiting.append(batch)
         self._batches += 1

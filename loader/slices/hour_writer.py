@@ -66,7 +66,8 @@ class HourWriter:
             self._flush()
 
     def close(self) -> tuple[DataFile, ...]:
-        """Writes what is left. Returns the files, in the order in which they were written."""
+        """Writes the rows that are still in memory. Returns all files of this writer, in the order
+        in which they were written."""
         self._flush()
         return tuple(self._files)
 

@@ -4,9 +4,9 @@ file is loaded (audit/counts/marks).
 
 At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
 must run again, and with which marks. If a slice ended early, the load of its partition ends there,
-and later slices of the partition are not used. A slice may end later when it runs again: if it
-first ended before a record of an unannounced file, and the second run finds that this record is a
-repeat, the slice goes on. Slices run again until no slice has to run again.
+and later slices of the partition are not used. A slice may get further when it runs again: if its
+first run ended before a record of an unannounced file, and the second run finds that this record is
+a repeat, the second run goes on. Slices run again until no slice has to run again.
 """
 
 from __future__ import annotations

@@ -73,7 +73,7 @@ class SliceLoad:
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
             if stop is None and header.base_offset >= self._piece.end:
-                self._position = self._piece.end  # the rest of the range is a named gap
+                self._position = self._piece.end  # the rest is a listed gap
                 break
             stop = stop or self._take(raw, header, chunk)
             if stop is not None:
@@ -91,7 +91,7 @@ class SliceLoad:
             at = self._position
             self._end(Stop(at, f"{self._where}: the log ended before offset {at}"))
         if not chunk.is_empty:
-            self._process(chunk)  # this may end the range even earlier, before a pending record
+            self._process(chunk)  # may end the range even earlier, before an unannounced record
         return self._finish()
 
     def _read(self, batches: Iterable[memoryview]) -> Iterator[tuple[memoryview, BatchHeader]]:

@@ -15,7 +15,7 @@ from skidway.loader.spark import task
 from skidway.loader.spark.failures import failure_here
 
 FIRST_ATTEMPT: Final = 1 << 32
-"""The attempts of this process have numbers above this one. Spark numbers its attempts from 0 on,
+"""The attempts of this process have numbers above 2^32. Spark numbers its attempts from 0 on,
 and never reaches this number. So files that this process writes and files that Spark's tasks write
 never have the same name, even in the same load."""
 

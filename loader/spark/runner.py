@@ -98,7 +98,7 @@ class SparkRunner:
                 rows = self._rows(spark, list(work), progress)
             except session.unanswered() as error:
                 raise failure(error) from error
-        return [pickle.loads(row.result) for row in rows]  # noqa: S301 - our own tasks made it
+        return [pickle.loads(row.result) for row in rows]  # noqa: S301 - our own tasks pickled it
 
     def _rows(self, spark: Any, work: list[TaskWork], progress: Progress) -> Any:
         shared = spark.sparkContext.broadcast(work)
@@ -148,8 +148,8 @@ class SparkRunner:
         begin = time.monotonic()
         self._scratch = Scratch()
         self._session = session.start(self._settings, self._scratch.path)
-        # Like all work, this can be interrupted, because a cluster may have no free cores for a
-        # long time.
+        # `_collect` waits for the workers, which may take long if the cluster has no free cores.
+        # This wait can be interrupted.
         self._collect(session.warming(self._session), 0, lambda _done, _total: None)
         took_s = time.monotonic() - begin
         self.started_s += took_s

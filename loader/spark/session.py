@@ -100,7 +100,7 @@ def unanswered() -> tuple[type[Exception], ...]:
 
 
 def _end(gateway: Any) -> None:
-    """Ends the JVM and waits for it."""
+    """Ends the JVM, and waits until its process has ended."""
     gateway.shutdown()
     with suppress(OSError):
         gateway.proc.stdin.close()

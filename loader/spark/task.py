@@ -1,5 +1,5 @@
-"""The kinds of work, and the function that Spark runs on its Python workers to do it. The loader's
-own process does small work without Spark (own_process.py)."""
+"""The kinds of tasks, and the function with which Spark's Python workers do tasks. A few small
+tasks are done without Spark, in the loader's own process (own_process.py)."""
 
 from __future__ import annotations
 
@@ -27,12 +27,13 @@ from skidway.schemas.client import RegistryClient, Security
 RESULT_SCHEMA: Final = "number long, result binary"
 
 Work = Callable[[int], Any]
-"""One task: called with the number of the attempt, returns a result that can be pickled."""
+"""One task, as a function. Its argument is the number of the attempt. Its result can be pickled."""
 
 
 def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark runs on its workers. It gets the indices of tasks in `shared`, and
-    yields their pickled results."""
+    """The function that Spark runs on its workers. `shared` is a Spark broadcast of the list of all
+    tasks. The function gets numbers, does the tasks with these numbers, and yields the number and
+    the pickled result of each task."""
 
     def run_work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -70,13 +71,13 @@ def rewrite_group(
 
 
 def forget() -> None:
-    """Makes later tasks of this process open new connections. Is called after a task failed,
+    """Makes later tasks of this process open new connections. Called after a task has failed,
     because a broken connection may be the reason."""
     _stores.clear()
     _decoders.clear()
 
 
-# A process does many tasks, so later tasks use the same schemas and connections.
+# Kept for later tasks of this process, which use the same schemas and connections.
 _stores: dict[str, Store] = {}
 _decoders: dict[tuple[str, Security, str], Decoder] = {}
 CACHED_MAX: Final = 100

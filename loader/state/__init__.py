@@ -10,10 +10,10 @@
                     file is loaded), announced files and closed files
     file_check      checks whether a committed file exists
     table_file      writes and reads one file of a table
-    closures        when the loader may forget a closed file; only decisions, no I/O
+    closures        when the loader may forget a closed log file; only decisions, no I/O
     bucket_spans    the table with the last delta of each bucket, divided by time into files
-    bucket_rows     rows of that table, sorted
-    operations      operations on a store, as values, and their execution
+    bucket_rows     sorted rows of the table of `bucket_spans`
+    operations      operations on a store, as values, and the functions that execute them
     commit          the commit step by step; only decisions, no I/O
     moves           the moves of committed files into place; only decisions, no I/O
     success_files   the files that mark hours as complete

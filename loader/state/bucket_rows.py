@@ -33,7 +33,7 @@ class Rows:
 
     @property
     def hours(self) -> Int64s:
-        """The hour of each bucket, counted since the epoch."""
+        """The hour of each bucket, as the number of hours since 1970."""
         return self.bucket // HOUR_MS
 
     def part(self, begin: int, end: int) -> Rows:

@@ -16,7 +16,7 @@ The hours of forgotten spans are kept, as ranges (table `forgotten`). If a bucke
 counted again, its delta has UNKNOWN in place of the previous delta's number. Every reader then sees
 that earlier deltas are missing, and the audit calls the bucket unknown. Without this rule, the new
 delta would look like the bucket's first delta, and the audit would take a part of the counts for
-all counts. No clock decides which spans are forgotten, but only the order of the loads.
+all counts. Only the order of the loads decides which spans are forgotten; no clock is used.
 
 Earlier versions of Skidway wrote files without a span. The first load that counts a bucket replaces
 these files.
@@ -51,8 +51,8 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Fewer neighbouring spans than this are not worth joining, except if the next span would not fit
-into the joined span."""
+"""Neighbouring spans are joined when there are at least this many of them. If a further span would
+make the joined span too large, two are enough."""
 
 SPANS_MAX: Final = 160
 """The table has at most this many spans. With 5,000 agents and buckets of a minute, these are the
@@ -206,7 +206,7 @@ def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> lis
         if end - begin > SPAN_ROWS:
             hour = all_hours[begin + SPAN_ROWS]
             end = int(np.searchsorted(all_hours, hour))
-            if end == begin:  # one hour has more than SPAN_ROWS
+            if end == begin:  # one hour has more than SPAN_ROWS rows
                 end = int(np.searchsorted(all_hours, hour, "right"))
         until = int(all_hours[end]) if end < len(rows) else hours[1]
         load, part = staging.load, rows.part(begin, end)
@@ -220,7 +220,7 @@ def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> lis
 
 
 def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
-    """Neighbours that should be joined."""
+    """The groups of neighbouring spans that should be joined."""
     ages = sorted((span for span in spans if span not in written), key=lambda span: span.touched)
     rest = {*ages[: max(0, len(spans) - APART)]}
     runs, run, rows = list[list[Span]](), list[Span](), 0

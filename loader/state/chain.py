@@ -49,14 +49,16 @@ def chain(topic: str) -> Steps[Chain]:
     before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
-        oldest = yield from oldest_kept(topic)  # after the listing that it explains
+        # Asked after the listing, because a manifest may be deleted between the two questions.
+        oldest = yield from oldest_kept(topic)
         newest = max(numbers, default=0)
         gone = next(number for number in count(oldest) if number not in numbers)
         if gone > newest >= oldest or (oldest == 1 and not newest):
             return Chain(oldest, newest)
         if gone == before:
             break
-        before = gone  # another loader may have added manifests while the names were listed
+        # Lists again: another loader may have added manifests while the names were listed.
+        before = gone
     raise StateRefused(
         f"the manifest {layout.manifest(topic, gone)} is missing although load "
         f"{newest} is committed; restore it before loading on"

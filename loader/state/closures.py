@@ -1,4 +1,5 @@
-"""When the loader may forget a file: its marks and its name. Pure; no I/O.
+"""Decides when the loader may forget a log file, so that it drops the file's marks (how far the
+file is loaded) and its name (host and path). Pure; no I/O.
 
 An agent announces a file's closure after every byte of the file is acknowledged or set apart. From
 then on, only repeats of its records can reach the topic, for example in a batch of a connection
@@ -10,10 +11,10 @@ records that may have come late. A closed file goes through these stages:
               agent's clock; it has an acknowledged offset for each partition in which the file
               has a mark
     FENCED    the file waits for the topic's *fence*. A fence has an offset for each partition: all
-              records that were in the log when the fence was made lie before it. A fence is made
-              after the loader has read the seals of its files, and by the loader's clock
-              SETTLED_MS or more after it has read their closures. A topic has at most one fence;
-              files whose seals are read later wait for the next fence
+              records that were in the log when the fence was made lie before it. The loader makes a
+              fence for SEALED files, but not until SETTLED_MS after it has read their closures, by
+              its own clock. A topic has at most one fence; files that are SEALED later wait for the
+              next fence
     (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
 So a late repeat can lie after the fence only if two clocks, the agent's and the loader's, are wrong
@@ -24,8 +25,8 @@ highest offset in the seals of all agents. For a topic of the loader's own clust
 watermark would be enough. But a mirrored topic may lag behind the mirrored seals; then the seals
 have the higher offset.
 
-If a repeat comes after the file was forgotten, it is loaded as a row or, if the file's name is
-gone, as a reject. The loader counts it, so the audit reports that there is a record too many.
+If a repeat comes after the file was forgotten, this repeat is loaded as a row or, if the file's
+name is gone, as a reject. The loader counts it, so the audit reports a record too many.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ from skidway.audit.counts.marks import FileKey
 GRACE_MS: Final = 3_600_000
 """An hour. A record of a closed file comes late by less than three minutes: after a process has
 died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging replica may
-keep the high watermark low for 30 s. The remaining time allows for clocks that are set and for slow
-networks. To keep marks for one more hour costs little."""
+keep the high watermark low for 30 s. The remaining time allows for clocks that are adjusted and for
+slow networks. Keeping marks for one more hour costs little."""
 
 SETTLED_MS: Final = 600_000
 """Ten minutes: more than three times as long as a record may come late."""

@@ -77,7 +77,8 @@ another loader has changed one of them in between."""
 
 
 GivenUp = Callable[[str], bool]
-"""A function that says whether the committed file at a path may be gone or damaged."""
+"""A function that gets a path, and says whether it is no error if the committed file at this path
+is gone or damaged."""
 
 
 def _nothing(_path: str) -> bool:
@@ -86,8 +87,8 @@ def _nothing(_path: str) -> bool:
 
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
-    before the first load. given_up: says which committed files may be gone or damaged, because the
-    load that now begins will replace them (`load reload`).
+    before the first load. given_up: says for which committed files it is no error if they are gone
+    or damaged, because the load that now begins will replace them (`load reload`).
 
     Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
     there are rows, or if a committed file is neither at its source nor at its target.
@@ -103,7 +104,7 @@ def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
         if load < newest.number:
             try:
                 manifest = yield from chain.read(topic, load)
-            except chain.Folded:  # its moves are finished
+            except chain.Folded:  # all moves of a folded load are finished
                 yield Delete(f"{layout.stagings(topic)}/{name}")
                 continue
         if manifest.uuid == uuid and load < newest.number:

@@ -1,10 +1,10 @@
 """Folding: a checkpoint takes the place of old manifests, which are then deleted.
 
 After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. At least the
-newest `keep` manifests stay. The loader looks for the newest checkpoint that is older than these,
-and deletes the manifests up to that checkpoint. So for each load whose manifest is kept, the files
-of the output can still be found. A reload needs the tables (tables.py) as an old load left them. So
-a file of a table stays as long as a kept manifest lists it.
+newest `keep` manifests are kept. The loader looks for the newest checkpoint that is older than all
+of these, and deletes the manifests up to that checkpoint. So for each load whose manifest is kept,
+the files of the output can still be found. A reload needs the tables (tables.py) as an old load
+left them. So a file of a table stays as long as a kept manifest lists it.
 
 Folding may be done twice, or by two loaders at once. It may also fail: a later load then does the
 rest.
@@ -24,14 +24,14 @@ from skidway.loader.state.operations import Create, Created, Delete, Names, Step
 
 CHECKPOINT_EVERY: Final = 100
 DELETIONS_MAX: Final = 1000
-"""How many manifests one load deletes at most. An output from before there were checkpoints may
-have very many manifests."""
+"""How many manifests one load deletes at most. The loads of early versions wrote no checkpoints, so
+an old output may have very many manifests."""
 
 
 def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bool]:
     """If a checkpoint is due, writes a checkpoint of the newest load, and deletes the files that
     nobody needs after that. All files of the newest load must already be moved into place. keep:
-    how many manifests stay at least. Returns whether it wrote a checkpoint.
+    the least number of manifests that are kept. Returns whether it wrote a checkpoint.
 
     Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
     gone."""

@@ -117,7 +117,7 @@ def hour_of(path: str) -> str:
 
 
 def hour_number(text: str) -> int:
-    """The hours since the epoch of an hour like `2026-01-31T07`."""
+    """The number of hours from 1970 to an hour like `2026-01-31T07`."""
     return int(datetime.fromisoformat(f"{text}:00+00:00").timestamp()) // 3600
 
 

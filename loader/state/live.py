@@ -47,8 +47,9 @@ def _base(
     newest: Manifest, known: Sequence[Checkpoint], oldest: int
 ) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
     """The files of the newest usable checkpoint (None if the checkpoint is gone), and the number of
-    the first load after it. If a checkpoint is damaged, an older checkpoint can be used if all
-    manifests after that are kept. If all manifests are kept, no checkpoint is needed."""
+    the first load after it. If a checkpoint is damaged, an older checkpoint can be used, provided
+    that all manifests after the older one are kept. If all manifests are kept, no checkpoint is
+    needed."""
     damaged: StateRefused | None = None
     for each in reversed(known):
         if each.load <= newest.number and (damaged is None or each.load + 1 >= oldest):

@@ -36,8 +36,8 @@
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.
 - `schema` is the schema of the rows that this load adds. If a file follows another schema, its
-  entry in `files` has a `schema_id`. `schemas` are the schemas that the files of the output follow
-  after this load.
+  entry in `files` has a `schema_id`. `schemas` lists the schemas of all files of rows that the
+  output has after this load.
 - `removed` lists files of earlier loads. The files of this load have the same records, and replace
   the removed files (loader/rewriting, loader/reloading). A load that removes files takes no
   offsets. The output consists of the files that a manifest adds and no later manifest removes
@@ -61,8 +61,8 @@
 - `seconds`: how long the load took, without the start of Spark and without the commit; null in
   manifests of early versions.
 
-In the file, each field is on a line of its own, however long. With 5,000 agents and loads each
-minute, a manifest has 10,000 counts.
+In the file, each field is on a line of its own. Such a line may be long: with 5,000 agents and a
+load each minute, the field `audit` has 10,000 counts.
 
 The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
 `format`.

@@ -1,5 +1,5 @@
 """Operations on a store, as values, and the functions that execute them. Because operations are
-values, the code that decides what to do needs no store. It is a generator (`Steps`) that yields
+values, the code that decides what to do needs no store: it is a generator (`Steps`) that yields
 operations and receives the store's answers."""
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Moves a file, also over an existing target. The answer is False if there is no source;
+    """Moves a file, even over an existing target. The answer is False if the source does not exist;
     otherwise True."""
 
     source: str

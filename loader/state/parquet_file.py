@@ -1,4 +1,4 @@
-"""Writes one Parquet file of a load: whole, synced, and measured while it is written."""
+"""Writes and syncs one Parquet file of a load, and computes its length and checksums meanwhile."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ ROW_GROUP_ROWS: Final = 512 * 1024
 
 SAMPLE_ROWS: Final = 16 * 1024
 SAMPLE_LEAST: Final = 256
-"""The first rows of a file decide whether a column gets a dictionary; in files with few rows every
-column gets one."""
+"""The first SAMPLE_ROWS rows of a file decide whether a column gets a dictionary. If a file has at
+most SAMPLE_LEAST rows, every column gets one, except columns whose numbers rise."""
 
 RISING: Final = frozenset({"_offset", "_kafka_offset"})
 
@@ -97,8 +97,9 @@ def columns_file(schema: pa.Schema) -> bytes:
 
 def _encodings(table: pa.Table) -> dict[str, Any]:
     """Columns whose values repeat are written with a dictionary. Whole numbers that rise from row
-    to row, or that seldom repeat, are written as differences (delta encoding): a fraction of a
-    dictionary's bytes, in less time. Other values that seldom repeat are written as they are."""
+    to row, or that seldom repeat, are written as differences (delta encoding), which takes less
+    time and far fewer bytes than a dictionary. Other values that seldom repeat are written as they
+    are."""
     rising = [each.name for each in table.schema if _rises(each)]
     rare = [each for each in table.schema if each.name not in rising and _is_rare(table, each)]
     numbers = [each.name for each in rare if types.is_signed_integer(each.type)]
@@ -114,7 +115,7 @@ def _rises(field: pa.Field) -> bool:
 
 
 def _is_rare(table: pa.Table, field: pa.Field) -> bool:
-    """Whether most values of the column's first rows occur only once there."""
+    """Whether the first rows of the column have more than half as many distinct values as rows."""
     if types.is_nested(field.type) or types.is_dictionary(field.type):
         return False
     sample = table.column(field.name).slice(0, SAMPLE_ROWS)

@@ -8,7 +8,7 @@
      "work": {"topic": "dc1.hdfs-logs", "step": "load", ...}}
 
 `_runs` is never the folder of a topic, because topics whose names begin with `_` are not loaded. A
-run writes its note at most every `WRITE_EVERY_S` seconds, and deletes the note when the run ends.
+run writes its note at most once in `WRITE_EVERY_S` seconds, and deletes the note when the run ends.
 `count` rises with each writing. `since` is when the run began, and `said` is when it last wrote the
 note, both by the clock of the run's host.
 

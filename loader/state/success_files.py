@@ -47,10 +47,13 @@ def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Re
 def unmarked(
     before: Iterable[str], hours: Iterable[str], now_ms: int, now_marked: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """The hours that have rows, but no `_SUCCESS`, after a load: `before` (these hours before the
-    load) and `hours` (the hours that the load changes), without `now_marked` (the hours that the
-    load marks). Hours more than AHEAD_HOURS after the load's time are left out. Otherwise, wrong
-    event times could push other hours out of the newest UNMARKED_MAX hours."""
+    """The hours that have rows, but no `_SUCCESS`, after a load. before: the hours that had rows,
+    but no `_SUCCESS`, before the load. hours: the hours that the load changes. now_marked: the
+    hours for which the load adds `_SUCCESS`.
+
+    Returns only the newest UNMARKED_MAX of these hours. Hours more than AHEAD_HOURS after the
+    load's time are left out. Otherwise, wrong event times could push other hours out of the
+    result."""
     last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
     found = {*before, *hours} - set(now_marked)
     return tuple(sorted(hour for hour in found if hour <= last)[-UNMARKED_MAX:])

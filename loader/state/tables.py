@@ -4,7 +4,8 @@ and of buckets (the audit's intervals of event time).
     marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names      agent, file -> host, path, from announcements
     closures   agent, file -> stage of a closed file, until its marks and name are dropped
-    fence      partition -> the offset up to which closed files wait (state/closures.py)
+    fence      partition -> the offset that loads must reach before they drop the marks and names
+               of closed files (state/closures.py)
     buckets    agent, bucket -> number of this output's last audit delta that counted the bucket
     forgotten  the hours whose buckets were dropped (`buckets`, `forgotten`: state/bucket_spans.py)
 
@@ -92,8 +93,8 @@ class Tables:
     closures: Closures = field(default_factory=Closures)
 
     def add(self, changes: Changes) -> None:
-        """Applies the changes of a load to marks and names. (The rules of `closures` have already
-        changed that table.)"""
+        """Applies the changes of a load to marks and names. The table `closures` was already
+        changed by its own rules."""
         for partition, marks in changes.marks.items():
             known = self.marks.setdefault(partition, {})
             for key, end in marks.items():

@@ -4,9 +4,9 @@ file per (agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first run that misses an announcement writes the note, and no later run changes the note. A run
-removes the note when the announcement has come. A note only decides how long records wait, so it is
-not part of the commit.
+The first run that misses an announcement writes the note. Later runs leave it alone, except if
+its time is in the future. A run removes the note when the announcement has come. A note only
+decides how long records wait, so it is not part of the commit.
 """
 
 from __future__ import annotations

@@ -20,7 +20,8 @@ from skidway.files import fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
-"""Attempts to remove a directory; an attempt fails if another process makes a file in it."""
+"""How often, at most, a store tries to remove a directory. A try fails if another process creates a
+file in the directory meanwhile."""
 
 MADE_KEPT_MAX: Final = 1_000
 """How many directories a store remembers that it has created. If it has forgotten a directory, it

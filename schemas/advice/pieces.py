@@ -32,7 +32,7 @@ def union(types: Sequence[AvroType]) -> Union:
 
 
 def zeros(avro: AvroType) -> Iterator[Any]:
-    """Defaults of a type that are empty or zero; for a record there are none."""
+    """Empty or zero values that can be the default of a type; none for a record."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from zeros(branch)

@@ -48,8 +48,9 @@ def advise(
 ) -> Advice | None:
     """Advice on `new` as the next version after `earlier`; None if it is compatible.
 
-    `earlier`: (version, schema) in ascending order; `known`: types of the schemas that `new`
-    references. Raises `SchemaInvalid` if the schemas are too large to be compared.
+    `earlier`: number and schema of each earlier version, in ascending order. `known`: types of the
+    schemas that `new` references. Raises `SchemaInvalid` if the schemas are too large to be
+    compared.
     """
     failed = check(new, earlier, level)
     if failed is None:

@@ -801,9 +801,9 @@ MUTANTS = (
     Mutant(
         "what is behind a range is read on where a gap ends it",
         "loader/slices/slice_load.py",
-        "                self._position = self._piece.end  # the rest of the range is a named gap\n"
+        "                self._position = self._piece.end  # the rest is a listed gap\n"
         "                break\n",
-        "                self._position = self._piece.end  # the rest of the range is a named gap\n"
+        "                self._position = self._piece.end  # the rest is a listed gap\n"
         "                continue\n",
         (
             "tests/unit/loader/slices/test_slice_load.py::test_what_is_behind_a_range_does_not_end_it",
@@ -1358,7 +1358,7 @@ MUTANTS = (
     Mutant(
         "an epoch is chosen by what was heard before the tasks ran",
         "loader/runs/manifest_draft.py",
-        "            parts.read_on()  # its epoch is above all that were published up to now\n",
+        "            parts.read_on()  # so `next_epoch` is above all published epochs\n",
         "            pass\n",
         (
             "tests/unit/loader/runs/test_epochs.py::test_what_is_published_while_it_is_loaded_is_heard",
