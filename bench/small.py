@@ -1,5 +1,5 @@
-"""What a load of few rows costs in CPU, time and memory: if a timer starts the loader for each
-load, and if the loader keeps running (`skidway load run --every`).
+"""Measures what a load of few rows costs in CPU, time and memory. There are two cases: a timer
+starts the loader for each load, or the loader keeps running (`skidway load run --every`).
 
 The benchmark compares three sides. The first is Skidway's loader with default settings, which loads
 so few rows without Spark. The second is Skidway's loader with `spark.above.offsets: 0`, which runs
@@ -61,7 +61,7 @@ class GrowingTopic(Topic):
     end: int = 0
 
     def grow(self) -> None:
-        """Sends the records of one load, a minute of event time."""
+        """Sends the records of one load. Their event times lie within one minute."""
         count = ROWS // PARTITIONS
         i = np.arange(self.end, self.end + count)
         stamps = START_MS + i * 60_000 // count
@@ -135,7 +135,7 @@ def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
             nonlocal last
             topic.grow()
             rows, seconds = 0.0, 0.0
-            while rows < ROWS:  # while the topic grows, a run may load a part
+            while rows < ROWS:  # a run may load a part of the rows while the topic still grows
                 last = _next_run(textfile, last)
                 rows += last.rows or 0.0
                 if last.rows:

@@ -58,8 +58,8 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, Mem
 
 BATCH_RECORDS = 500
 MEDIAN_OF = 100
-"""A figure is the median over this many last loads of a step, or over all loads of the step if
-there are fewer."""
+"""A figure is the median over the last loads of a step. This is the number of these loads; if the
+step has fewer, the median is over all of its loads."""
 
 LATE_MINUTES = 3
 """The small files of an hour are put together this many minutes after the end of the hour."""
@@ -131,7 +131,7 @@ class Loads:
         log.expire(next(iter(feed.positions.values())))
 
     def compact(self, hours: int) -> None:
-        """Puts small files together as soon as this many hours have ended LATE_MINUTES ago."""
+        """Puts small files together once this many hours have ended at least LATE_MINUTES ago."""
         hour = (self._fleet.time_ms - LATE_MINUTES * MINUTE_MS) // layout.HOUR_MS
         if hour < self._rows_compacted + hours:
             return

@@ -1,4 +1,4 @@
-"""The broker: accepts record batches from producers, stores them in segment logs, and gives them to
+"""The broker accepts record batches from producers, stores them in segment logs, and gives them to
 consumers.
 
 The broker speaks the Kafka protocol, so stock clients work unmodified. It does not look at the

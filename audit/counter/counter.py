@@ -176,8 +176,8 @@ class Counter:
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
-        """The chosen topics of our tier, with their sources. The counter asks the cluster only once
-        for the source of each topic and topic id."""
+        """Yields those of the given topics that our tier counts, each with its source. The counter
+        asks the cluster only once for the source of each topic and topic id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
@@ -196,7 +196,7 @@ class Counter:
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
 
     def _forget(self, tp: TopicPartition) -> None:
-        self.commit()  # should it come back, its position is read from the state
+        self.commit()  # if the partition returns, the state has its position
         del self._partitions[tp]
         self._fetcher.remove(tp)
         _log.info("partition_gone", partition=str(tp))

@@ -37,7 +37,7 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""The greatest number of buckets in a proof. If buckets have one minute, this is a week. For
+"""The greatest number of buckets in a proof. If a bucket is one minute long, this is a week. For
 earlier times, people can use `report`."""
 
 

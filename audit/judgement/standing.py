@@ -44,7 +44,7 @@ class TopicStanding:
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
     and repeats. Then the greatest number is added to the sum. Only the loader's rejects are
-    included. Records at `uncounted` offsets that came from no agent are in no other number.
+    included. These sums do not include records that came from no agent at `uncounted` offsets.
     """
 
     source: Source
@@ -117,8 +117,8 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """For each status, the number of buckets that somebody should look at. Accepted findings do
-        not count for this status."""
+        """For each status, the number of buckets that somebody should look at. The status is that
+        of a bucket without its accepted findings."""
         return _added(topic.overdue for topic in self.topics)
 
     @property

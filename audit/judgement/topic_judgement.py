@@ -1,5 +1,5 @@
-"""The judgement: makes the verdict on each bucket of a topic from the evidence, without I/O. The
-rules are in docs/delivery.md, section 6.
+"""Makes the verdict on each bucket of a topic from the evidence, without I/O. The rules are in
+docs/delivery.md, section 6.
 
 One agent's part of a bucket of a source topic is complete only if all of these hold:
 
@@ -161,7 +161,7 @@ class TopicJudgement:
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
-    # One agent's part of a bucket.
+    # The verdict on one agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
         """The verdict on one agent's part of a bucket. If nobody counted anything in that part,
