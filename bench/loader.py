@@ -107,7 +107,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
     """Adds one round of `skidway load run` to the costs. few: a topic with FEW records."""
     found = []
     for each in (few, topic):
-        more = {"spark_above_offsets": 0}  # by default Skidway loads few rows without Spark
+        more = {"spark_above_offsets": 0}  # so that Spark also loads few rows
         config = configuration(folder, each.address, each.schemas, each.name, **more)
         begin = time.perf_counter()
         with program(skidway("load", "run", "--config", str(config)), folder) as family:

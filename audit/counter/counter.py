@@ -265,8 +265,8 @@ class Counter:
         return step if named is None else replace(step, reason=f"the mirror named them: {named}")
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
-        """Moves a partition on by one step, and notes its gap, range and position for the next
-        commit."""
+        """Moves a partition on by one step. Notes for the next commit the gap and the range of the
+        step, and the partition's new position."""
         if step.stop:
             self._stop(tp, counted, step.stop)
             return

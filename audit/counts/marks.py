@@ -110,7 +110,7 @@ class Joined:
 
 def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
     """Decides which slices of a partition must be walked again, because their walk without marks
-    was wrong. Slices are in offset order."""
+    was wrong. `slices` must be in offset order."""
     current = dict(marks)
     again: dict[int, dict[FileKey, int]] = {}
     for index, part in enumerate(slices):

@@ -36,7 +36,7 @@ class Collection:
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Puts the records that have arrived into the ledger. Returns how many they are."""
+        """Puts the records that have arrived into the ledger, and returns their number."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()

@@ -8,7 +8,7 @@ were first heard. That order is used only to raise a doubt (see counting_places)
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
 touched the bucket. A tally contains the counts of one sender in a bucket. It also contains the sum
-of link(number) - link(previous) over its deltas. If no delta is missing, this sum is link(last) -
+of link(number) - link(previous) over these deltas. If no delta is missing, this sum is link(last) -
 link(0). Any other sum means that a delta of the bucket is missing, for example because its record
 expired.
 """
@@ -73,7 +73,7 @@ class SealNote(NamedTuple):
     @property
     def vouched_until(self) -> int:
         """The time up to which the agent vouches that nothing is missing. A seal never vouches for
-        lines from after the moment at which we took it."""
+        lines that were written after the seal arrived."""
         return min(self.sealed_until, self.taken_ms)
 
 
@@ -158,7 +158,7 @@ class TopicEvidence:
 
     agents: every agent that announced files of the topic, sealed it, or has counts or losses in it.
     rereadings: an entry for each agent that may have read bytes that another agent had read before.
-    acceptances: the acceptances that nobody took back.
+    acceptances: people's decisions to accept findings, except those that were taken back.
     recounts: for each output, the result of its newest recount.
     paths: the paths of the files that have losses, by agent and file id.
     """
@@ -191,10 +191,10 @@ class Evidence:
     heard, readings, offsets: values that do not depend on the senders' clocks alone (see the module
         hearing). The offsets are by agent.
     overlaps: pairs of agents of one host that were alive at the same time.
-    resumed: by agent and epoch (without an agent's first epoch), the time at which the epoch's
+    resumed: by agent and epoch (except an agent's first epoch), the time at which the epoch's
         first seal arrived (see Hearings.seal).
     taken_ms: the time by our clock at which the last record was taken; 0 if no record was taken.
-    retirements: the retirements that nobody took back.
+    retirements: people's decisions to retire places, except those that were taken back.
     asked: the names of the topics to judge; None for all. Other topics are included only
         because the judgement of the asked topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.

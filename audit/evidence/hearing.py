@@ -1,5 +1,5 @@
-"""Collects where and when records of the audit topics were taken, and what this shows about their
-senders.
+"""Collects where and when records of the audit topics were read, and what these places and times
+show about the senders of the records.
 
 A message carries its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:

@@ -30,13 +30,13 @@ So R can deliver lines a second time from O's beginning (`since_ms`) until R has
 the file had when O was last heard (`until_ms`). R's seals say when R had read these lines (see
 doublings). All of these times come from the clock of one host.
 
-An agent may have several ids for one file, for instance one after each truncation. R may not have
-read all that O had read before R has announced all of R's ids for the file. So `until_ms` is not
-earlier than these announcements. Ids whose content came after O was last heard are left out. It is
-safe to leave them out. If R announced an inode after O was last heard, R has seen all content that
-O can have read in this inode. R may later have another id for that inode. If the content of this id
-does not continue the earlier content, it consists of newer lines, or of lines that R itself has
-delivered.
+An agent may have several ids for one file, for instance one after each truncation. Until
+R has announced all of R's ids for the file, R may not have read all that O had read. So `until_ms`
+is not earlier than these announcements. Ids whose content came after O was last heard are left out.
+It is safe to leave them out. If R announced an inode after O was last heard, R has seen all content
+that O can have read in this inode. R may later have another id for that inode. If the content of
+this id does not continue the earlier content, it consists of newer lines, or of lines that R itself
+has delivered.
 """
 
 from __future__ import annotations
@@ -196,7 +196,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions' `began` ignores announcements
+        if since is not None:  # a ledger of an older version ignored announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

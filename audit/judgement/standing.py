@@ -30,7 +30,8 @@ class TopicStanding:
     """All buckets of one source topic together.
 
     by_status: for each status, the number of buckets.
-    overdue: for each `residue` of a verdict, the number of buckets that somebody should look at.
+    overdue: for each status, the number of buckets that somebody should look at. The status is that
+        of the bucket without its accepted findings.
     lost_early: the number of overdue buckets that are lost, but still too young to be complete.
     accepted: for each status, the number of buckets that are complete except for accepted findings.
     warned: the number of complete buckets with a warning that nobody accepted.

@@ -38,7 +38,7 @@ class HdfsOutput:
 
     @property
     def url(self) -> str:
-        """NameNode and folder."""
+        """The URL of the NameNode and the folder."""
         return self._server + self._root
 
     def length(self, path: str) -> int | None:

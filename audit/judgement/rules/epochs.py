@@ -21,7 +21,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Findings on one agent, for each pair of consecutive epochs of the agent."""
     epochs = facts.epochs.get(agent, [])
-    if epochs and epochs[0].epoch > 1:  # earlier epochs left no trace
+    if epochs and epochs[0].epoch > 1:  # the audit has no messages of earlier epochs
         epochs = [epochs[0]._replace(epoch=0), *epochs]
     for old, new in pairwise(epochs):
         until = [x for x in facts.seals[agent] if x.epoch == old.epoch]

@@ -27,7 +27,7 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
     heard since the bucket was due may still count such records. If no counter of the first tier
-    with counters ever reported the topic, at least one counter of that tier that can have the
+    with counters ever reported the topic, at least one counter of that tier that may count the
     topic must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
@@ -64,8 +64,8 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """The status of a finding on a counter that is not heard. It is OPEN while the counter may only
-    be late."""
+    """The status of a finding on a counter that is not heard. It is OPEN as long as the
+    counter may simply be late."""
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 
