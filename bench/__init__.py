@@ -35,6 +35,7 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     codec         Arrow columns to Avro datums and back: fastavro, avro
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
+    loading       starts what the benchmarks of the loader need: Apache Kafka, the registry, topics
     small         a load of few rows, in a new process and in a loader that keeps running: the same
                   peer as for `loader`
     small_batches  loader and counter on batches of few records: the same code, which reads each

@@ -49,7 +49,7 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """How to go on after a restart, from the durable position."""
+    """Where to continue with a partition after a restart, from its durable position."""
     return Following(position, comparing=position.below is not None)
 
 

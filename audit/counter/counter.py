@@ -10,7 +10,7 @@ The counter is an ordinary consumer, so it works with our broker and with Apache
 the broker need not understand the records. Like the loader, it recognizes repeats by marks
 (`counts.marks`) and drops them, so it counts unique records.
 
-One thread owns everything here. If a partition cannot be counted further, for example because its
+One thread owns the whole counter. If a partition cannot be counted further, for example because its
 log diverged or a batch is damaged, the counter stops counting this partition, and /health names it.
 The other partitions are still counted.
 """

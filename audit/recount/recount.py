@@ -1,4 +1,4 @@
-"""The recount: a second and independent way to a verdict, from the files and the rows themselves.
+"""The recount is a second and independent way to a verdict: it reads the files and rows themselves.
 The recount checks that all of the following is true:
 
     files   the directories hold every file that a manifest names, and no other file that programs
