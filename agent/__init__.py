@@ -37,17 +37,17 @@ values to that thread, or read its values. Each mutable state has one owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
-    files.rotations.Rotations     what lay where at the last look   memory, made anew at start
+    files.rotations.Rotations     which file had which path lately  memory, made anew at start
     files.handles.Handles         descriptors of log files          memory
     files.reading.FileReader      files to be looked at next        memory, made anew at start
     delivery.replay.Replay        promises of the last process      memory, from `intents`
     delivery.inquiry.Inquiry      intents that are read back        memory, from `intents`
-    delivery.refused.Refused      records that no broker takes      memory; a mark in `intents`
+    delivery.refused.Refused      records that brokers refused      memory; a mark in `intents`
     delivery.search.Search        records found in brokers' logs    memory
     delivery.logs.FetchedLogs     how far partitions are read back  memory
     delivery.presses.Presses      recipes, and a press for each     memory; `recipes`
     delivery.outbound.Outbound    batches on their way              memory, made anew from intents
-    values.intents.Numbers        the sequences of intents          memory, from `intents`
+    values.intents.Numbers        sequence numbers of intents       memory, from `intents`
     delivery.progress.Progress    offsets and floors of partitions  memory; `offsets`, `floors`
     accounts.mail.Mail            audit messages that wait          memory; `outbox`
     accounts.deltas.Deltas        numbers; counts in no delta yet   memory; `sums`, `losses`, `meta`
@@ -56,7 +56,7 @@ values to that thread, or read its values. Each mutable state has one owner:
     cluster.topics.Topics         ids and last seals of topics      memory; `topics`
     loop.schedule.Schedule        when the next look is due         memory
     delivery.silences.Silences    since when brokers are silent     memory
-    batches.rejections.Rejections lines that did not fit lately     memory
+    batches.rejections.Rejections lines that were rejected lately   memory
     loop.loop.Loop                the turn                          memory
 
 A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'
@@ -80,7 +80,7 @@ Reading order, low to high:
     events         what Prometheus and the log are told
     delivery       from readings to acknowledged batches, and what a restart sends again
     accounts       what the audit is told
-    loop           the turn that does all of it
+    loop           the turn: each turn does a part of the work of all packages above
     program        the loop with everything around it
     validation     tries the settings, and parses lines of the sources' files
     commands, cli  `skidway agent run|validate|drain|state|install-snippet`

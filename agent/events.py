@@ -88,8 +88,8 @@ def pressed(topic: str, result: Pressed) -> None:
 
 
 def lines_rejected(what: Untold) -> None:
-    """Lines of a topic did not fit, and no log entry has counted them yet. Logs an entry that says
-    where one of these lines lies.
+    """Lines of a topic were rejected, and no log entry has counted them yet. Logs an entry that
+    says where one of these lines lies.
     """
     _log.warning(
         "lines_rejected",
@@ -102,7 +102,7 @@ def lines_rejected(what: Untold) -> None:
 
 
 def acknowledged(batches: int) -> None:
-    """Brokers acknowledged that many batches."""
+    """Brokers acknowledged `batches` batches."""
     _BATCHES.inc(batches)
 
 
@@ -184,7 +184,7 @@ def pending_from(ask: Callable[[], int]) -> None:
 
 
 def sizes(files: int, unreadable: int) -> None:
-    """A look through the patterns found so many files, and so many paths that cannot be read."""
+    """A scan of the patterns found `files` files, and `unreadable` paths that cannot be read."""
     _FILES.set(files)
     _UNREADABLE.set(unreadable)
 

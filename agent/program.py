@@ -1,6 +1,7 @@
 """`skidway agent run` and `drain`: makes a running loop from the settings, and ends it in order.
 
-    state (locked) -> metrics -> registry and cluster (waited for) -> restored? -> loop
+    lock the state -> serve metrics -> wait for registry and cluster -> check whether the state was
+    restored from a copy -> run the loop
 
 One thread does all of this. The thread of the library watchdog only hands over file events, and the
 thread that serves the metrics only reads values.

@@ -121,7 +121,7 @@ class SourceSettings:
 
     @property
     def rejected_topic(self) -> str:
-        """The topic for the lines that do not fit."""
+        """The topic for rejected lines."""
         return self.topic + REJECTED_SUFFIX
 
 
@@ -278,8 +278,8 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # a topic with such a name is not mirrored, counted or loaded, even if a part of its name
-        # looks like a cluster's name
+        # No topic with such a name is mirrored, counted or loaded. This is so even if the
+        # underscore comes after a dot, as if the name had a cluster's name in front.
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )

@@ -32,7 +32,7 @@ list (`make imports` checks this):
     judgement  judges the evidence: verdicts, hosts, clocks, findings that a person can accept
     recount    counts the loader's rows itself, a second and independent way to a verdict
     settings   settings of counters, collector and commands
-    reports    answers in the forms for people and programs
+    reports    formats answers for people and for programs
     counter    counts a cluster's topics for a tier
     collector  the collector and its dashboard
     commands   commands that query the audit

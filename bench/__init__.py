@@ -33,13 +33,14 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     tools         each system's own producer, the Java consumer on both brokers, a read from a cold
                   page cache: Apache Kafka 4.1
     codec         Arrow columns to Avro datums and back: fastavro, avro
+    loading       what the next three share: sites, topics, and programs that load
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
-    loading       starts what the benchmarks of the loader need: Apache Kafka, the registry, topics
     small         a load of few rows, in a new process and in a loader that keeps running: the same
                   peer as for `loader`
     small_batches  loader and counter on batches of few records: the same code, which reads each
                   batch by itself
+    day           1,440 small loads by one loader that keeps running; no peer
     year          `resident` and `year`: many loads of a simulated fleet, one after the other; no
                   peer (year_load: the loads; year_fleet: the hosts)
     paper/        repeats the experiment of the Kafka paper: Apache Kafka 4.1, RabbitMQ, ActiveMQ.

@@ -12,10 +12,11 @@ records nor counts the records.
 
 from __future__ import annotations
 
+import contextlib
 import statistics
 import tempfile
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -55,14 +56,15 @@ WAYS = {OURS: {}, ON_SPARK: {"spark_above_offsets": 0}}
 
 @dataclass(slots=True)
 class GrowingTopic(Topic):
-    """A topic that grows by ROWS records for each load. end: the number of records in each
+    """A topic that grows by `rows` records for each load. end: the number of records in each
     partition."""
 
+    rows: int = ROWS
     end: int = 0
 
     def grow(self) -> None:
         """Sends the records of one load. Their event times lie within one minute."""
-        count = ROWS // PARTITIONS
+        count = self.rows // PARTITIONS
         i = np.arange(self.end, self.end + count)
         stamps = START_MS + i * 60_000 // count
         self.send((partition, i, stamps) for partition in range(PARTITIONS))
@@ -123,31 +125,58 @@ def measured_alone(folder: Path, topic: GrowingTopic) -> dict[str, Costs]:
 def stays(folder: Path, topic: GrowingTopic, more: Mapping[str, int]) -> Costs:
     """Measures a loader that keeps running: first loads with new rows, then runs without new
     rows."""
-    textfile = folder / f"{topic.name}.prom"
-    settings = {"metrics_textfile": str(textfile), **more}
-    topic.grow()
-    config = configuration(folder, topic.address, topic.schemas, topic.name, **settings)
-    command = skidway("load", "run", "--every", f"{EVERY_S:g}s", "--config", str(config))
-    with program(command, folder) as family:
-        last = _next_run(textfile, None)
-
-        def load() -> float:
-            nonlocal last
-            topic.grow()
-            rows, seconds = 0.0, 0.0
-            while rows < ROWS:  # a run may load a part of the rows while the topic still grows
-                last = _next_run(textfile, last)
-                rows += last.rows or 0.0
-                if last.rows:
-                    seconds += (last.end or 0.0) - (last.start or 0.0)
-            return seconds
-
-        costs = _loads(load, family)
+    with ResidentLoader.started(folder, topic, EVERY_S, more) as loader:
+        costs = _loads(loader.load, loader.family)
         for _ in range(EMPTY_RUNS):
-            before = family.cpu_seconds()
-            last = _next_run(textfile, last)
-            costs.empty_cpu_s.append(family.cpu_seconds() - before)
+            before = loader.family.cpu_seconds()
+            loader.run()
+            costs.empty_cpu_s.append(loader.family.cpu_seconds() - before)
     return costs
+
+
+@dataclass(slots=True)
+class ResidentLoader:
+    """A loader that keeps running. textfile: the metrics of its last run. output: the directory of
+    its rows."""
+
+    family: Family
+    topic: GrowingTopic
+    textfile: Path
+    output: Path
+    _last: LastRun | None = None
+
+    @classmethod
+    @contextlib.contextmanager
+    def started(
+        cls, folder: Path, topic: GrowingTopic, every_s: float, more: Mapping[str, int]
+    ) -> Iterator[ResidentLoader]:
+        """Starts a loader, and waits for its first load. more: settings of the loader."""
+        textfile = folder / f"{topic.name}.prom"
+        settings = {"metrics_textfile": str(textfile), **more}
+        topic.grow()
+        config = configuration(folder, topic.address, topic.schemas, topic.name, **settings)
+        command = skidway("load", "run", "--every", f"{every_s:g}s", "--config", str(config))
+        with program(command, folder) as family:
+            loader = cls(family, topic, textfile, config.with_suffix(".rows"))
+            loader.run()
+            yield loader
+
+    def load(self) -> float:
+        """Adds rows to the topic, and waits until they are loaded. Returns how many seconds the
+        loader took."""
+        self.topic.grow()
+        rows, seconds = 0.0, 0.0
+        while rows < self.topic.rows:  # a run may load only a part of the new rows
+            run = self.run()
+            rows += run.rows or 0.0
+            if run.rows:
+                seconds += (run.end or 0.0) - (run.start or 0.0)
+        return seconds
+
+    def run(self) -> LastRun:
+        """Waits for the end of the next run."""
+        self._last = _next_run(self.textfile, self._last)
+        return self._last
 
 
 def peer_stays(folder: Path, topic: GrowingTopic) -> Costs:

@@ -1,4 +1,4 @@
-"""Brokers, topics and partitions of the cluster: an immutable snapshot of ZooKeeper."""
+"""The cluster's brokers, topics and partitions: an immutable snapshot of what ZooKeeper stores."""
 
 from __future__ import annotations
 

@@ -7,9 +7,9 @@ holds everything back. The offsets are in ZooKeeper, so they are read in the bac
 for partitions with expired segments. While ZooKeeper cannot be reached, the offsets that were read
 last are used.
 
-Segments are held back only up to a limit. Beyond `retention.hold.max.ms` or
-`retention.hold.max.bytes` they are deleted, and the offsets in them that a group has not read are
-logged as a gap.
+Segments are held back only up to a limit. Segments beyond `retention.hold.max.ms` or
+`retention.hold.max.bytes` are deleted. The offsets in them that a group has not read are logged as
+a gap.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Session(Protocol):
 
 
 class Expiry:
-    """Only the loop's thread may use this. `call_later(delay_ms, action)` makes the loop call
-    `action` after the delay.
+    """Applies retention. Only the loop's thread may use it. `call_later(delay_ms, action)` makes
+    the loop call `action` after the delay.
     """
 
     def __init__(
@@ -94,7 +94,8 @@ class Expiry:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
                 # After ZooKeeper was asked for the offsets, segments of the partition have expired,
-                # or another group has begun to hold the partition's segments back.
+                # or another group has begun to hold the partition's segments back. At the next
+                # `look`, ZooKeeper is asked for the missing offsets.
                 return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 

@@ -24,8 +24,8 @@ BYTES_MAX: Final = 8 << 20
 answers to Metadata requests of version 5.
 """
 REQUEST_BYTES_MAX: Final = 16 << 10
-"""Answers to requests with more bytes are not kept. Such a request names hundreds of topics, and it
-hardly ever happens that two clients send the same one.
+"""Answers to requests with more bytes than this are not kept. Such a request names hundreds of
+topics, and two clients hardly ever send the same long request.
 """
 ENTRY_BYTES: Final = 300
 """How many bytes of memory one entry needs besides the bytes of its request and its answer."""
@@ -83,7 +83,7 @@ class KeptAnswers:
             self._drop(next(iter(self._answers)))
 
     def _drop_outdated(self) -> bool:
-        """Forgets all answers if a snapshot has been replaced. Returns whether it did so."""
+        """If a snapshot has been replaced, forgets all answers and returns True."""
         now = self._pictures()
         if len(now) == len(self._made_from) and all(map(is_, now, self._made_from)):
             return False

@@ -22,14 +22,14 @@ class Delayed(Protocol):
     """A waiting operation. Two operations are the same only if they are the same object."""
 
     def try_complete(self, changed: TopicPartition) -> bool:
-        """Completes if possible. Returns whether the operation is complete; if it is, this method
-        is never called again. Only the partition `changed` has changed since the last call, so an
-        operation that watches many partitions need not look at the others.
+        """Completes the operation if possible. Returns whether the operation is complete; if it is,
+        this method is never called again. Only the partition `changed` has changed since the last
+        call, so an operation that watches many partitions need not look at the others.
         """
         ...
 
     def expire(self) -> None:
-        """Completes now, as well as possible."""
+        """Completes the operation now, as well as possible."""
         ...
 
     def abandon(self) -> None:
@@ -107,7 +107,7 @@ class Purgatory:
     def _try(self, operation: Delayed, changed: TopicPartition) -> None:
         try:
             complete = operation.try_complete(changed)
-        except Exception as error:  # noqa: BLE001 - an operation's bug must not stop others
+        except Exception as error:  # noqa: BLE001 - a bug in one operation must not stop others
             self._abandon(operation, error)
         else:
             if complete:

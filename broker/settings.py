@@ -1,4 +1,4 @@
-"""Every setting of the broker. If Kafka has the same setting, it has Kafka's name."""
+"""Every setting of the broker. A setting that Kafka also has is named as in Kafka."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from skidway.settings import setting
 
 _HOUR_MS = 3_600_000
 _INT_MAX = (1 << 31) - 1
-_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - only compared with; nothing binds to them
+_WILDCARDS = ("", "0.0.0.0", "::")  # noqa: S104 - used only in comparisons, never to bind
 PLAINTEXT = "PLAINTEXT"
 
 
@@ -344,7 +344,8 @@ class BrokerSettings:
         clusters = [each.cluster for each in self.mirror_sources]
         if len(set(clusters)) != len(clusters) or self.cluster_name in clusters:
             raise ConfigurationRefused(
-                "mirror.sources: every source needs a cluster name of its own, none of them ours"
+                "mirror.sources: every source needs a cluster name of its own, "
+                "other than the broker's"
             )
         check_cluster_name(self.cluster_name)
         check_connect(self.zookeeper_connect)
@@ -375,7 +376,7 @@ class BrokerSettings:
             )
 
     def mirrors_as(self, topic: str) -> str | None:
-        """The source cluster of a topic with this name; None if the topic would be no mirror."""
+        """The source cluster of a topic with this name; None if the topic would not be a mirror."""
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
         return cluster if mirrored else None

@@ -1,5 +1,5 @@
-"""The packages that each program needs in addition to those of the kernel, and the pip command that
-installs them. The kernel is the part of Skidway that every program uses.
+"""The packages of a program's extra, and the pip command that installs them. Every program needs
+the packages of the kernel. An extra has the packages that one program needs in addition.
 
 `pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
 the command names the missing packages themselves. The names come from the installed distribution's
@@ -28,12 +28,13 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """Those requirements of an extra of which no version is installed here."""
+    """The requirements of an extra that are not installed here, in any version."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 
 def how(extra: str) -> str:
-    """The command that installs the missing requirements, or all of them if none is missing."""
+    """The pip command that installs the missing requirements of an extra. If none is missing, the
+    command installs all requirements of the extra."""
     wanted = lacking(extra) or needed(extra) or [f"skidway[{extra}]"]
     return f"{sys.executable} -m pip install {' '.join(map(shlex.quote, wanted))}"
 

@@ -113,8 +113,8 @@ class DirectoryLock:
         _describe_holder(descriptor)
 
     def release(self) -> None:
-        """Releases the lock. The lock file is not deleted, because two processes could then lock
-        two different files of this name."""
+        """Releases the lock, but does not delete the lock file. If the file were deleted, two
+        processes could lock two different files of this name."""
         if self._descriptor is not None:
             os.ftruncate(self._descriptor, 0)
             os.close(self._descriptor)

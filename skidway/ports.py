@@ -1,11 +1,11 @@
 """TCP ports: reserves them for programs that will listen, and finds the process that listens on a
 port.
 
-`Reservation` reserves ports by sockets that are bound and do not listen. When a bind fails with
-"Address already in use", this module searches Linux's /proc for the process that listens on the
-port. The table of sockets has the inode of the listening socket, and the process has this inode
-open. The open files of other users' processes cannot be read. If the process belongs to another
-user, only that user is known.
+`Reservation` reserves a port with a socket that is bound but does not listen. When a bind fails
+with "Address already in use", this module searches Linux's /proc for the process that listens on
+the port. The kernel's table of sockets has the inode of the listening socket, and the process has a
+descriptor for this inode. The open files of other users' processes cannot be read. If the process
+belongs to another user, only that user is known.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def refuse_used(host: str, port: int, key: str) -> None:
 def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayError:
     """The error for a failed bind. It names the address and the process that uses it, and says what
     to do."""
-    reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # create_server adds it
+    reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # added by Python
     if error.errno != errno.EADDRINUSE:
         return SkidwayError(f"cannot listen on {host}:{port}: {reason}; set {key} to another")
     by = holder(port)

@@ -1,12 +1,12 @@
-"""The frame of every long-running program: its logging, its signals and its exit status.
+"""Runs a long-running program: sets up its logging, handles its signals, returns its exit status.
 
 SIGTERM and the first SIGINT ask for an orderly end; the second SIGINT ends the process at once. The
-body of the program learns of the request from a `Shutdown`, which an event loop can watch as a
-descriptor. Through skidway.systemd, the body tells the service manager that the program is ready,
-and this module tells the service manager that the program is ending. Only this module turns
-exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on standard
-error. Any other exception, on any thread, is logged as one error with its traceback, and the exit
-status is 70.
+body of the program (a function) learns of the request from a `Shutdown`, which an event loop can
+watch as a descriptor. Through skidway.systemd, the body tells the service manager that the program
+is ready, and this module tells the service manager that the program is ending. Only this module
+turns exceptions of the body into exit statuses. A SkidwayError is printed as one sentence on
+standard error. Any other exception, on any thread, is logged as one error with its traceback, and
+the exit status is 70.
 """
 
 from __future__ import annotations
@@ -47,8 +47,8 @@ class Shutdown:
             os.write(self._writer, b"\0")
 
     def wait(self, timeout_s: float | None = None) -> bool:
-        """Sleeps until the end is requested or the time is over. Returns whether the end is
-        requested."""
+        """Sleeps until somebody requests the end of the program or the time is over. Returns
+        whether the end is requested."""
         poll = select.poll()
         poll.register(self._reader, select.POLLIN)
         poll.poll(None if timeout_s is None else max(0, round(timeout_s * 1000)))

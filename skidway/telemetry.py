@@ -1,9 +1,9 @@
 """/metrics for Prometheus and /health for people and load balancers, in every program.
 
-Metrics are plain prometheus_client objects in its default registry. Each module declares the
-metrics that it counts; their names are `skidway_<package>_<name>_<unit>[_total]`. One daemon thread
-answers, because requests are few and small. A client that is too slow is cut off after
-`CLIENT_TIMEOUT_S`. If `metrics.listener` names no host, the server binds to loopback.
+Metrics are plain objects of prometheus_client, in the default registry of that library. Each module
+declares the metrics that it counts; their names are `skidway_<package>_<name>_<unit>[_total]`. One
+daemon thread answers, because requests are few and small. A client that is too slow is cut off
+after `CLIENT_TIMEOUT_S`. If `metrics.listener` names no host, the server binds to loopback.
 """
 
 from __future__ import annotations

@@ -57,8 +57,8 @@ class Accounts:
         self._deltas = Deltas(sender, state.number, size, mail, state.touched)
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
-        """Takes over the counts that the state kept. If these counts were made with another bucket
-        size than the settings name, first puts them into deltas of their own.
+        """Takes over the counts from the state. If the setting for the bucket size was changed,
+        these counts are first put into deltas of their own.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)

@@ -3,8 +3,8 @@ first record, every day, and at the file id's end.
 
 If this agent's state is deleted, a new agent reads the same files again under new file ids. The
 inode's time of birth then shows that two file ids stand for the same file. If the file system does
-not report that time, equal fingerprints show this. So a file that had fewer than FINGERPRINT_BYTES
-when it was announced is announced again as soon as it has FINGERPRINT_BYTES.
+not report that time, equal fingerprints show that the file is the same. So a file that had fewer
+than FINGERPRINT_BYTES when it was announced is announced again as soon as it has FINGERPRINT_BYTES.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ def announcement(
     closing: bool = False,
     fingerprint: Fingerprint | None = None,
 ) -> Announcement:
-    """The announcement that opens a file id; with `closing`, the announcement of its final length.
+    """The announcement that opens a file id; with `closing`, the one that gives its final length.
+
     fingerprint: used instead of the fingerprint in `tracked.birth`, if the file has grown since
     that fingerprint was taken.
     """

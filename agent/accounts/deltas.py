@@ -8,8 +8,8 @@ nor doubles a count.
 
 The database keeps the number of the last delta of each bucket for good, in a row of some 100 bytes
 for each bucket that ever had a line. When a late line comes, the bucket's next delta names this
-number, because each delta of a bucket names the one before. Without the number this chain would be
-broken for ever.
+number, because each delta of a bucket names the one before, so that they form a chain. Without the
+number the chain would be broken for ever.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ class Deltas:
         sums: Iterable[tuple[BucketKey, Sums]] = (),
         losses: Iterable[Loss] = (),
     ) -> None:
-        """previous: looks up the numbers of the buckets' last deltas. sums, losses: the sums and
-        losses in the state that no delta contains yet.
+        """previous: looks up the numbers of the buckets' last deltas. sums, losses: the
+        state's sums and losses that no delta contains yet.
         """
         # There are seven arguments, because an agent that was restarted continues with the numbers,
         # buckets and counts that it had before.
@@ -104,7 +104,7 @@ class Deltas:
         self._touched.clear()
 
     def seal(self, topics: list[SealedTopic], now_ms: int, changes: Changes) -> None:
-        """Numbers the seals. Deltas already contain all counts for which these seals vouch."""
+        """Gives numbers to seals. Deltas already contain all counts for which these seals vouch."""
         for seal in number_seals(self._sender, now_ms, self.number, topics):
             self._mail.stage(seal, number=seal.number)
             self._use(seal.number, changes)

@@ -3,13 +3,15 @@ prevents a last word.
 
     look       as for every seal, the agent notes the wall time W and the last used number `at`,
                scans the patterns, and notes how long each file is
-    at rest    if the checkpoint has passed all these bytes at the time of the look, no line of the
-               topic is under way: this seal is the last word, and the agent stops reading the topic
+    at rest    if the checkpoint has passed all bytes of the files at the time of the look, no line
+               of the topic is under way: this seal is the last word, and the agent stops reading
+               the topic
     otherwise  this seal is an ordinary one, sent when the checkpoint has passed the bytes; the next
                look decides anew
     disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
                agent takes the last word back, and goes on reading the topic's files
-    over       one look finds all topics at rest, and all last words are published
+    end        the agent has left when one look finds all topics at rest, and all last words
+               are published
 
 A last word is a seal. Like any seal, it vouches for all bytes that lay in the files at the wall
 time W that it names. But after a last word the audit waits for no further seal of the topic. So if
@@ -46,7 +48,7 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # by topic: the count of doubts at the last word
+        self._at_rest: dict[str, int] = {}  # by topic: `doubts` at the last word
         self._kept: set[str] = set()
 
     @property
@@ -58,7 +60,7 @@ class Leaving:
 
     @property
     def kept(self) -> set[str]:
-        """The topics that are done and whose last word is durable."""
+        """The topics of `done` whose last word is durable."""
         return self._kept & self.done
 
     def committed(self) -> None:
@@ -66,14 +68,14 @@ class Leaving:
         self._kept = set(self.done)
 
     def judge(self, noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
-        """Decides whether the seal that is sent for a new note will be a last word."""
+        """Decides whether the seal for these newly noted file lengths will be a last word."""
         at_rest = self.is_asked and sealing.is_complete(noted, files)
         if at_rest:
             self._at_rest[noted.topic] = noted.doubts
         return at_rest
 
     def review(self, noted: Noted, files: Mapping[int, TrackedFile]) -> None:
-        """Decides, from a new note, whether a topic is still at rest or has new bytes."""
+        """Decides from newly noted file lengths whether a topic is still at rest."""
         in_doubt = noted.doubts != self._at_rest.get(noted.topic)
         if in_doubt or not sealing.is_complete(noted, files):
             self.disturbed(noted.topic)

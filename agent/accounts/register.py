@@ -1,4 +1,4 @@
-"""The register: each file id is announced before its first record, and closed at its end."""
+"""Announces each file id before its first record, and closes each file id at its end."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """A seal says that deltas contain the counts of all lines that lay in a topic's files at a wall
 time W.
 
-    begin     put what was counted so far into deltas; note the wall time W and `at`, the last
-              number; then look through every pattern and note how long each file is
+    begin     put what was counted so far into deltas; note the wall time W and `at`, the number
+              of the last delta or seal; then look through every pattern and note each file's length
     complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
               deltas contain their counts: (W, at) may be sent
 

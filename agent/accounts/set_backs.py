@@ -2,9 +2,9 @@
 time.
 
 Lines that are lost before the agent reads them were written after their topic's newest seal. If the
-clock was set back after that seal was noted, these lines can have times up to the greatest that the
-clock showed. The state does not keep that greatest time. After a restart, the agent knows only the
-times of seals.
+clock was set back after that seal was noted, these lines can have times up to the greatest time
+that the clock showed. The state does not keep that greatest time. After a restart, the agent knows
+only the times of seals.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""Makes record batches of the lines of files. All functions are pure: they do no I/O, never wait,
+"""Makes record batches from the lines of files. All functions are pure: they do no I/O, never wait,
 and remember nothing.
 
 recipe      everything that decides what becomes of a line, as a value that is stored
 press       a compiled recipe: bytes become records, datums, batches
 routing     which partition a record goes to
-rejected    a line that does not fit becomes a record of `<topic>.rejected`
-rejections  how many lines did not fit lately, for the log and for /health
+rejected    a line that the press rejects becomes a record of `<topic>.rejected`
+rejections  how many lines were rejected lately, for the log and for /health
 """

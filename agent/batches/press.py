@@ -1,4 +1,5 @@
-"""Makes record batches of intents and their bytes, as a pure function of intents, bytes and recipe.
+"""Makes record batches from intents and their bytes. The batches depend only on the intents, the
+bytes and the recipe.
 
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
@@ -64,7 +65,7 @@ class Pressed:
     batches: the batches, in the order in which they must be sent.
     outcomes: one outcome for each reading.
     records: how many records of the data topic the readings become.
-    rejected: the lines that do not fit.
+    rejected: the lines that become records of the rejected topic.
     unbelieved_times: how many records had an event time too far ahead, or before 1970, and got
         the moment of reading instead.
     replaced: how many records have U+FFFD in place of bytes that are not UTF-8.
@@ -349,14 +350,16 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with row numbers that count all lines, not only the lines at `places`."""
+    """Returns `parsed`, which has only the lines at `places`, with the numbers that these lines
+    have among all lines.
+    """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:
-    """Returns the timestamps of the records, and how many lines had an event time that was not
-    believed.
+    """Returns the timestamps of the records, and how many lines had an event time too far
+    ahead or before 1970.
     """
     stated = event_ms != NO_TIME
     believed = stated & (event_ms >= 0) & (event_ms <= read_ms + AHEAD_MS_MAX)
@@ -419,7 +422,7 @@ def _outcomes(
     rejected_source: Source,
     bucket_ms: int,
 ) -> list[ReadingOutcome]:
-    """Makes one outcome per reading. The rows of a reading lie together, because `owner` rises."""
+    """Makes one outcome per reading. The rows of a reading are adjacent, as `owner` is sorted."""
     outcomes = []
     for index in range(readings):
         counts = Counts(bucket_ms)

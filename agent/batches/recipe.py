@@ -1,4 +1,4 @@
-"""Recipes. A file's bytes and its recipe together decide which records the file becomes.
+"""A file's bytes and its recipe together decide which records the file becomes.
 
 A recipe consists of settings, schemas, topics and versions of code. An intent names its recipe by
 fingerprint; the state keeps the recipe as long as an intent needs it. So if a byte range was
@@ -62,7 +62,7 @@ class TopicSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Agents with equal recipes send the same records for the same bytes and origin."""
+    """Together with a file's bytes, a recipe decides which records the agent makes from them."""
 
     program: str
     data: TopicSnapshot
@@ -141,7 +141,8 @@ def program_of(parser: str, timezone: str | None) -> str:
         # decoder's error text.
         names.append(f"python-{platform.python_version()}")
     if parser in ("regex", "json"):
-        # pyarrow contains RE2, and casts to numbers, booleans and times.
+        # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
+        # and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if timezone is not None and timezone.upper() not in _UTC:
         # The rules of time zones change, and they come with the machine, not with Python.

@@ -1,5 +1,5 @@
-"""A line that does not fit becomes a record of `<topic>.rejected`, with all its bytes and its place
-in the file.
+"""A line that the agent rejects becomes a record of `<topic>.rejected`, with all bytes of the line
+and its place in the file.
 
 Schema: schemas/rejected.avsc. If a line is too long for a batch of that topic, the record has only
 the head of the line; the record's origin gives the full length.
@@ -18,13 +18,13 @@ from skidway.kafka.batch import HEADER_BYTES
 from skidway.kafka.columns import RECORD_OVERHEAD_MAX
 
 FIELDS_BYTES_MAX = 128 + 4 * DETAIL_CHARACTERS_MAX
-"""The most bytes that a datum has apart from its line, topic, host and path."""
+"""A rejected line's record has at most this many bytes besides its line, topic, host and path."""
 
 
 @dataclass(frozen=True, slots=True)
 class RejectedLine:
-    """One line that does not fit. first, length: where the line lies in its file, as in the origin
-    of the line's record.
+    """One rejected line. first, length: the line's position in its file, and its length in bytes.
+    The origin of the line's record contains both.
     """
 
     reason: str
@@ -45,7 +45,7 @@ def line_bytes_max(recipe: Recipe, host: str, path: str) -> int:
 
 
 def columns(recipe: Recipe, agent: int, lines: Sequence[RejectedLine]) -> pa.RecordBatch:
-    """The rows of the rejected schema, one per line."""
+    """Returns one row of the rejected schema for each line."""
     cut = [line.line[: line_bytes_max(recipe, line.host, line.path)] for line in lines]
     count = len(lines)
     return pa.RecordBatch.from_pydict(

@@ -1,4 +1,4 @@
-"""Counts the lines of each topic that did not fit, for the log, and computes their share of the
+"""Counts the rejected lines of each topic, for the log, and computes their share of the
 topic's recent lines.
 
 A log entry gives the topic, the reasons, the number of lines and the place of one of these lines,
@@ -69,7 +69,7 @@ class Rejections:
         self._topics: dict[str, _Topic] = {}
 
     def saw(self, topic: str, records: int, rejected: Sequence[RejectedLine], now: float) -> None:
-        """Counts lines. records: how many lines fit. now: the monotonic time (s)."""
+        """Counts lines. records: how many lines were not rejected. now: the monotonic time (s)."""
         known = self._topics.setdefault(topic, _Topic(_Half(now), _Half(now)))
         if now - known.current.since >= HALF_WINDOW_S:
             known.before, known.current = known.current, _Half(now)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 Int64s = npt.NDArray[np.int64]
 
 SPREAD_BITS = 20
-"""Positions with the same file and the same `position >> SPREAD_BITS` stay together."""
+"""Records with the same file and the same `position >> SPREAD_BITS` go to the same partition."""
 
 _MASK_64 = (1 << 64) - 1
 

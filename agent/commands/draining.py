@@ -1,7 +1,7 @@
 """`skidway agent drain`: before a host leaves for good, its agent delivers all lines and tells the
 audit that no more will come.
 
-    state (locked) -> registry and cluster (waited for) -> loop, asked to leave -> last words
+    lock the state -> wait for registry and cluster -> run the loop -> publish the last words
 
 The command works like the running agent, but ends by itself: when every topic has its last word
 (its final seal; see `accounts.leaving`), or when its time is over. If the time is over, the command

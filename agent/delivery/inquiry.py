@@ -18,8 +18,8 @@ row by one row for each part. Parts that are not sent keep their recipe, so that
 
 A part is sent only if the present program begins and ends records at the bounds of the part.
 A record is not sent if a partition would get it after later records of its file. Since the settings
-are the same, this can happen only to two kinds of records. A broker had refused the record, or the
-present program sends it to another partition, because it rejects other lines or finds another key.
+are the same, this can happen only to a record that a broker had refused, or to a record that the
+present program sends to another partition, because it rejects other lines or finds another key.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ class _Asked:
 
 @dataclass(frozen=True, slots=True)
 class _Verdict:
-    """What is done with a part. sending: the reading as which the part is sent. certainty: says
-    that the part is declared lost or uncertain, with a reason. If both are None, the part arrived.
+    """What is done with a part. sending: the reading that sends the part. certainty: lost or
+    uncertain, if the part is declared with a reason. If both are None, the part arrived.
     """
 
     part: Part
@@ -277,7 +277,7 @@ class Inquiry:
         if intent.file not in self._records or self._records[intent.file][0] != news:
             self._records[intent.file] = news, found.records(intent.file)
         parts = divide(intent, self._records[intent.file][1])
-        if len(parts) > 1 and intent.length > READ_BYTES:  # one line, found in pieces
+        if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
             tracked.verified = False  # the file is looked at again before it is read
@@ -445,8 +445,8 @@ class Inquiry:
         elif is_whole:
             intent = whole
         else:
-            # If the part's bytes are gone, the part gets the CRC of the whole intent. So no bytes
-            # can prove the part.
+            # If the part's bytes are gone, the part gets the CRC of the whole intent, so that no
+            # other bytes are ever taken for the part's bytes.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)

@@ -1,5 +1,5 @@
-"""Fetches the logs of partitions that are read back, that is, searched for records of intents
-(I/O).
+"""Fetches the logs of partitions that are read back, that is, searched for records of intents. This
+module does I/O.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ class FetchedLogs:
             try:
                 start = self._asking.list_offsets({error.tp: EARLIEST})[error.tp].offset
             except (Unreachable, KafkaError):
-                self._go_on(error.tp, error.requested)  # the same error comes again, later
+                self._go_on(error.tp, error.requested)  # the next fetch gets the same error
                 return []
         if start > error.requested:
             self._go_on(error.tp, start)

@@ -7,7 +7,7 @@ module: a batch that the broker refused for good, and the later batches that the
 because of the refusal. A refused batch is halved until the refused record is alone. The record's
 flight (the intent that is being sent) waits until it is known whether the record arrived
 (agent.delivery.refused). All other records are sent again in their order. All copies of a record
-are the same. So readers that count by origin get the same counts, however the records are divided
+are the same. So readers that drop repeats get the same counts, however the records are divided
 into batches.
 """
 

@@ -54,7 +54,7 @@ class Presses:
         self._presses: OrderedDict[bytes, Press] = OrderedDict()
 
     def recipe(self, fingerprint: bytes) -> Recipe | None:
-        """The recipe with this fingerprint, if it was learned or a durable intent names it."""
+        """The recipe with this fingerprint, if `learn` added it or a durable intent names it."""
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:

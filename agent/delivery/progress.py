@@ -1,7 +1,7 @@
 """Knows how far the delivery of each file and each partition is, and which intents the checkpoint
 may pass.
 
-    offsets   the last acknowledged offset of a partition; seals carry it
+    offsets   the last acknowledged offset of a partition; seals contain this offset
     floors    the offset of a partition below which no intent of the state has a record
 
 A partition's floor may be lower than its last acknowledged offset, for two reasons. A batch may be
@@ -69,7 +69,7 @@ class Progress:
         self._moved.update(offsets)
 
     def divided(self, intents: Iterable[int]) -> None:
-        """Adds the parts of divided intents to the intents from before the start of the agent."""
+        """Treats the parts of divided intents like intents made before the agent started."""
         self._before.update(intents)
 
     def is_of_before(self, intent: int) -> bool:
@@ -136,8 +136,8 @@ class Passed:
         self.moved: list[tuple[TrackedFile, int]] = []
 
     def take(self, tracked: TrackedFile) -> None:
-        """Removes a file's first flights up to the first that is not done, and adds up their
-        outcomes.
+        """Removes a file's flights before the first flight that is not done, and adds up the
+        outcomes of the removed ones.
         """
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)

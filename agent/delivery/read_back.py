@@ -1,5 +1,5 @@
-"""Determines, without I/O, which records the brokers have of intents that cannot be sent again
-unchanged.
+"""Finds out which records the brokers have, for intents that cannot be sent again unchanged. Does
+no I/O.
 
     intents -> reach   the partitions in which records of the intents can lie
     rows    -> Found   the records that lie in these partitions
@@ -190,7 +190,7 @@ class Found:
             self._add(file, rows.tp, first, first + rows.length[chosen], rows.times[chosen])
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone, which its readers may have read."""
+        """Notes that records of a partition are gone. Readers may have read them before."""
         self.marks.gap(tp)
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
@@ -208,8 +208,8 @@ class Found:
             rows[:] = [_distinct(rows)]
 
     def has_all(self) -> bool:
-        """Whether every wanted byte was found. The answer is computed only when enough bytes have
-        come.
+        """Whether every wanted byte was found. To save time, this is computed only when enough
+        bytes have arrived.
         """
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False
@@ -321,7 +321,7 @@ def _runs(records: Records, first: int, end: int) -> Iterator[tuple[int, int, bo
         return
     tops = np.maximum.accumulate(ends)
     apart = np.concatenate(([True], begins[1:] >= tops[:-1]))
-    at = np.flatnonzero(apart)  # clusters: records that overlap
+    at = np.flatnonzero(apart)  # where each cluster of overlapping records begins
     cluster_begin, cluster_end = begins[at], np.append(tops[at[1:] - 1], tops[-1])
     sound = np.diff(np.append(at, len(begins))) == 1
     sound &= (cluster_begin >= first) & (cluster_end <= end)

@@ -1,5 +1,5 @@
-"""Records that a broker refuses: they are counted if an earlier attempt arrived, and otherwise
-declared lost or uncertain.
+"""Handles records that a broker refuses: counts a record if an earlier attempt arrived, and
+otherwise declares the record lost or uncertain.
 
     refused, never sent before  lost: no broker has it, and none takes it
     refused, sent before        read back from its partition (search has the rules of waiting)
@@ -44,7 +44,7 @@ RECORDS_MAX = 10_000
 
 
 class Sought:
-    """Determines, without I/O, which of the wanted records the readers of their partitions have."""
+    """Finds out which wanted records are kept by readers of the partitions. Does no I/O."""
 
     def __init__(self, agent: int, refusals: Iterable[Refusal]) -> None:
         self._agent = agent
@@ -66,7 +66,7 @@ class Sought:
             missing.difference_update(zip(first[kept].tolist(), end[kept].tolist(), strict=True))
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that records of a partition are gone, which its readers may have read."""
+        """Notes that records of a partition are gone. Readers may have read them before."""
         self._marks.gap(tp)
 
     def has(self, refusal: Refusal) -> bool:
@@ -98,7 +98,7 @@ class Refused:
         self._agent = agent
         self._wait_s = wait_s
         self._asked: list[Refusal] = []
-        self._searching: list[Refusal] = []  # those that `_search` looks for
+        self._searching: list[Refusal] = []  # what `_search` looks for
         self._asked_at = self._past_at = 0.0
         self._unmarked: dict[int, Intent] = {}
         self._marking: dict[int, Intent] = {}

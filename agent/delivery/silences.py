@@ -23,8 +23,8 @@ class Silences:
         answered: Collection[TopicPartition],
         now: float,
     ) -> None:
-        """Notes which partitions wait now. waiting: the partitions with unacknowledged batches.
-        answered: the partitions whose leader has answered.
+        """Notes which partitions wait for an acknowledgement now. waiting: the partitions with
+        unacknowledged batches. answered: the partitions whose leader has answered.
         """
         for tp in self._since.keys() - set(waiting):
             del self._since[tp]

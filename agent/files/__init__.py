@@ -13,14 +13,14 @@ same_file      decides from evidence whether two files are the same, or whether 
 mounts         known files whose file system is not mounted yet
 likeness       gathers the evidence for same_file: compares the file at a path with known files
 rotations      finds files, in each directory, that were rotated away before the agent looked
-look           one directory at one look, and what the look found
+look           what one look knows about one directory, and what the look found
 history        decides what became of the files that lay at a path
 stillness      whether generations were being renamed while the agent looked at a directory
 watching       events of the operating system, which only make looks earlier
 compression    finds the known file that a compressed file contains
 decompressed   reads the plain bytes of a compressed file
 plain_sizes    measures how many plain bytes a compressed file has
-copies         copies of logs: they are not read, or only from where their original was cut
+copies         copies of logs: not read, or read only from where the original was cut
 known          all known files: by id, by inode, by the path at which they were written
 births         how file ids begin
 endings        how file ids end
@@ -35,11 +35,11 @@ news           new file ids and losses, which the agent's loop has to write to t
 handles        a limited number of open files
 reading        makes readings of tracked files, and treats all files fairly
 
-The agent tails a file because a look through the patterns finds it; events only make the look
-earlier. If a link leads to the file, the agent watches and lists the directory in which the file
+A look through the patterns finds the files that the agent tails. An event only makes the next look
+earlier. If a link leads to a file, the agent watches and lists the directory in which the file
 really lies, and looks there for rotated files. Two looks at a meant path (a path that a pattern
 matches) may find the same file or two different files. Sometimes nobody can know whether the file
-is the same (same_file). If they find different files, rotation has probably renamed the first file
-in between, and the agent looks for it beside the path (rotations). So the agent reads every file
-that is still on the host, and declares the unread files that are gone.
+is the same (same_file). If the looks find different files, rotation has probably renamed the first
+file in between, and the agent looks for it beside the path (rotations). So the agent reads every
+file that is still on the host, and declares the unread files that are gone.
 """

@@ -21,15 +21,15 @@ from skidway.agent.values.found import FileKey, Found
 from skidway.agent.values.tracked import TrackedFile
 
 ORIGINALS_MAX = 16
-"""A copy is compared with at most this many file ids that were born at a path."""
+"""A copy is compared with at most this many of the files that were first found at a path."""
 
 _Content = tuple[int | None, int, int]
 """Values by which a changed file is recognised: birth (ns), size, time of change (ns)."""
 
 
 class Copies:
-    """Owns two tables: the file ids that were born at each path, and the copies that the agent does
-    not read.
+    """Owns two tables: the file ids that began at each path, and the copies that the agent does not
+    read.
     """
 
     def __init__(self, host: Host) -> None:
@@ -56,11 +56,11 @@ class Copies:
         self._left_alone = {key: x for key, x in self._left_alone.items() if key in there}
 
     def born_at(self, path: str) -> list[TrackedFile]:
-        """The newest file ids that were born at a path (as text), in the order of their births."""
+        """The newest file ids that began at a path (given as text), oldest first."""
         return self._born_at.get(path, [])
 
     def is_left_alone(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy of a file that was born at `base`, and the agent reads all its
+        """Whether a file is a copy of a file first found at `base`, and the agent reads all its
         bytes from that original.
         """
         if self._is_known(found):
@@ -92,8 +92,8 @@ class Copies:
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """Returns the file that was born at the path and of which `found` may be a copy, and the
-        answer to the question whether `found` has that file's bytes.
+        """Returns the file of which `found` may be a copy (a file that was first found at `base`),
+        and the answer to the question whether `found` has that file's bytes.
         """
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:

@@ -52,7 +52,7 @@ _ENDINGS: Final = tuple(_FORMATS)
 
 
 def is_decompressed(path: str) -> bool:
-    """Whether a file's name has the ending of a compression that can be read."""
+    """Whether a file's name ends like the names of files that the agent can decompress."""
     return path.endswith(_ENDINGS)
 
 
@@ -142,7 +142,7 @@ class Decompressed:
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:
-        """Where it lies now."""
+        """The path at which the file lies now."""
         return self._handle.where()
 
     def close(self) -> None:

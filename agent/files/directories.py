@@ -62,4 +62,4 @@ class Directories:
         found = self._host.look(path)
         if found is not None and found.key == key:
             return path
-        return self._host.find(directory, key)  # since then it was renamed, or it has several names
+        return self._host.find(directory, key)  # renamed since the listing, or has several names

@@ -30,8 +30,8 @@ passed.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
-"""For this long after a file was finished, every look still checks it, even if no pattern leads to
-it.
+"""For this long after the end of a file id, every look still checks the file, even if no pattern
+leads to the file.
 """
 
 
@@ -46,12 +46,12 @@ class Endings:
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check it
         self._now = 0.0
         self._now_ms = 0
-        self._looked_ms: int | None = None  # the look before this one
+        self._looked_ms: int | None = None  # when the look before this one was made
         self._set_ms = 0  # the time of the last look that noticed that the clock was set
         self._since: Mapping[str, int] = {}
 
     def load(self, since: Mapping[str, int]) -> None:
-        """Takes over the file ids of files that were finished before the agent started. since: the
+        """Takes over the file ids that ended before the agent started. since: the
         time (ms) of each topic's last seal.
         """
         self._since = dict(since)
@@ -98,8 +98,8 @@ class Endings:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """The lately finished files to which no pattern leads. A look checks them because they may
-        still grow. found: the keys of the files to which patterns lead.
+        """The files whose ids ended lately and to which no pattern leads. A look checks them,
+        because they may still grow. found: the keys of the files to which patterns lead.
         """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
@@ -109,8 +109,8 @@ class Endings:
                 yield tracked
 
     def may_forget(self, tracked: TrackedFile) -> bool:
-        """Whether the file id may be forgotten, because no new copy of the file can appear any more
-        that would have to be compared with the file.
+        """Whether the file id may be forgotten. As long as new copies of the file may appear, the
+        file id is kept, because they must be compared with the file.
         """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
@@ -142,5 +142,5 @@ class Endings:
 
 
 def cut_reason(tracked: TrackedFile, size: int) -> str:
-    """The reason for replacing a file that is shorter than it was at the last look."""
+    """The reason for ending the id of a file that is shorter than it was at the last look."""
     return f"it was cut to {size} bytes, {tracked.size} were there"

@@ -40,8 +40,10 @@ _CACHED: Final = 1 << 14
 
 
 class Generation(NamedTuple):
-    """What a file's name says. bases: the names of the logs of which the file may be a generation.
-    plain: the file's name before compression, or None.
+    """What a file's name says about rotation.
+
+    bases: the names of the logs of which the file may be a generation. plain: the file's name
+    before compression; None if the file is not compressed.
     """
 
     bases: tuple[str, ...]

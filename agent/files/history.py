@@ -85,7 +85,7 @@ class Adopts(Protocol):
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
         """SAME: the compressed file contains a known file, and the agent reads on in the compressed
-        file. UNKNOWN: it is not known yet which file it contains, and a later look finds out.
+        file. UNKNOWN: a later look finds out which file the compressed file contains.
         index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
@@ -203,8 +203,8 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files that are younger than the newest known file may be gone. If no look has
-        found a file at the path, the agent may still know a file of this path from an event.
+        """Whether files that are younger than the newest known file may be gone. Even if no
+        look has found a file at the path, the agent may know such a file from an event.
         """
         before = look.before.get(base)
         if before is None:
@@ -235,7 +235,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # numbered by other rules
+                        return False  # these generations are numbered by other rules
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 
@@ -360,11 +360,11 @@ class History:
         """Whether the file that the last look found still exists, plain or compressed."""
         if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
             return True
-        path = self._host.find(look.directory, before.key)  # renamed since it was listed
+        path = self._host.find(look.directory, before.key)  # renamed since the listing
         found = None if path is None else self._host.look(path)
         if found is None or found.key != before.key:
             if path is not None:
-                return True  # renamed once more since
+                return True  # the file was renamed once more since then
         elif found.born_ns == before.born_ns:
             return True
         times = {before.changed_ns, *self._known.changed_times(look.directory)}
@@ -376,7 +376,7 @@ class History:
         return False
 
     def _name_of(self, look: Look, before: Found) -> str | None:
-        """The name that the directory has now for a file that lay at a path."""
+        """The name that a file which lay at a path has in the directory now."""
         name = self._directories.name_of(look.directory, before.key.inode)
         found = None if name is None else self._host.look(os.path.join(look.directory, name))
         births = (before.born_ns, None if found is None else found.born_ns)

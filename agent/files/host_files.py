@@ -1,5 +1,5 @@
-"""All that is known of a host's files, in one value that is passed to the modules that find out
-more.
+"""All that is known of a host's files, in one value that is passed to the modules that look at
+these files.
 """
 
 from __future__ import annotations

@@ -30,7 +30,7 @@ class KnownFiles:
         self._directories = directories
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._changed: dict[int, TrackedFile] = {}
-        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # from former key and birth
+        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # new keys by old ones
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
         self.copies = Copies(host)
@@ -53,7 +53,7 @@ class KnownFiles:
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
-        """Notes that facts about a file have changed which the state must keep."""
+        """Notes that facts about a file have changed, so that the state gets the new facts."""
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
@@ -160,7 +160,7 @@ class KnownFiles:
         try:
             path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
         except OSError:
-            path = None  # other code reports the directory
+            path = None  # the directory is reported elsewhere
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
             return self.where(tracked.birth.key, tracked.birth.born_ns)
@@ -187,7 +187,7 @@ class KnownFiles:
             return ""
         births = (born_ns, tracked.birth.born_ns)
         if not is_moved and None not in births and births[0] != births[1]:
-            return ""  # another file has its inode
+            return ""  # another file has the known file's inode
         handle = self._handles.held(tracked.file)
         path = tracked.location if handle is None else handle.where()
         found = self._host.look(path) if path else None

@@ -79,7 +79,7 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
         return not is_short
     try:
         if identity.fingerprint_of(original.read, print_.length) != print_:
-            return not is_short  # another file has its inode
+            return not is_short  # another file has the known file's inode
         return original.read(len(bytes_), at) == bytes_
     finally:
         original.close()

@@ -26,7 +26,9 @@ PLACES_MAX: Final = 5_000
 """
 
 ID_LENGTH_MIN: Final = 8
-"""If a directory's name is shorter than this, the name of a file may contain it by chance."""
+"""A directory's name that is shorter than this is not cut out of the names of its files, because
+they may contain it by chance.
+"""
 
 
 class Links:

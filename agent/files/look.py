@@ -61,7 +61,7 @@ class Place:
     lay: the files that lay at the meant paths (the paths that a pattern matches).
     anchors: for each meant path where nothing lay, its newest known file.
     seen: the names, inodes and times of birth that a rotation would change.
-    restless: the later looks during which names came and went.
+    restless: what later looks found, if names were being changed during all of them.
     unknown: the inodes of compressed files for which it is not decided yet whether they contain
         known files.
     """
@@ -192,7 +192,7 @@ class Look:
         return min(first, now_ms)
 
     def since_ms(self, index: int) -> int:
-        """The time (ms) since which the agent has not looked, with SLACK_MS to spare."""
+        """The time (ms) of the last look, minus SLACK_MS."""
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:

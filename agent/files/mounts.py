@@ -5,7 +5,8 @@ Such files are not gone, but nobody can know which other files lie in their dire
 first hour their directories count as unreadable. After that hour, missing files count as gone, and
 the agent declares their unread bytes lost. But the agent remembers for longer what it has read of
 these files, because the file system may come back with the same files, which must not be read
-again. The agent also remembers its files if a file system is unmounted while the agent runs.
+again. If a file system is unmounted while the agent runs, the agent also remembers the files of
+that file system.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ have to check it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
-"""For this long, the agent remembers finished files of a missing file system."""
+"""For this long, the agent remembers file ids that have ended, if their file system is missing."""
 
 UNMOUNTED: Final = "the file system on which its files lay is not mounted"
 
@@ -36,7 +37,7 @@ class Mounts:
         self._host = host
         self._away: dict[str, list[TrackedFile]] = {}  # by directory
         self._until: float | None = None
-        # by directory: when another device was first seen
+        # by directory: when another device was first found mounted there
         self._elsewhere: dict[str, float] = {}
 
     def load(self, files: Iterable[TrackedFile]) -> None:

@@ -164,7 +164,7 @@ class OperatingSystem:
             if is_link and os.path.islink(path):
                 scan.unreadable.append((path, "it is a link that leads nowhere"))
                 scan.dead.append(path)
-            return None  # or the file was deleted in between
+            return None  # the link leads nowhere, or the file was deleted in between
         except OSError as error:
             scan.unreadable.append((path, error.strerror or str(error)))
             return None

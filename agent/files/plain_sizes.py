@@ -45,7 +45,7 @@ class PlainSizes:
         self._thread: threading.Thread | None = None
 
     def known(self, content: Content) -> int | OSError | None:
-        """The size in bytes, or the error why it cannot be measured; None if the file was not
+        """The size in bytes, or the error that prevents its measurement; None if the file was not
         measured yet.
         """
         return self._found.get(content)

@@ -225,7 +225,7 @@ class FileReader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if is_alike and tail and len(data) > len(tail):  # cut and written anew, perhaps
+        if is_alike and tail and len(data) > len(tail):  # perhaps cut and written anew
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)

@@ -95,7 +95,7 @@ class Recognition:
         if answer is None:
             return
         if tracked.state is not FileState.OPEN and not found.size:
-            if tracked.changed_ns != found.changed_ns:  # written and cut again since
+            if tracked.changed_ns != found.changed_ns:  # it was written and cut again
                 tracked.changed_ns = found.changed_ns
                 self._truncated.add(found.path)
         elif answer is not Answer.SAME:
@@ -122,7 +122,7 @@ class Recognition:
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """Ends a file id whose file has, or may have, other bytes than those that were read.
-        Declares the id's unread bytes lost, without their number, which nobody knows. Begins a new
+        Declares the id's unread bytes lost; nobody knows how many they are. Begins a new
         id for the bytes that are in the file now.
         """
         if self._handles.held(tracked.file) is None:
@@ -181,7 +181,7 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The replay checks the promised bytes first, because they prove more than the marks.
+            # The replay checks the promised bytes first, which proves more than the marks.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -272,7 +272,7 @@ class Recognition:
             self._unreadable.add(sighting.source.topic, found.path, error)
             return None
         if answer is Answer.UNKNOWN and not begins_like(self._host, found.real_path, tracked):
-            return Answer.SAME  # the marks show which bytes are new
+            return Answer.SAME  # `tracked.marks` show which bytes are new
         return answer
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
@@ -319,8 +319,8 @@ class Recognition:
         return begins_like(self._host, found.real_path, tracked)
 
     def _see_ended(self, tracked: TrackedFile, sighting: Sighting) -> None:
-        """Handles a finished file that is still there. The file may have the same bytes as before,
-        more bytes, or different bytes.
+        """Handles a file that is still there although its id has ended. The file may have the same
+        bytes as before, more bytes, or different bytes.
         """
         assert tracked.length is not None
         found = sighting.found
@@ -370,8 +370,8 @@ class Recognition:
         return False
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
-        """Notes that a finished file has other bytes than before. The file was cut. If its time of
-        birth is unknown, it may also be another file with the same inode.
+        """Notes that a file whose id has ended has other bytes than before. The file was cut. If
+        its time of birth is unknown, it may also be another file with the same inode.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)
@@ -383,7 +383,7 @@ class Recognition:
 
 
 def _is_unchanged(tracked: TrackedFile, found: Found) -> bool:
-    """Whether a finished file is unchanged since it was finished."""
+    """Whether a file is unchanged since its id ended."""
     return (
         found.size in (tracked.length, UNMEASURED)
         and found.changed_ns == tracked.changed_ns

@@ -14,8 +14,8 @@ link leads. An unknown generation is
     left alone  if it is older (the history before the agent came), if a source excludes it, if it
                 lay under the same name before, if it is a copy of what was read (tracking), or if
                 the path still leads to the same file
-    declared    as a loss of unknown length if it is compressed, holds no known file, and cannot be
-                decompressed
+    declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
+                be decompressed
 
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
 last look found it there, or beside it. As long as the anchor is still there under any name, no
@@ -83,7 +83,7 @@ class Rotations:
         self._looked_ms: int | None = None
         self._looked_s = 0.0
         self._since: dict[str, int] = {}
-        self._again: set[str] = set()  # reborn paths (see `Moment`) that wait
+        self._again: set[str] = set()  # reborn paths (see `Moment`) for the next look
         self._links = Links(directories)
         self._waiting: dict[FileKey, tuple[Found, int, str, float]] = {}
         self._lay: Mapping[str, Found] = {}
@@ -95,8 +95,7 @@ class Rotations:
         since: Mapping[str, int],
     ) -> None:
         """Takes over the files that lay at the meant paths before the agent started. since: by
-        topic,
-        the time (ms) that counts as the time of the last look.
+        topic, the time (ms) that counts as the time of the last look.
 
         rotated: (meant path, present directory, file) of each known file that was rotated from a
         meant path. The newest file comes last.

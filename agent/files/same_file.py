@@ -1,4 +1,4 @@
-"""Decides, from evidence and without I/O, whether the file at a path is a known file.
+"""Decides from evidence whether the file at a path is a known file. Does no I/O.
 
 An inode's number proves little, because the kernel gives a deleted file's number to the next file.
 These are the kinds of evidence, the strongest first:

@@ -1,5 +1,5 @@
-"""Finds, without I/O, the source to which a path belongs. The source's patterns match this path, or
-the path that the file had before rotation.
+"""Finds the source to which a path belongs. The source's patterns match this path, or the path that
+the file had before rotation. This module does no I/O.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Decides, without I/O, whether generations (rotated files) were being renamed while the agent
-looked at a directory.
+"""Decides whether generations (rotated files) were being renamed while the agent looked at a
+directory. Does no I/O.
 
 If so, the scan of the patterns and the listing of the directory show different moments, and a
 listing may contain a renamed file twice, or not at all. Such a look is repeated, and meanwhile the
-topics of the directory are not sealed. A look is not repeated if only names change that no rotation
-gives. So files beside a log that are no generations never delay the log.
+topics of the directory are not sealed. A look is not repeated if all changed names are names that
+no rotation gives. So files beside a log that are no generations never delay the log.
 """
 
 from __future__ import annotations

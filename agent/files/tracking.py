@@ -48,13 +48,13 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, Flight, TrackedFile
 
 FORGET_AFTER_S = 3600.0
-"""Seconds between two searches for closed files. A closed file that is gone from the host is
-forgotten.
+"""The seconds between two searches for closed files that are gone from the host. The agent forgets
+these files.
 """
 
 LEDGER_MS = 7 * 86_400_000
-"""If bytes of a file were lost and the file is gone, the agent still remembers it for this long
-after its announcement, so that people can ask what was lost.
+"""If bytes of a file were lost and the file is gone, the agent still remembers the file for this
+long after its announcement, so that people can ask what was lost.
 """
 
 
@@ -157,7 +157,7 @@ class Tracker:
             self._known.renumber(tracked, key)
 
     def note(self, tracked: TrackedFile) -> None:
-        """Notes that facts about a file have changed which the state must keep."""
+        """Notes that facts about a file have changed, so that the state gets the new facts."""
         self._known.note(tracked)
 
     def take_changed(self) -> list[TrackedFile]:
@@ -169,8 +169,8 @@ class Tracker:
         return self._unopened.take_changed()
 
     def launch(self, tracked: TrackedFile, flight: Flight) -> None:
-        """Adds a flight. Either its bytes are being sent, or they are declared lost or uncertain
-        and wait for the flights before them.
+        """Adds a flight (an intent under way). Its bytes are being sent, or they are declared lost
+        or uncertain and wait for the flights before them.
         """
         tracked.flights.append(flight)
         self.flying[tracked.file] = tracked
@@ -208,8 +208,8 @@ class Tracker:
     # --- a look -------------------------------------------------------------------------------
 
     def reconcile(self, now: float, now_ms: int) -> None:
-        """Looks through all patterns. These looks alone make tailing correct. Events only make the
-        agent notice changes earlier.
+        """Looks through all patterns. These looks find every change; events only make the agent
+        notice a change earlier.
         """
         self._now_ms = now_ms
         self._recognition.begin_look(now, now_ms)
@@ -398,7 +398,7 @@ class Tracker:
             if found is None or found.key != tracked.birth.key:
                 return
             if found.size < 0:
-                self._known.on_growth(tracked)  # its size is measured when the reader opens it
+                self._known.on_growth(tracked)  # the reader opens the file, and measures its size
                 return
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
@@ -423,7 +423,7 @@ class Tracker:
             self._endings.lose(tracked, reason)
 
     def _look_at_ended(self, tracked: TrackedFile, now: float) -> None:
-        """Looks at a finished file, because it may have grown or been rewritten."""
+        """Looks at a file whose id has ended, because it may have grown or been rewritten."""
         if tracked.source is None:
             return
         there = self._host.look(tracked.location)

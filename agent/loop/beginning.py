@@ -57,8 +57,8 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """Writes the cluster, and for each new topic the time at which the agent first started with the
-    topic. Deletes recipes and losses that are not needed any more.
+    """Writes the name and id of the cluster, and for each new topic the time at which the agent
+    first started with the topic. Deletes recipes and losses that are not needed any more.
     """
     changes = Changes()
     changes.forget_recipes()

@@ -17,10 +17,10 @@ and a seal tells the audit up to when the counts are complete. The press makes b
 arrived.
 
 There is one loop, in one thread. It owns every part whose state lasts longer than a turn; the
-module `parts` makes these parts. Nothing is sent until the transaction with its intent is durable.
-If the disk is full, the loop keeps the transaction unchanged and tries to commit it again. Until
-the commit succeeds, the loop reads nothing new, and does not send the records that the transaction
-promises.
+module `parts` makes these parts. No record is sent until the transaction with its intent is
+durable. If the disk is full, the loop keeps the transaction unchanged and tries to commit it again.
+Until the commit succeeds, the loop reads nothing new, and does not send the records that the
+transaction promises.
 """
 
 from __future__ import annotations

@@ -112,7 +112,7 @@ class _Maker:
         self._handles = Handles(surroundings.host, settings.max_open_files)
 
     def parts(self) -> Parts:
-        """Makes the parts in the order in which they need each other."""
+        """Makes each part after the parts that it needs."""
         settings, state, clock = self._settings, self._state, self._around.clock
         cluster, destinations = self._around.cluster, self._destinations
         waiting = beginning.open_topics(self._intents, self._recipes)

@@ -7,7 +7,7 @@
 
 A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So the
 result for a line never depends on other lines, nor on the time at which the line is parsed again. A
-line that does not fit becomes a Reject with a reason from a closed set. Such a line is never
+line that cannot be parsed becomes a Reject with a reason from a closed set. Such a line is never
 dropped, and never raises an error.
 
 Read the modules in this order: framing (where each record begins and ends), lines (bytes to Arrow),

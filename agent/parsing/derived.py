@@ -1,5 +1,5 @@
-"""Derives the schema of a source that names no schema. Its fields are strings, except the field of
-the parsed time.
+"""Derives the schema of a source that names no schema. The schema's fields are strings, except the
+field of the parsed time.
 
 raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as

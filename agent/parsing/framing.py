@@ -12,8 +12,8 @@ terminator needs no mark, because it is recognised by its length: it is as long 
 range is framed without knowledge of other ranges, so it is framed the same way whenever it is read
 again.
 
-Positions here count from the start of the buffer. If a change to this module makes other records of
-the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the
+Positions here count from the start of the buffer. If a change to this module makes other records
+from the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the
 agent does not send it again unchanged.
 """
 

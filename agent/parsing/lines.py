@@ -1,4 +1,4 @@
-"""Makes an Arrow column of the records, whose bytes are cut out of the buffer that was read."""
+"""Makes an Arrow column of records. Cuts their bytes out of the buffer that was read."""
 
 from __future__ import annotations
 

@@ -29,8 +29,8 @@ DETAIL_CHARACTERS_MAX: Final = 500
 
 @dataclass(frozen=True, slots=True)
 class Reject:
-    """A line that does not fit. row: its index among the given lines. reason: one of REASONS.
-    detail: a sentence.
+    """A line of which no row can be made. row: its index among the given lines. reason: one of
+    REASONS. detail: a sentence.
     """
 
     row: int

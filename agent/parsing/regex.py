@@ -37,7 +37,7 @@ _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
 
 
 def groups_of(pattern: str) -> list[str]:
-    """The named groups, in order. Raises ConfigurationRefused for a pattern that RE2 refuses."""
+    """The named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses it."""
     nothing = pa.array([], pa.string())
     try:
         pc.extract_regex(nothing, pattern)  # unanchored, so that RE2's error does not quote anchors

@@ -39,7 +39,7 @@ WIDTH_MAX = 80
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
-_GUESSES = 10  # from next year back to the last 29 February, at most 8 years ago
+_GUESSES = 10  # next year, this year, and the 8 years before, for a 29 February
 _SLOT_MS = 900_000  # clocks are changed at whole quarters of an hour
 
 _MONTHS = (
@@ -496,7 +496,8 @@ def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
     width = np.diff(bounds).astype(np.int64)
     columns = min(int(width.max(initial=0)), WIDTH_MAX)
     matrix = np.zeros((count, columns + _MARGIN), np.uint8)
-    if count and columns and int(width.min()) == columns:  # same width: a matrix already
+    if count and columns and int(width.min()) == columns:
+        # All values have the same width, so their bytes already are a matrix.
         block = data[bounds[0] : bounds[-1]]
         matrix[:, :columns] = block.reshape(count, -1)[:, :columns]
     elif columns:

@@ -3,7 +3,7 @@
     tables      what is stored where
     database    opening, refusing, one transaction a turn
     changes     what one transaction writes, gathered before it begins
-    renewal     new file ids for an adopted state that was an older copy
+    renewal     new file ids, after an operator has adopted an older copy of a state
 
 The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss. A
 new database is first made completely under another name, and then renamed. So an empty or half-made

@@ -25,8 +25,8 @@ from skidway.kafka.types import TopicPartition
 Row = tuple[Any, ...]
 
 SINCE: Final = "since "
-"""The prefix of the keys of the table `meta` under which the time of the agent's first start with
-each topic is kept.
+"""This prefix, followed by a topic's name, is a key of the table `meta`. The key's value is the
+time of the agent's first start with the topic.
 """
 
 LEFT: Final = "last_words"
@@ -167,8 +167,8 @@ class Changes:
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes all numbers that `put_touched` set. The bucket size or the epoch is new, so no
-        delta has counts of the new buckets yet.
+        """Deletes all numbers that `put_touched` set. Called when the bucket size or the epoch is
+        new, so that no delta has counts of the new buckets yet.
         """
         self._do("DELETE FROM touched", ())
 

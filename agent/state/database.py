@@ -134,7 +134,7 @@ class StateDatabase:
 
         The list is first sorted by sequence number. But if an intent was divided, its parts have
         higher sequence numbers than the intents of later bytes. So the intents of each file are
-        then sorted by their bytes, within the places that these intents have in the list.
+        then sorted by their bytes. The intents of other files keep their places meanwhile.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}

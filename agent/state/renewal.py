@@ -1,4 +1,4 @@
-"""Gives new file ids to an adopted state that was an older copy.
+"""Gives new ids to files after an operator has adopted a state that was an older copy.
 
 An operator adopts a state, for example from a backup, with `skidway agent state adopt`. The
 adoption begins a new epoch of the agent. The backup may be an older copy of the state that the
@@ -11,9 +11,9 @@ seal of the new epoch. If the copy had promised to send a range of a file that g
 agent reads the range again. The counts in the copy are not published again, because the newer state
 has published them.
 
-A finished file keeps its file id, because a newer file id may already have its inode. The promised
-ranges of a finished file are handled as after any crash: if the bytes still have their CRC, the
-agent sends them again. Otherwise the agent asks the brokers which records arrived.
+If a file id has ended, the file keeps it, because a newer file id may already have the inode. The
+promised ranges of such a file are handled as after any crash: if the bytes still have their CRC,
+the agent sends them again. Otherwise the agent asks the brokers which records arrived.
 """
 
 from __future__ import annotations

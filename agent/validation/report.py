@@ -22,7 +22,7 @@ def document(trials: Sequence[Trial], share_max: float) -> dict[str, Any]:
 
 
 def render(trials: Sequence[Trial]) -> str:
-    """The result for people: each source, with examples of lines that do not fit."""
+    """The result for people: each source, with examples of rejected lines."""
     return "".join(f"{line}\n" for each in trials for line in _of_source(each))
 
 

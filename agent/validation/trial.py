@@ -30,7 +30,7 @@ BUCKET_MS: Final = 60_000
 
 @dataclass(frozen=True, slots=True)
 class Misfit:
-    """A line that does not fit. line: the line's number in the file, from 1; None if it is one of
+    """A line that is rejected. line: the line's number in the file, from 1; None if it is one of
     the last lines. first: the position at which the line begins. text: the line's first characters.
     """
 
@@ -44,8 +44,8 @@ class Misfit:
 
 @dataclass(slots=True)
 class Trial:
-    """The result for one source. replaced: how many lines fit because invalid bytes in them were
-    replaced. untried: why no line was tried; None if lines were tried.
+    """The result for one source. replaced: how many lines are not rejected because their invalid
+    bytes were replaced. untried: why no line was tried; None if lines were tried.
     """
 
     topic: str
@@ -60,7 +60,7 @@ class Trial:
 
     @property
     def rejected(self) -> int:
-        """How many lines did not fit."""
+        """How many lines were rejected."""
         return sum(self.reasons.values())
 
     @property

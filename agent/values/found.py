@@ -1,4 +1,4 @@
-"""A file as a look at its path finds it, before the agent compares it with the known files."""
+"""A file that was found at a path, before the agent compares it with the known files."""
 
 from __future__ import annotations
 

@@ -2,10 +2,10 @@
 settings and schemas that decide which records the bytes become).
 
 An intent is durable before any of its bytes is first sent. It ends at the end of a whole record, so
-it can be cut into records without the bytes of other intents. After a crash, the agent sends again,
-by their recipes, all intents that the checkpoint has not passed. It does this only if the bytes
-still have their CRC and the program still makes the same records of them. The agent reads on at the
-end of the file's last intent.
+it can be cut into records without the bytes of other intents. After a crash, the agent repeats all
+intents that the checkpoint has not passed: it sends their bytes again, by the same recipes. It does
+so only if the bytes still have their CRC and the program still makes the same records from them.
+The agent reads on at the end of the file's last intent.
 """
 
 from __future__ import annotations

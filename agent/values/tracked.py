@@ -133,8 +133,10 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Says that a file has another time of change than `changed_ns`, although its size is the same.
-    since: when the agent noticed this (s).
+    """Says that a file was written to, but has not grown.
+
+    changed_ns: the file's time of change before this. since: when the agent noticed the new time of
+    change (s).
     """
 
     changed_ns: int
@@ -153,7 +155,7 @@ class TrackedFile:
     state: FileState = FileState.OPEN
     announced: bool = False
     announced_ms: int = 0
-    length: int | None = None  # the final length, from ENDED on
+    length: int | None = None  # the final length; None while the file is OPEN
     changed_ns: int | None = None  # the file's time of change at the last look
 
     # The fields from here on are not durable. They are made anew when the agent starts.
@@ -170,7 +172,7 @@ class TrackedFile:
     long_line: LongLine | None = None
     written: Written | None = None
     is_unwatched: bool = False  # whether the agent's first look found the file changed
-    flights: list[Flight] = field(default_factory=list)  # few; an empty deque takes 600 bytes
+    flights: list[Flight] = field(default_factory=list)  # no deque: an empty one takes 600 bytes
 
     @property
     def file(self) -> int:

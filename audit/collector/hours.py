@@ -140,8 +140,8 @@ def _is_good(found: Standing) -> bool:
 
 
 def _heard(evidence: Evidence, policy: Policy, output: str) -> dict[str, Any] | None:
-    """Epoch and number of the newest message of an output that the ledger has, and whether the
-    output is retired. A verdict says nothing about the rows of a retired output."""
+    """The epoch and number of an output's newest message in the ledger, and whether the output is
+    retired. A verdict says nothing about the rows of a retired output."""
     known = [key for key in evidence.senders if key[:2] == (Tier.HDFS, output)]
     if not known:
         return None

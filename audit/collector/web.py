@@ -335,7 +335,7 @@ def _number(request: Request, name: str) -> int | None:
 
 def _frame(found: Standing) -> dict[str, Any]:
     """The sentence at the head of a page, and the worst status of all overdue buckets. A recount
-    with other counts is as bad as a tier with missing records."""
+    whose counts differ is as bad as a tier with missing records."""
     differ = [Status.INCOMPLETE] if any(not x.is_good for x in found.recounts) else []
     overdue = [*found.overdue, *differ]
     worst = max(overdue, default=Status.COMPLETE).word

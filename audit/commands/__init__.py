@@ -4,7 +4,7 @@ has the command `audit`, and its verbs that start programs.
     options      where to read evidence (a store, or the topics of a cluster), and what to expect
     live_ledger  a ledger that is kept up to date while a command waits
     polling      asks again and again, even while a cluster is unreachable
-    publication  publishes messages of commands to the collector, on the audit topic
+    publication  sends the messages of commands to the collector, through the audit topic
     report       `skidway audit report`
     complete     `skidway audit complete`
     recount      `skidway audit recount`

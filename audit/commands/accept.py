@@ -181,7 +181,7 @@ def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """For each sender that is not an agent, the place at which the sender counts. The result is
+    """For each sender that is not an agent, the place at which the sender counts. A place is
     marked as retired if it is `place` or lies within `place`."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
@@ -191,7 +191,7 @@ def _places_of(evidence: Evidence, place: str) -> list[Place]:
 def _named(
     found: Sequence[BucketVerdict],
 ) -> dict[tuple[Source, int, int], tuple[str, BucketVerdict]]:
-    """Maps (topic, start, size) of each bucket to the bucket's name in reports and the verdict."""
+    """Maps (topic, start, size) of a bucket to the bucket's name in reports and its verdict."""
     topics = topic_names(x.source for x in found)
     return {
         (x.source, x.bucket, x.bucket_ms): (f"{topics[x.source]} {report.time_text(x.bucket)}", x)

@@ -23,11 +23,11 @@ counted."""
 
 
 class Awaited(Protocol):
-    """A host or a topic, as a look finds it."""
+    """A host or a topic that a command waits for, as one look finds it."""
 
     @property
     def name(self) -> str:
-        """Its name, for the progress."""
+        """The name of the host or topic, for the line of progress."""
 
     @property
     def is_short(self) -> bool:

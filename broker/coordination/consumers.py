@@ -16,7 +16,7 @@ from skidway.kafka.group_nodes import split_offset
 
 NO_EPOCH = -1
 OFFSET_BYTES: Final = 350
-"""About so many bytes of memory are needed for a committed offset without its client's metadata."""
+"""About how many bytes of memory a committed offset needs without the client's metadata."""
 _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 
@@ -34,8 +34,8 @@ class Committed:
 
 
 class TopicOffset(NamedTuple):
-    """A committed offset and the id of its topic. The id is needed because by now another topic may
-    have the topic's name.
+    """A committed offset and the id of its topic. The id is needed because the topic may have been
+    deleted since the commit, and another topic may have its name.
     """
 
     topic_id: uuid.UUID
@@ -48,13 +48,13 @@ class TopicOffset(NamedTuple):
 
 
 def partition_number(name: str) -> int | None:
-    """The number of the partition, from the node's name; None if the name is no number."""
+    """The number of the partition, from the node's name; None if the name is not a number."""
     return int(name) if _NUMBER.match(name) else None
 
 
 def offset_document(committed: Committed) -> bytes:
     """The content of the node for a committed offset. If the client committed the offset without
-    metadata or leader epoch, the content is only a number.
+    metadata or leader epoch, the content is only the offset, in decimal.
     """
     more: dict[str, str | int] = {}
     if committed.metadata:

@@ -1,5 +1,5 @@
 """The paths and contents of the broker's nodes in ZooKeeper. Other programs may have written the
-contents, so the functions that read them check them.
+contents, so the functions here check every content that they read.
 """
 
 from __future__ import annotations

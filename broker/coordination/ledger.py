@@ -47,8 +47,8 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """Work that the loop gives to the session's thread as a whole. The thread does the work in the
-    order of these fields."""
+    """All the work that the loop gives to the session's thread at one time. The thread does the
+    work in the order of these fields."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
     commits: Mapping[Offset, Committed] = field(default_factory=dict)

@@ -19,8 +19,8 @@ Block = tuple[int, int]
 
 
 class ProducerIds:
-    """The producer ids of this broker. Only the loop uses it. `take_block` gets a block from
-    ZooKeeper, and calls its callback on the loop."""
+    """Gives out this broker's producer ids. Only the loop may use it. `take_block` gets a block of
+    ids from ZooKeeper, and then calls its argument with the block, on the loop."""
 
     def __init__(
         self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]

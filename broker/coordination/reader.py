@@ -51,7 +51,7 @@ class CatalogReader:
             with answered(self._coordinator) as client:
                 return self._read(client, stale, cluster_id, broker_id, time_ms)
         except BaseException:
-            self._stale.extend(stale)  # their watches have fired and will not fire again
+            self._stale.extend(stale)  # the watches of these nodes will not fire again
             raise
 
     def _read(
@@ -92,7 +92,8 @@ class CatalogReader:
             return self._read_topic(client, name)
         except DocumentRefused as error:
             _log.error("topic_refused", topic=name, reason=str(error))
-            return self._topics.get(name)  # keep it unchanged: a typo must not stop a topic in use
+            # Keep the topic as it was, because a typo in a node must not stop a topic in use.
+            return self._topics.get(name)
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
         if names.illegal_topic(name) is not None:
@@ -145,8 +146,9 @@ class CatalogReader:
         return data, status.version
 
     def _watch(self, name: str) -> Callable[[Any], None]:
-        """The watch of a name. Always returns the same function for a name, so that kazoo, which
-        keeps watches in a set, calls it only once.
+        """The function that kazoo calls when a node that belongs to `name` has changed. `name` is a
+        topic, or `_BROKERS`. There is only one function for each name, so that kazoo, which keeps
+        watches in a set, calls it only once.
         """
         watch = self._watches.get(name)
         if watch is None:

@@ -17,8 +17,8 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Assigned:
-    """The assignment of a topic's partitions with the version of its node, and the state of one of
-    these partitions.
+    """The assignment of a topic's partitions, and the state of one of these partitions. version:
+    the version of the node that stores the assignment.
     """
 
     topic_id: uuid.UUID
@@ -59,7 +59,7 @@ def write(
     before: Assigned,
     wanted: PartitionState,
 ) -> None:
-    """Assigns the partition to the leader of `wanted`, and writes `wanted` as the partition's
+    """Assigns the partition to the broker `wanted.leader`, and writes `wanted` as the partition's
     state. Either both are done, or nothing.
 
     Raises SkidwayError if the assignment or the state has changed since `before` was read. If

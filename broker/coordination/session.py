@@ -1,10 +1,10 @@
 """The session with ZooKeeper: its thread, its jobs, and what happens when the session is lost.
 
-The loop submits jobs with `submit` and gets their outcomes by `post`. Jobs run one after the other,
-so a topic is never created and deleted at the same time. While the session is not connected,
-`submit` accepts no job, and the caller gets an error at once, not after a timeout. If ZooKeeper
-stops answering during a job, the job ends within the session's timeout, because every wait in
-`skidway.coordination` is bounded.
+The loop submits jobs with `submit`; `post` brings their outcomes back to the loop. Jobs run one
+after the other, so a topic is never created and deleted at the same time. While the session is not
+connected, `submit` accepts no job, and the caller gets an error at once, not after a timeout. If
+ZooKeeper stops answering during a job, the job ends within the session's timeout, because every
+wait in `skidway.coordination` is bounded.
 
 If the session was lost, the broker waits for a new session. Then the broker registers again and
 reads the whole catalog, and repeats these two steps until they succeed.
@@ -58,7 +58,7 @@ class Job(Generic[T]):
             outcome = error
         except KazooException as error:
             outcome = SkidwayError(f"ZooKeeper refused: {type(error).__name__} {error}".strip())
-        except Exception as error:  # noqa: BLE001 - the one thread for ZooKeeper must live on
+        except Exception as error:  # noqa: BLE001 - the thread must survive every error
             _log.error("zookeeper_job_failed", exc=error)
             outcome = SkidwayError("the broker made a mistake; its log says more")
         done = self._done
@@ -66,7 +66,8 @@ class Job(Generic[T]):
 
 
 class ZooKeeperSession:
-    """The session. The thread of the loop creates it before the loop runs, and closes it."""
+    """The session with ZooKeeper. The loop's thread creates it before the loop runs. Later, the
+    same thread closes it."""
 
     def __init__(
         self,
@@ -141,7 +142,7 @@ class ZooKeeperSession:
         """
         self._closing.set()
         if self._thread.is_alive():
-            with contextlib.suppress(queue.Full):  # if the queue is full, its jobs wake the thread
+            with contextlib.suppress(queue.Full):  # a full queue wakes the thread anyway
                 self._jobs.put_nowait(None)
             self._thread.join(CLOSE_WITHIN_S if self.is_connected else 0)
         self._coordinator.close()

@@ -95,7 +95,9 @@ def register(
                     client.retry(client.delete, path, version=status.version)
                 continue
         if time.monotonic() >= deadline:
-            raise SkidwayError(  # may pass: the old session of a moved broker may still exist
+            # The conflict may end by itself: when a broker has moved to another host, its old
+            # session may still exist for a while.
+            raise SkidwayError(
                 f"broker.id {registered.address.broker_id} is in use by the broker at "
                 f"{other.address.host}:{other.address.port}; give this one another"
             )
@@ -117,9 +119,9 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
         found = coordinator.get(path)
         if found is not None:
             return documents.read_controller(path, found.data)
-        # The old controller's session ended between the two calls, so no watch will report its end.
-        # So the loop tries again, because otherwise there is no controller until something else
-        # changes.
+        # The old controller's session ended between `create_if_absent` and `get`, so no watch will
+        # report its end. Try again at once: otherwise there would be no controller until something
+        # else changes.
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
@@ -253,8 +255,8 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a marked topic whose partitions are gone, and the offsets that groups have committed
-    in the topic. Can be done again.
+    """Removes a topic that is marked as being deleted and whose partitions are gone. Also removes
+    the offsets that groups have committed in the topic. Can be done again.
 
     If the mark is missing, removes nothing: another broker has finished the deletion, and a topic
     that now has the name is a new topic.
@@ -275,8 +277,8 @@ def remove_topic(coordinator: Coordinator, topic: str) -> None:
 
 
 def _removed(client: Any, mark: str, paths: Sequence[str]) -> bool:
-    """Removes the nodes in their order, in transactions that fail if the mark is gone. Returns
-    whether all nodes are removed.
+    """Removes the nodes in the given order, in transactions that fail if the node `mark` is gone.
+    Returns whether all nodes are removed.
     """
     for at in range(0, len(paths), REMOVED_AT_ONCE):
         transaction = client.transaction()

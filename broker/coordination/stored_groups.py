@@ -226,8 +226,9 @@ def _delete_version(client: Any, path: str, version: int) -> bool:
 
 
 def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
-    """Deletes what Skidway's own consumers have recorded about topics (how many partitions a topic
-    had when the group first read it), if no consumer has registered since the group was read.
+    """Deletes the nodes in which Skidway's own consumers have recorded how many partitions each
+    topic had when the group first read the topic. If a consumer has registered since the group was
+    read, deletes nothing.
     """
     above = group_nodes.offsets_path(group)
     with contextlib.suppress(NoNodeError):

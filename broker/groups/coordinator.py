@@ -33,8 +33,8 @@ Code = Callable[[ErrorCode], None]
 
 
 class Groups(HostedGroups):
-    """The groups and their members' requests; only the loop's thread may use this. `offsets`
-    commits and reads the groups' offsets."""
+    """Handles the requests of the groups' members. Only the loop's thread may use this object. The
+    attribute `offsets` commits and reads the groups' offsets."""
 
     def __init__(
         self,
@@ -108,8 +108,8 @@ class Groups(HostedGroups):
             if isinstance(group, ErrorCode):
                 reply(group)
                 return
-            # A heartbeat only postpones deadlines, so the timer is not changed. When the timer is
-            # due, the deadlines are looked at again.
+            # A heartbeat only postpones deadlines, so the group's timer need not be changed. When
+            # the timer fires, the deadlines are checked again.
             reply(group.heartbeat(self.clock.monotonic(), member_id, instance_id, generation))
 
         self.use(group_id, then)

@@ -133,7 +133,7 @@ class Group:
     ) -> ErrorCode | None:
         """Why a commit is refused; None if it may be stored."""
         if generation < 0 and self.state is GroupState.EMPTY:
-            return None  # the consumer is no member of any group
+            return None  # the consumer has joined no group, and only commits offsets
         if generation < 0 and not member_id and instance_id is None:
             return ErrorCode.UNKNOWN_MEMBER_ID
         error = self._refusal(member_id, instance_id, generation)
@@ -262,7 +262,7 @@ class Group:
         same = member.protocols == joining.protocols
         leads = member_id == self.roster.leader
         if self.state is GroupState.COMPLETING and same:
-            self._renew(now, member)  # the answer to its last join was lost
+            self._renew(now, member)  # the answer to the member's last join was lost
             self._answer(token, self._joined(member))
         elif self.state is GroupState.STABLE and same and not leads:
             self._renew(now, member)

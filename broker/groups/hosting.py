@@ -163,7 +163,7 @@ class HostedGroups:
         for then in waiting:
             if isinstance(outcome, ErrorCode) or self._hosts(outcome):
                 then(outcome)
-            else:  # an earlier `then` has dropped the group: read it again
+            else:  # an earlier `then` has dropped the group, so it must be read again
                 self.use(group_id, then)
 
     def _hosts(self, group: Group) -> bool:
@@ -182,7 +182,8 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            hosted.unstored = bool(record.omitted)  # the stored record counts omitted members
+            # If the record lacks members, it has to be replaced when the group is empty.
+            hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)
         return group

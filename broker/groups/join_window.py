@@ -39,8 +39,8 @@ class JoinWindow:
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """Called when the window's time is over. Prolongs the window if new members have come, and
-        returns whether it did so.
+        """Called when the window's time is over. Prolongs the window if new members have come.
+        Returns whether the window was prolonged.
         """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):
             return False

@@ -7,13 +7,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 Token = object
-"""Identifies a request that waits for an answer. The state machine only returns the token together
-with the answer."""
+"""Identifies a request that waits for an answer. The state machine returns the token together with
+the answer, and uses it for nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Protocol:
-    """A protocol that a member supports, with its metadata for that protocol."""
+    """A protocol that a member supports, and the member's metadata for this protocol."""
 
     name: str
     metadata: bytes

@@ -18,7 +18,7 @@ Code = Callable[[ErrorCode], None]
 
 
 class GroupOffsets:
-    """The committed offsets of groups. Only the loop uses it."""
+    """Commits and reads the offsets of groups. Only the loop may use it."""
 
     def __init__(self, groups: HostedGroups, topic_id: Callable[[str], uuid.UUID | None]) -> None:
         """topic_id: a function that takes a topic's name and returns the id of the topic that has

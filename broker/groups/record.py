@@ -12,7 +12,8 @@ from skidway.broker.groups.member import Member, Protocol
 from skidway.errors import SkidwayError
 
 BYTES_MAX = 512 * 1024
-"""A larger document is stored without its members, which join again after a restart.
+"""If a group's document is larger than this, it is stored without the group's members, and they
+join again after a restart of the broker.
 
 ZooKeeper accepts at most 1 MB in one request."""
 _GENERATION_MAX = (1 << 31) - 1
@@ -28,9 +29,9 @@ class GroupRecord:
     members (wall clock); 0 while there are members.
 
     `omitted`: the number of members that were left out because the document would have been too
-    large. `ids_version`: consumers that coordinate through ZooKeeper register as children of the
-    group's `ids` node. This is the version of its children at the time when the broker found that
-    there were none.
+    large. `ids_version`: the version that the children of the group's `ids` node had when the
+    broker saw that the node has no children. (Consumers that coordinate through ZooKeeper register
+    as children of this node.)
     """
 
     generation: int

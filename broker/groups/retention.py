@@ -27,7 +27,8 @@ from skidway.kafka import group_nodes
 from skidway.kafka.types import TopicPartition
 
 Holds = Mapping[str, float]
-"""For each topic whose segments a group may hold back, the longest time for this in ms."""
+"""Each key is a topic whose segments a group may hold back. The value is the longest time for which
+the group may hold a segment back, in ms."""
 _log = log.get(__name__)
 
 
@@ -66,7 +67,7 @@ def decide(
     if looked.native:
         return Verdict(Fate.KEPT)
     if record is not None and (record.members or record.omitted):
-        return Verdict(Fate.WOKEN)  # read the group: then silent members time out
+        return Verdict(Fate.WOKEN)  # once the group is in memory, its silent members time out
     if record is None or not record.empty_since_ms or record.ids_version != looked.ids_version:
         known = record or GroupRecord(generation=0)
         marked = replace(known, empty_since_ms=now_ms, ids_version=looked.ids_version)
@@ -84,7 +85,7 @@ def decide(
 
 
 class OffsetRetention:
-    """Looks at one group after the other. Only the loop's thread may use it."""
+    """Looks at the groups one by one and deletes old offsets. Only the loop's thread may use it."""
 
     def __init__(
         self,
@@ -115,7 +116,8 @@ class OffsetRetention:
         self._next()
 
     def _next(self) -> None:
-        groups, self._looking = self._groups, False  # an exception below must not leave it True
+        # `_looking` is reset first, because the code below may raise an exception.
+        groups, self._looking = self._groups, False
         while self._left:
             group = self._left.pop()
             busy = groups.is_loading(group) or groups.jobs.is_busy_with(group)

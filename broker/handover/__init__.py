@@ -1,8 +1,8 @@
 """Moves a partition to another broker, or to another log directory, while nobody serves it.
 
-The commands `hand-over` and `take-over` copy no files between hosts. The operator does this, for
-example with rsync, with `mv`, or by moving a disk. The two commands make sure that nothing is lost
-and that two brokers never serve the partition:
+The commands `hand-over` and `take-over` copy no files between hosts. The operator copies the files,
+for example with rsync, with `mv`, or by moving a disk. The two commands make sure that nothing is
+lost and that two brokers never serve the partition at the same time:
 
     hand-over   (the broker that leads the partition is stopped) opens the log as the broker does at
                 its start, computes every CRC and syncs all files. Then it renames the partition's
@@ -21,8 +21,8 @@ and that two brokers never serve the partition:
 After a crash between any two of these steps, either the old broker serves the partition, or no
 broker serves it until the operator runs the interrupted step again and completes the move. Only one
 copy can be taken over: the first take-over raises the leader epoch, so every other copy is refused.
-With `take-over`, the old broker may also take its own directory back. The old directory is kept
-until somebody removes it.
+With `take-over`, the old broker may also take its own directory back. The directory on the old
+broker's host is kept until somebody removes it.
 
     waybill              writes, reads and compares the list of the files of a moved partition
     hand_over            what the old broker's host does

@@ -10,12 +10,14 @@
         <topic>-<partition>/
             partition.metadata              topic id
             leader-epoch-checkpoint         where each leader epoch began
-            <base offset, 20 digits>.log            record batches; all other files of a segment are
-            derived from it <base offset, 20 digits>.index          offset -> position, sparse
+            <base offset, 20 digits>.log            record batches; a segment's other files are
+                                                    derived from this file
+            <base offset, 20 digits>.index          offset -> position, sparse
             <base offset, 20 digits>.timeindex      event time -> offset, sparse
             <base offset, 20 digits>.producers      the state of producers before that offset
             <base offset, 20 digits>.<position>.cut what recovery cut off from this position on
-            *.deleted an expired file, which readers may still have open
+            *.deleted                               an expired file, which readers may still have
+                                                    open
         <topic>-<partition>.<32 hex digits>-delete/ a partition of a deleted topic
         <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no known topic
 
@@ -36,12 +38,12 @@ Layers, each of which imports only those above it in this list::
     offset_index     sparse: offset of a batch's last record -> position of the batch
     time_index       sparse: largest event time so far -> offset
     segment          one .log with its indexes
-    config           the settings of a topic that its logs act on
+    config           the settings of a topic that apply to its logs
     producer_state   the last five batches of each idempotent producer
     validation       checks the batches that producers send
     leader_epochs    where each leader epoch began
     offset_lookup    from an offset to whole batches: segment, position, bytes
-    undo             the state of a log before appends, which is restored if their write fails
+    undo             remembers a log's state before appends, and restores it if their write fails
     partition_log    segments in order: append, write, roll, flush, delete
     timestamps       from an event time to an offset
     opening          how a log is to be opened, and what was done and found when it was opened
@@ -61,16 +63,16 @@ Ownership: only the broker's loop changes a log. The flusher's threads get descr
 and return results.
 
 Durability: bytes are appended with one `pwritev` per partition and loop turn, and *flushed* (fsync)
-when a request waits for the flush, or after `flush.messages` or `flush.ms`. The offset that a flush
-will make durable is read before its fsync begins. The flush includes every file that was written
-since the last flush, and also the directory if a file in it was created or renamed. Consumers get
-only flushed records, so a crash never takes back a record that a consumer got. A failed fsync takes
-the whole log directory offline: the kernel may have dropped the pages, so a second fsync could
-succeed although the data is not on disk.
+when a request waits for the flush, or after `flush.messages` or `flush.ms`. Before an fsync begins,
+the broker notes the written offset: the fsync makes all records below this offset durable. The
+flush includes every file that was written since the last flush, and also the directory if a file in
+it was created or renamed. Consumers get only flushed records, so a crash never takes back a record
+that a consumer got. A failed fsync takes the whole log directory offline: the kernel may have
+dropped the pages, so a second fsync could succeed although the data is not on disk.
 
 Time always means append time. The time of appends, and never the event time of records, decides
 when a segment is rolled, when a segment expires, and when a producer is forgotten. So records with
-event times of ten years ago are new when they are appended. The append time of a closed segment is
-the modification time of its file. The time of the first append to an active segment is in its
-`.producers` file.
+event times of ten years ago count as new when they are appended. The append time of a closed
+segment is the modification time of its file. The time of the first append to an active segment is
+in its `.producers` file.
 """

@@ -22,7 +22,8 @@ _log = log.get(__name__)
 
 
 class Checkpoints:
-    """Only the loop's thread may use this. `failed` is called for a directory whose disk failed."""
+    """Writes the checkpoints. Only the loop's thread may use it. If a directory's disk has failed,
+    `failed` is called with the failure."""
 
     def __init__(self, worker: DiskWorker, failed: Callable[[StorageFailed], None]) -> None:
         self._worker = worker

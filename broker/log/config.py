@@ -15,8 +15,8 @@ UNLIMITED = -1
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LogConfig:
-    """Sizes are in bytes, and times in ms. A retention of -1 means no limit. Most defaults are
-    Kafka's."""
+    """The settings for the logs of one topic. Sizes are in bytes, and times in ms. A retention of
+    -1 means no limit. Most defaults are Kafka's."""
 
     segment_bytes: int = 1 << 30
     segment_ms: int = WEEK_MS

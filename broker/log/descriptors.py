@@ -2,9 +2,9 @@
 number of descriptors.
 
 A segment opens its file on first use. If more segments are open than the limit allows, the segment
-that was opened first drops its descriptor, and opens its file again on its next use. If a reader or
-a flush is using the descriptor, it stays open until they are done. So a broker with more partitions
-than descriptors still works, but more slowly.
+that was opened first drops its descriptor, and opens its file again on its next use. While a reader
+or a flush is using the descriptor, the descriptor stays open. So a broker with more partitions than
+descriptors still works, but more slowly.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ class Holder(Protocol):
 
 
 class OpenSegments:
-    """The segments that have a descriptor open. Like segments, only the loop's thread may use
-    this."""
+    """The segments that have a descriptor open. Only the loop's thread may use this object; the
+    same is true for segments."""
 
     __slots__ = ("_holders", "limit")
 

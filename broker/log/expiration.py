@@ -34,9 +34,9 @@ class Cut(NamedTuple):
 class Expiration:
     """What one search for expired segments has done.
 
-    renamed: the files that the caller has to delete, by the delay in ms after which it deletes
-    them. held: the number of partitions that would lose more segments if no group held segments
-    back.
+    renamed: each key is a delay in ms; its value lists the files that the caller has to delete
+    after this delay. held: the number of partitions that would lose more segments if no group held
+    segments back.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)

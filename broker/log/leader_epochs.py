@@ -15,7 +15,8 @@ Kafka's format::
     0 0                epoch, offset of its first record
     3 1200
 
-A mirror keeps the epochs of its source, because they are in the bytes of the batches.
+A mirror keeps the epochs of its source, because the epochs are in the bytes of the batches, which
+the mirror copies unchanged.
 """
 
 from __future__ import annotations
@@ -106,8 +107,8 @@ class LeaderEpochs:
         if epoch == entries[-1].epoch:
             return EpochEnd(epoch, log_end_offset)
         behind = bisect_right(entries, epoch, key=_epoch)
-        # If the given epoch is before the first entry, only the end of the given epoch is known (as
-        # in Kafka).
+        # If the given epoch is before the first entry, the given epoch itself is returned with its
+        # end, as in Kafka.
         known = entries[behind - 1].epoch if behind else epoch
         return EpochEnd(known, entries[behind].offset)
 

@@ -1,5 +1,5 @@
-"""One of `log.dirs`. It is locked, belongs to this broker by its meta.properties, and is in use or
-offline.
+"""One of `log.dirs`. The broker has locked it, and its meta.properties says that it belongs to this
+broker. It is either in use or offline.
 
 The failure of a directory does not affect the other directories. If the disk of a directory has a
 lasting failure (the device or an fsync reports an error), the directory is offline until the broker
@@ -63,7 +63,7 @@ class LogDirectory:
         self.noted = set(self.recovery_points) | set(self.log_start_offsets)
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
-        """Checks by the meta.properties that the directory belongs to this broker. If the directory
+        """Checks in meta.properties that the directory belongs to this broker. If the directory
         has no meta.properties, writes one for this broker. Raises StateRefused and OSError.
         """
         if self.meta is None:

@@ -41,7 +41,7 @@ from skidway.files import fsync_directory, write_atomically
 from skidway.kafka.types import TopicPartition
 
 CLOSING_THREADS = 16
-"""This many threads close logs at a clean stop, when the broker does nothing else any more."""
+"""At a clean stop, this many threads close logs. At that time the broker does nothing else."""
 _log = log.get(__name__)
 T = TypeVar("T")
 
@@ -337,7 +337,7 @@ class LogManager:
 
     def moved(self, partition: TopicPartition) -> Path | None:
         """The directory of a partition that was handed over, and that this broker has not taken
-        over.
+        over. None if there is no such directory.
         """
         name = names.moved_directory(partition)
         found = (each.path / name for each in self._online())
@@ -431,7 +431,7 @@ class LogManager:
         return [each for each in self.directories if each.offline is None]
 
     def _checkpoint_of(self, home: LogDirectory) -> tuple[Offsets, Offsets]:
-        # A stopped partition keeps the offsets that it had.
+        # The checkpoint of a stopped partition does not change.
         points = only(home.recovery_points, self.stopped)
         starts = only(home.log_start_offsets, self.stopped)
         for tp, each in self.logs.items():
@@ -468,7 +468,7 @@ def _make_directories(places: Sequence[tuple[Path, uuid.UUID]]) -> None:
     try:
         for path, topic_id in places:
             path.mkdir()
-            made.append(path)  # only after mkdir: a failure must not remove older directories
+            made.append(path)  # after mkdir, so that a failure removes no directory of another log
             (path / names.segment_file(0, names.LOG)).touch()
             checkpoints.write_partition_metadata(path, topic_id)
         for parent in {path.parent for path, _ in places}:

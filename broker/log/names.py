@@ -27,7 +27,7 @@ DELETED_DIRECTORY = "-delete"
 STRAY_DIRECTORY = "-stray"
 MOVED_DIRECTORY = ".moved"
 
-TOPIC_NAME_MAX = 249  # as in Kafka: "-<partition>" still fits into FILE_NAME_MAX
+TOPIC_NAME_MAX = 249  # as in Kafka; leaves room for "-<partition>" within FILE_NAME_MAX
 FILE_NAME_MAX = 255
 
 _DIGITS = 20

@@ -14,12 +14,12 @@ POSITIONS_REMEMBERED = 16
 
 
 class OffsetOutside(Exception):
-    """A read before the log start offset or after the log end offset."""
+    """The offset of a read is below the log start offset or above the log end offset."""
 
 
 class OffsetLookup:
-    """Looks into the segments of a PartitionLog. There is at least one segment, and they are in
-    order.
+    """Looks into the segments of a PartitionLog. There is at least one segment, and the segments
+    are in the order of their offsets.
 
     The lookup remembers a few positions where the next reads are likely to begin, so that these
     reads need no search. Its methods raise StorageFailed and DamagedLog.
@@ -91,8 +91,8 @@ class OffsetLookup:
         if offset == segment.base_offset and segment.size:
             return segment, 0
         place = self._positions.get(offset)
-        # If the remembered place is the end of a closed segment, the offset is in a gap. Then
-        # `segment.find` finds nothing, and the next segment is used.
+        # The remembered place may be the end of a closed segment. Then the offset is in a gap:
+        # `segment.find` finds no batch, and the next segment is used.
         grows = segment is self._segments[-1]
         if place and place[0] == segment.base_offset and (grows or place[1] < segment.size):
             return segment, place[1]

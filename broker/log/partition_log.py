@@ -5,8 +5,8 @@ The offsets are always in this order, which the code asserts wherever they chang
 
     log start offset <= flushed offset <= written offset <= log end offset
 
-During a turn of the loop, `append` only writes offset and leader epoch into a batch's header and
-remembers the batch's bytes. At the end of the turn, `write` writes all these batches into the
+During a turn of the loop, `append` only writes the offset and leader epoch into a batch's header
+and remembers the batch's bytes. At the end of the turn, `write` writes all these batches into the
 active segment with one `pwritev`. If this `pwritev` fails, the log takes back everything that was
 appended since the last write: offsets, index entries and producers. So an offset that `append` has
 returned is valid only after the written offset has passed it.
@@ -246,7 +246,7 @@ class PartitionLog:
         """Removes the `count` oldest segments from the log. The log then starts after these
         segments.
 
-        All of them must be flushed, and none may be the active segment.
+        All these segments must be flushed, and none may be the active segment.
         """
         assert 0 < count < len(self.segments)
         assert self.segments[count].base_offset <= self.flushed.offset
@@ -271,7 +271,7 @@ class PartitionLog:
         temporary.rename(path)
 
     def close_cleanly(self) -> None:
-        """Writes the files with which the next start is quick. Every record must be flushed before.
+        """Writes the files that make the next start quick. Every record must already be flushed.
         Raises OSError.
         """
         assert self.flushed.offset == self.log_end_offset

@@ -8,12 +8,12 @@ finds invalid bytes, they are one of three things:
                   there is no valid batch. A crash leaves such bytes (a part of the last write,
                   zeros, or old blocks). No consumer has ever got these bytes. Recovery copies them
                   to a `.cut` file and cuts them off.
-    pages that    a batch at or above the recovery point that was written only in part: from some
-    are missing   byte on it has zeros to the end of a page, or the file ends. Pages reach a disk in
-                  any order, so a power failure may leave valid batches after the missing pages. But
-                  a flush of these batches would have included the missing pages, so none of these
-                  batches was flushed (docs/adr/0015). Recovery copies these batches and cuts them
-                  off too. They may extend into the next segment, but no further.
+    pages that    a batch at or above the recovery point that was written only in part: one of its
+    are missing   pages contains only zeros, or the file ends within the batch. Pages reach a disk
+                  in any order, so a power failure may leave valid batches after the missing pages.
+                  But a flush of these batches would have included the missing pages, so none of
+                  these batches was flushed (docs/adr/0015). Recovery copies these batches and cuts
+                  them off too. They may extend into the next segment, but no further.
     damage        one of these: invalid bytes below the recovery point; invalid bytes before valid
                   batches although no pages are missing; or a batch whose CRC is right, but which
                   does not belong at its position. (The CRC does not cover base offset and leader
@@ -51,8 +51,8 @@ from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
 """If recovery cuts a segment, at most this many segments with records may follow it. They are set
-aside (renamed to `.cut` files). Between two flushes, the broker never writes records to more
-further segments than this. So if more segments follow, a crash cannot be the reason.
+aside (renamed to `.cut` files). Between two flushes, the broker writes records into at most this
+many new segments. So if more segments follow, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -60,7 +60,7 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recovered:
-    """A log that is ready for use, and what recovery had to do for this."""
+    """A log that is ready for use, and what recovery had to do to open it."""
 
     log: PartitionLog
     cut_bytes: int

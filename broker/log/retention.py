@@ -3,13 +3,13 @@ carries out what they decide.
 
 Only whole, flushed segments expire, and the oldest expire first. A segment expires by time if its
 last *append* is longer ago than `retention.ms`; event times do not matter. A segment expires by
-size if the rest of the log still has `retention.bytes` or more. A segment before the log start
-offset expires in any case. If the active segment has expired, a new segment is begun first, so that
-the log keeps its end offset.
+size if the newer segments together still have `retention.bytes` or more. A segment whose records
+are all below the log start offset expires in any case. If the active segment has expired, a new
+segment is begun first, so that the log keeps its end offset.
 
 The consumer groups in the setting `retention.hold` hold segments back. `held_from` is the lowest
 offset that one of these groups still needs. A segment with records at this offset or later is kept,
-unless the segment is older than `retention.hold.max.ms`, or the rest of the log still has
+unless the segment is older than `retention.hold.max.ms`, or the newer segments together still have
 `retention.hold.max.bytes` or more.
 """
 

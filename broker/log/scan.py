@@ -44,7 +44,7 @@ class InvalidBatch(Exception):
 
 
 class Window:
-    """A part of a file in memory. It moves to each position that is read."""
+    """A part of a file in memory. The window moves to each position that is read."""
 
     __slots__ = ("_bytes", "_data", "_descriptor", "_start")
 

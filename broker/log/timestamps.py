@@ -157,7 +157,7 @@ def _records(segment: Segment, position: int, header: BatchHeader) -> Iterator[T
     try:
         yield from _decoded(body, header)
     except (CorruptBatch, ProtocolError):
-        return  # a producer's bad batch, which consumers cannot read either
+        return  # a producer has sent this bad batch; consumers cannot read it either
 
 
 def _itself(header: BatchHeader, log_start_offset: int) -> TimestampOffset:

@@ -46,7 +46,8 @@ and the status reports the failure meanwhile. Any other failure stops the partit
     the source diverged, ends below the mirror's        its log has another history: compare the
     log end, or its leader epochs decrease              logs, then delete the mirror topic here, or
                                                         repair the source
-    the source's topic or cluster was recreated         it is another topic: do the same
+    the source's topic or cluster was recreated         the topic is now another topic: do the same
+                                                        as above
     too many gaps                                       the source deletes records faster than they
                                                         are copied
 

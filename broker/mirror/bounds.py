@@ -1,6 +1,6 @@
 """Asks the leader at which offsets a partition of the source begins and ends. This takes two
-requests, one after the other. It is necessary because not every broker reports both offsets when it
-refuses a fetch.
+requests, one after the other. The requests are necessary because not every broker reports both
+offsets when it refuses a fetch.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
 Mirrors run inside a broker, so this command only asks the broker's /health. The exit status is 0 if
-all is well; 1 if something is stopped and waits for an operator, or if the broker does not serve a
-mirrored partition; 3 if the broker or one of its sources cannot be reached.
+all is well; 1 if a partition, a topic or a whole source is stopped and waits for an operator, or if
+the broker does not serve a mirrored partition; 3 if the broker or one of its sources cannot be
+reached.
 """
 
 from __future__ import annotations
@@ -87,7 +88,7 @@ def _prefix(source: Source) -> str:
 
 
 def exit_status(sources: Sequence[Source]) -> int:
-    """The exit status: that of the worst problem, or 0 if there is no problem."""
+    """The command's exit status: 0 if there is no problem, else the status of the worst one."""
     if any(each["stopped_count"] or each["unserved"] for each in sources):
         return STOPPED
     return 0 if all(each["reachable"] for each in sources) else AWAY

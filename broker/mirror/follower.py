@@ -38,7 +38,7 @@ class Phase(Enum):
 
 class Below(NamedTuple):
     """What identifies the last batch in the mirror's log. This batch ends at the mirror's log end,
-    or at the beginning of a named gap.
+    or at the beginning of a gap that is already stored.
     """
 
     base_offset: int
@@ -95,7 +95,7 @@ Action = Append | NameGap | Stop | Unverifiable | LookAgain
 
 
 class Follower:
-    """The state of one mirror partition. Only the partition's source uses it."""
+    """The state of one mirror partition. Only the partition's MirrorSource uses it."""
 
     def __init__(self, log_end: int, below: Below | None) -> None:
         """below: the last batch of the mirror's log; None if the log has no batch."""
@@ -104,8 +104,10 @@ class Follower:
         self.reason = ""
         self._below = below
         self._epoch = -1 if below is None else below.leader_epoch
-        self._source_start: int | None = None  # set if the source begins above the mirror's end
-        self._has_expired = False  # the source has no record before the gap that is being named
+        # The log start offset of the source, if it is above the end of the mirror's log.
+        self._source_start: int | None = None
+        # Whether the source no longer has the records before the gap that is being stored.
+        self._has_expired = False
 
     def position(self) -> int:
         """The offset to seek in the source. In the state CHECKING, this is the last offset of the
@@ -128,7 +130,7 @@ class Follower:
             self.phase, self._source_start = Phase.CHECKING, None
 
     def taken_back(self, log_end: int, below: Below | None) -> None:
-        """Called after a refused write. Sets the end of the mirror's log again."""
+        """Called after a refused write, after which the mirror's log ends at `log_end` again."""
         self.interrupted()
         self.log_end, self._below = log_end, below
         self._epoch = -1 if below is None else below.leader_epoch
@@ -142,7 +144,7 @@ class Follower:
         first, found = 0, headers[0]
         if self._source_start is not None:
             if self._below is not None and found.base_offset <= self.log_end:
-                return self._unverifiable()  # no gap, but the source lost the last batch
+                return self._unverifiable()  # no offset is missing, but the last batch has expired
         elif self.phase is Phase.CHECKING and self._below is not None:
             if found.base_offset > self._below.last_offset:
                 return self._unverifiable()
@@ -164,16 +166,16 @@ class Follower:
             return LookAgain()
         if self.log_end > high_watermark:
             return self.stop(
-                f"the source ends at offset {high_watermark}, below our end {self.log_end}: "
-                "it lost or never had what we hold"
+                f"the source ends at offset {high_watermark}, below the mirror's end "
+                f"{self.log_end}: it lost or never had the records that the mirror has"
             )
         if self._below is not None and log_start > self._below.last_offset:
             return self._unverifiable()
-        return LookAgain()  # the source does have the offset: compare
+        return LookAgain()  # the source has the offset, so its batch can be compared
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
         """What to do if the source has no batch (yet) at the fetched offset. If all records of the
-        source have expired, and its log begins at that offset, the gap is named at once, without
+        source have expired, and its log begins at that offset, the gap is stored at once, without
         waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:

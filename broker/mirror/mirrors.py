@@ -55,8 +55,8 @@ class LoopWatcher:
 
 
 class Mirrors:
-    """Runs all sources: begins their rounds (in a round, a source asks for its cluster's topics)
-    and watches their deadlines. Implements `broker.mirror.surroundings.Local` for the sources.
+    """Runs one MirrorSource for each source cluster: begins its rounds (in a round, it asks for the
+    cluster's topics) and watches its deadlines. Implements `broker.mirror.surroundings.Local`.
     """
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:
@@ -84,8 +84,8 @@ class Mirrors:
             self._set_timer()
 
     def written(self) -> None:
-        """Called in each turn, after its writes. Tells the sources that their appends were
-        written."""
+        """Called in each turn of the loop, after its writes. Tells every MirrorSource that its
+        appends were written."""
         for source in self._sources:
             if source.has_appended:
                 self._run(source, source.written)
@@ -104,7 +104,7 @@ class Mirrors:
         topics = self._broker.topics.catalog.topics
         return [status_of(source, topics) for source in self._sources]
 
-    # what a source may do here (broker.mirror.surroundings.Local)
+    # the methods of broker.mirror.surroundings.Local, which the sources call
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""
@@ -195,8 +195,8 @@ class Mirrors:
         return source
 
     def _run(self, source: MirrorSource, step: Step) -> None:
-        """Runs a step of a source. If there is a bug in the step, only this source stops, and its
-        status reports the bug.
+        """Runs a step of a MirrorSource. If there is a bug in the step, only this MirrorSource
+        stops, and its status reports the bug.
         """
         if source.broken:
             return

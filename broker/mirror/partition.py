@@ -19,7 +19,7 @@ UNKNOWN: Final = -1
 
 
 class MirrorPartition:
-    """One mirror partition. Only its source uses it.
+    """One mirror partition. Only its MirrorSource uses it.
 
     `attempt` counts the seeks. If a request was sent before the last seek, its answer belongs to
     the previous offset, and is ignored. Methods that read the end of the log raise DamagedLog and
@@ -54,7 +54,7 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # how often the source was asked for its bounds, since batches were last copied or compared
+        # How many times the source was asked for its bounds since a batch was copied or compared.
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None

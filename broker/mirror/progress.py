@@ -1,10 +1,10 @@
 """Commits a mirror's progress to the source cluster, as the offsets of a consumer group.
 
-If a topic of the source has the setting `retention.hold: mirror-<cluster.name of the mirror>`, it
-keeps the records that are not mirrored yet. Any tool that shows consumer groups also shows how far
-the mirror is. The records up to the committed offsets are on disk in the mirror. The mirror itself
-does not use the offsets, because its position is the end of its log. So if a source refuses the
-offsets, the refusal is only reported and counted, and the offsets are sent again later.
+If a topic of the source has the setting `retention.hold: mirror-<cluster.name of the mirror>`, the
+source keeps the topic's records until they are mirrored. Any tool that shows consumer groups also
+shows how far the mirror is. The records up to the committed offsets are on disk in the mirror. The
+mirror itself does not use the offsets, because its position is the end of its log. So if a source
+refuses the offsets, the refusal is only reported and counted, and the offsets are sent again later.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ _log = log.get(__name__)
 
 
 class Progress:
-    """Commits the progress of one source, which alone uses it. Only one request is in flight at a
-    time."""
+    """Commits how far one source is mirrored. Each MirrorSource has its own Progress. Only one
+    request is in flight at a time."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
         """offsets: returns the mirrored offset of each partition, by the partition's name in the

@@ -1,8 +1,8 @@
 """Resolves the names of source brokers without letting the loop wait for a name server.
 
 If a name server does not answer, a look-up blocks its caller for many seconds. If the loop were the
-caller, all clients would have to wait. So threads look up the names. At most one thread at a time
-looks up the same name. A result is used once, for the connection that asked for it. Numeric
+caller, all clients would have to wait. So threads look up the names. Two threads never look up the
+same name at the same time. A result is used once, for the connection that asked for it. Numeric
 addresses need no look-up.
 """
 
@@ -20,7 +20,7 @@ Found = Sequence[AddressInfo] | OSError
 
 
 class Resolver:
-    """Looks up names for the loop, which alone uses it."""
+    """Looks up names in other threads. Only the loop may call its methods."""
 
     def __init__(self, post: Post, found: Callable[[], None]) -> None:
         """found: a function that is called on the loop when the look-up of a name has ended."""

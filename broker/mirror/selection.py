@@ -24,9 +24,9 @@ def mirror_name(cluster: str, topic: str) -> str:
 
 
 def wanted(names: Iterable[str], patterns: Sequence[re.Pattern[str]], here: str) -> list[str]:
-    """Selects from `names` the topics that are mirrored, if their configs do not exclude them.
-    here: the name of this cluster. Topics of the source that mirror this cluster are not copied
-    back.
+    """Selects from `names` the topics to mirror. (Later, the configs of a selected topic may still
+    exclude it.) here: the name of this cluster. Topics of the source that mirror this cluster are
+    not copied back.
     """
     return sorted(
         name

@@ -61,13 +61,14 @@ class MirrorSource:
         self.records = 0
         self.bytes = 0
         self.broken = ""
-        """Why the source stopped because of a bug; empty if it has not stopped."""
+        """The bug that has stopped the mirroring of this source; empty if no bug has stopped it."""
         self._client = client
         self._local = local
         self._clock = clock
         self._jitter = jitter
         self._tickets: dict[int, Callable[[Answer], None]] = {}
-        self._moved: set[TopicPartition] = set()  # partitions sought or removed in this turn
+        # The partitions that were removed in this turn, or whose fetch position was set anew.
+        self._moved: set[TopicPartition] = set()
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
         self._deadline: float | None = None
@@ -113,7 +114,8 @@ class MirrorSource:
         return bool(self._appended)
 
     def written(self) -> None:
-        """Called after the writes of a turn. By now the appends are in the files or were undone."""
+        """Called after the writes of a turn of the loop. By now the appends are in the files or
+        were undone."""
         appended, self._appended = self._appended, {}
         for each in appended:
             refusal, each.refusal = each.refusal, ""
@@ -167,7 +169,7 @@ class MirrorSource:
 
     @property
     def last_failure(self) -> str:
-        """Why a connection failed or a round was refused, as a sentence for people."""
+        """Why a connection or a request for the topics failed, as a sentence for people."""
         return self.topics.failure or self._client.last_failure
 
     def _offsets(self) -> dict[TopicPartition, int]:
@@ -223,7 +225,7 @@ class MirrorSource:
             return
         self.partitions[tp] = each
         if each.follower.log_end > 0 and each.follower.position() == each.follower.log_end:
-            self._unverifiable(each, "our log has no batch left to compare")
+            self._unverifiable(each, "the mirror's log has no batch left to compare")
         self._seek(each)
 
     def _look_at_end(self, each: MirrorPartition) -> None:

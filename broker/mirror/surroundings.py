@@ -1,4 +1,4 @@
-"""The interfaces that a source needs: a client of the other cluster, and this broker."""
+"""The interfaces that a MirrorSource needs: a client of the source cluster, and this broker."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Ask(Protocol):
 
 
 class SourceClient(Protocol):
-    """The attributes and methods of `skidway.kafka.client.following.LoopClient` that a source
+    """The attributes and methods of `skidway.kafka.client.following.LoopClient` that a MirrorSource
     needs.
     """
 
@@ -61,7 +61,7 @@ class SourceClient(Protocol):
 
 
 class Local(Protocol):
-    """What a source may do with this broker. All methods are called on the loop's thread."""
+    """What a MirrorSource may do with this broker. All methods are called on the loop's thread."""
 
     def topics(self) -> Mapping[str, Topic]:
         """All topics of this cluster, by name."""

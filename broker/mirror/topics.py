@@ -41,9 +41,10 @@ _log = log.get(__name__)
 
 
 class SourceTopics:
-    """The topics of one source. Only the source uses it.
+    """The topics of one source. Only the MirrorSource uses it.
 
-    is_reachable: whether the source answered in the last round; None before the first round.
+    is_reachable: whether the source answered when it was last asked for its topics; None before the
+    first time.
     failure: why the source did not answer. misnamed: if the settings give the source cluster a
     wrong name, nothing is followed, and this text says so; otherwise it is empty. not_done: topics
     that could not be created or examined, each with the reason.
@@ -66,7 +67,8 @@ class SourceTopics:
         self._is_asking = False
         self._named: str | None = None  # the id of the cluster whose name is known to be right
         self._are_mirrors: dict[TopicKey, bool] = {}
-        self._undescribed: set[TopicKey] = set()  # topics not described in this round
+        # The topics whose configs the source did not return when it was asked in this round.
+        self._undescribed: set[TopicKey] = set()
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:

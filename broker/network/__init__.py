@@ -1,4 +1,4 @@
-"""Sockets: one non-blocking epoll loop. All changes to the state of the broker happen on its
+"""Sockets: one non-blocking epoll loop. All changes to the state of the broker happen on the loop's
 thread.
 
     timers       deadlines in a heap
@@ -10,19 +10,20 @@ thread.
 
 A turn::
 
-    poll -> results from other threads, timers; send the answers that these completed
+    poll -> process results from other threads and due timers; send the answers that are complete
          -> receive and handle requests of the ready connections (appends are only remembered)
-         -> one write per partition, answers that waited for it, begin flushes
+         -> write the appends with one write per partition; fill in the answers that waited for
+            these writes; begin flushes
          -> send
 
 A turn does work for a few milliseconds at most. Each connection gets a fair share of this time, by
 the cost of its requests (`shares`). Requests that do not fit into a turn wait for the next turn. In
 this way a few clients that send requests without pause do not keep the other clients waiting.
 
-The kernel puts received bytes into the arena, and frames are handled there without a copy. The
-arena is one buffer for all connections, which is emptied at the end of each turn. Only bytes that
-were not handled in the turn are copied (`inbound`). Batches are written from the arena to the file
-with one `pwritev`. When they are sent to consumers, the kernel copies them from the page cache with
+The kernel puts received bytes into the *arena*: one buffer for all connections, which is emptied at
+the end of each turn. Frames are handled in the arena without a copy. Only bytes that were not
+handled in the turn are copied (`inbound`). Batches are written from the arena to the file with one
+`pwritev`. When batches are sent to consumers, the kernel copies them from the page cache with
 `sendfile`. Records are not copied anywhere else.
 
 There are limits for the size of a frame (`socket.request.max.bytes`), for the requests of one

@@ -1,9 +1,10 @@
 """One client's connection: receives requests, and sends answers in the order of the requests.
 
-Each request that gets an answer has a `Slot` in the queue. If an answer must wait (a fetch for
-data, or a produce request with acks=all for a flush), the later answers wait as well, as the
-protocol demands. When slots at the front of the queue are filled, their answers move to the outbox.
-These are bytes, which sendmsg sends, and slices of files, which sendfile sends.
+Each request that gets an answer has a `Slot` in the queue. Some answers must wait: a fetch waits
+for data, and a produce request with acks=all waits for a flush. Then the later answers wait as
+well, as the protocol demands. When slots at the front of the queue are filled, their answers move
+to the outbox. The outbox contains bytes, which sendmsg sends, and slices of files, which sendfile
+sends.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ class Slot:
 
 
 class Connection:
-    """One connection. Only the loop uses it; the loop calls it when its socket is ready."""
+    """One connection. Only the loop uses it, and calls its methods when its socket is ready."""
 
     __slots__ = (
         "_outbox",

@@ -24,8 +24,8 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""At most this many bytes are received in one turn. If all of them are the smallest possible
-requests, this is 30 ms of work.
+"""At most this many bytes are received in one turn of the loop. If they consist of the smallest
+possible requests, it takes 30 ms to handle these requests.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """If no other connection is ready, one receive reads at most this many bytes from a connection. If
@@ -47,7 +47,7 @@ _LENGTH = Struct(">i")
 
 
 class Arena:
-    """One buffer, filled from the front during a turn."""
+    """One buffer, which is filled from the front during a turn of the loop."""
 
     __slots__ = ("_at", "_buffer", "_view")
 
@@ -152,7 +152,7 @@ class Inbound:
         return view[start:end]
 
     def keep(self) -> None:
-        """Called at the end of a turn. Moves unhandled bytes out of the arena. Raises
+        """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
         FrameTooLarge.
 
         Whole frames that have been moved out once are not moved again, however many turns it takes

@@ -11,7 +11,7 @@ from skidway import ports
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
-"""At most this many connections are accepted in one turn before other work is done."""
+"""In one turn of the loop, at most this many connections are accepted before other work is done."""
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _PASSING = (
@@ -21,7 +21,7 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # Network errors of the new connection that accept(2) reports.
+    # accept(2) also reports these network errors of the new connection.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,

@@ -129,7 +129,7 @@ class Loop:
         self, descriptor: int, ready: Callable[[bool, bool], None], *, read: bool, write: bool
     ) -> None:
         """Calls `ready(readable, writable)` when the descriptor is ready. A second call for the
-        same descriptor changes the events."""
+        same descriptor changes the events to watch for."""
         mask = (select.EPOLLIN if read else 0) | (select.EPOLLOUT if write else 0)
         if descriptor in self._clients:
             self._epoll.modify(descriptor, mask)
@@ -271,7 +271,7 @@ class Loop:
                 self._serve_one(connection, shares.allowance)
             except ProtocolError as error:
                 self._refuse(connection, error)
-            except Exception as error:  # noqa: BLE001 - a bug of ours must not reach others
+            except Exception as error:  # noqa: BLE001 - a bug must not affect others
                 _log.error("request_failed", exc=error, peer=connection.peer)
                 self.drop(connection, "failed")
 
@@ -415,6 +415,6 @@ class Loop:
     def _call(self, action: Callable[[], None]) -> None:
         try:
             action()
-        except Exception as error:  # noqa: BLE001 - a bug of ours must not stop the calls after it
+        except Exception as error:  # noqa: BLE001 - a bug must not prevent the other calls
             self.traffic.failed_calls += 1
             _log.error("call_failed", exc=error)

@@ -7,11 +7,11 @@ connection was idle and sends requests again, its tag is raised to the tag of th
 served now, unless its own tag is higher. So a connection cannot save up unused time, and must wait
 longer if it has used more than its share.
 
-Two connections that always have requests get half of the time each, by the cost of their requests
-and not by their number. A connection that sends a request now and then is served before the
-connections that send without pause, however many these are. A new connection begins with a tag that
-is one allowance higher than the tag of the connection that is served now. So a client gains nothing
-by opening a new connection for each request, and no connection waits for ever.
+If two connections always have requests, each gets half of the time. The time is measured by the
+cost of the requests, not by their number. A connection that sends a request now and then is served
+before the connections that send without pause, however many these are. A new connection begins with
+a tag that is one allowance higher than the tag of the connection that is served now. So a client
+gains nothing by opening a new connection for each request, and no connection waits for ever.
 
 The cost of a turn is limited, so that timers, posted calls, writes and answers do not wait long.
 This limit is divided among the waiting connections. If many connections wait, the turn ends before
@@ -77,8 +77,8 @@ class Shares(Generic[Who]):
         was_away = tag < self._served_tag
         if was_away:
             tag = self._tags[who] = self._served_tag
-        # Connections that were not idle may have the same tag. A connection that was idle is served
-        # before them.
+        # Several connections may have the same tag. Among them, those that were idle are served
+        # first.
         heapq.heappush(self._heap, (tag, not was_away, next(self._numbers), who))
 
     def begin_turn(self) -> None:
@@ -93,7 +93,8 @@ class Shares(Generic[Who]):
             if who not in self._waiting:
                 continue  # the connection was removed meanwhile
             if tag < self._tags[who]:
-                # `charge` has raised the tag of this connection while the connection waited.
+                # While this connection waited, `charge` raised its tag, so it moves back in the
+                # queue.
                 heapq.heappush(self._heap, (self._tags[who], True, number, who))
                 continue
             self._waiting.remove(who)

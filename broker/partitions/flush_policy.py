@@ -15,7 +15,7 @@ from skidway.broker.log.config import LogConfig
 
 @dataclass(frozen=True, slots=True)
 class Flushing:
-    """The state on which the decision depends. Times are in ms."""
+    """The state of a log on which the decision to flush depends. Times are in ms."""
 
     unflushed_messages: int
     running: bool

@@ -164,8 +164,8 @@ class HostedPartitions:
         try:
             flush = replica.log.begin_flush()
         except StorageFailed as error:
-            # The flush has not begun, so nothing is lost. Probably no descriptor was left. A timer
-            # starts the next attempt.
+            # The flush has not begun, so nothing is lost. Probably the process had no free
+            # descriptor. A timer starts the next attempt.
             self.storage_failed(error)
             self._unflushed_since[replica] = self._clock.monotonic()
             self._set_timer(replica, self._clock.monotonic())
@@ -178,7 +178,7 @@ class HostedPartitions:
         def done(outcome: WorkOutcome) -> None:
             try:
                 self._flushed(replica, flush, outcome)
-            except Exception as error:  # noqa: BLE001 - only this log stops
+            except Exception as error:  # noqa: BLE001 - the error stops only this log
                 self._give_up(replica, error)
 
         self._worker.submit(lambda: sync(flush), done)

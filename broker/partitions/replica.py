@@ -63,6 +63,6 @@ class Replica:
         """
         least = min((self.log.flushed, *self.followers.values()))
         if least.offset <= self.high_watermark.offset:
-            return False  # a follower that has just become in-sync again may be behind
+            return False  # a follower may be behind if it has just become in-sync again
         self.high_watermark = least
         return True

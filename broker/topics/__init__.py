@@ -9,5 +9,5 @@
 
 The topics are stored in ZooKeeper. `broker.catalog` is a snapshot of them, which is replaced
 whenever ZooKeeper's content changes. While ZooKeeper cannot be reached, the catalog does not
-change, so produce and fetch continue.
+change, so the broker still serves produce and fetch requests.
 """

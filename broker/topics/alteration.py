@@ -43,7 +43,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        if not _was_shown(kept, name, value)  # a client may send back what it was shown
+        # A client may send back the settings of a mirror as it has read them; this is no change.
+        if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})
 

@@ -114,7 +114,7 @@ _RECOMPRESSED = "For brokers that compress again, which this one does not."
 _REPLICAS = "For topics with more than one replica, which this broker does not have."
 _TIERED = "For tiered storage, which this broker does not have."
 
-# name, type, check, default (a tuple: the broker keys that give it), help
+# Columns: name; type; check; default, or a tuple of the broker keys that give the default; help.
 # fmt: off
 _TABLE: Final[tuple[tuple[str, ConfigType, Check, str | tuple[str, ...], str], ...]] = (
     ("cleanup.policy", _LIST, one_of("delete"), "delete",

@@ -19,8 +19,8 @@ sys.exit(main())
 def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
     """Installs a program's wheels below `staging`, compiled, for use at the absolute path `home`.
 
-    The environment contains nothing of this machine: its Python is the host's /usr/bin/pythonX.Y,
-    and its only command is `skidway`.
+    The environment does not depend on the machine that builds it: it uses /usr/bin/pythonX.Y of the
+    host on which it is installed. Its only command is `skidway`.
     """
     place = staging / home.relative_to("/")
     _run([sys.executable, "-m", "venv", "--without-pip", str(place)])
@@ -45,7 +45,7 @@ def _compile(place: Path, staging: Path) -> None:
             *("--invalidation-mode", "unchecked-hash", "-s", str(staging), "-p", "/"),
             str(place / "lib"),
         ],
-        may_fail=True,  # some packages contain files that only other Pythons can compile
+        may_fail=True,  # some packages contain files for other versions of Python
     )
 
 

@@ -1,4 +1,5 @@
-"""Collects the third-party wheels that all programs need, and keeps them for later versions.
+"""Collects the third-party wheels that all programs need, and keeps them for Skidway's later
+versions.
 
     dist/wheels/third-party/
         *.whl        one version of each package, including pip itself
@@ -27,12 +28,12 @@ from urllib.parse import unquote, urlsplit
 from deploy.packaging.own_wheel import PackagingFailed, pip, project
 
 PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
-"""The programs; each has an extra of the same name."""
+"""Skidway's programs. For each program, the package `skidway` has an extra of the same name."""
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Our own package, and packages that only install others. Their wheels need not have the version
-that is installed in the environment."""
+"""Our own package, and packages that only install other packages. The wheels of all of these need
+not have the version that is installed in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,8 +114,8 @@ def _read(folder: Path, key: str) -> ThirdParty | None:
 
 
 def _is_installed(file: str) -> bool:
-    """Whether the environment has this wheel's package in the wheel's version, or lacks the
-    package; True for packages in UNBOUND."""
+    """False if the environment has this wheel's package in another version than the wheel, and the
+    package is not in UNBOUND."""
     name, given, *_ = file.split("-")
     try:
         return name in UNBOUND or version(name) == given

@@ -88,8 +88,8 @@ def _write_lists(folder: Path, version: str, own: Path, others: ThirdParty) -> N
 
 
 def _link(source: Path, target: Path) -> None:
-    """Makes a hard link if the file system supports it, so that versions share the files; else
-    copies."""
+    """Makes a hard link, so that the directories of several versions share the file. If the file
+    system has no hard links, copies the file."""
     try:
         os.link(source, target)
     except OSError:

@@ -40,7 +40,7 @@ class BasicAuthentication:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """See ASGI."""
         given = credentials(scope)
-        if given is not None and not self._users.remember(*given):
+        if given is not None and not self._users.is_remembered(*given):
             if self._checking >= CHECKS_MAX:
                 await refused(too_busy())(scope, receive, send)
                 return

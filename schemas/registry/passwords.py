@@ -108,7 +108,7 @@ class Users:
         self._hashes = _read(path)
         self._nobody = Hash.of(secrets.token_hex())
 
-    def remember(self, name: str, password: str) -> bool:
+    def is_remembered(self, name: str, password: str) -> bool:
         """Whether an earlier check found this password right, and the password is still remembered.
         The method is fast."""
         digest = self._digest(name, password)

@@ -44,8 +44,8 @@ DEFAULT_PORTS = {
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How soon the audit's time buckets close and are judged: seconds in the demo and tests,
-    minutes in production."""
+    """The size of the audit's time buckets, and how soon the audit closes and judges them. The
+    times are seconds in the demo and in tests, and minutes in production."""
 
     bucket_ms: int = 10_000
     lateness_ms: int = 2_000
@@ -72,8 +72,8 @@ class Site:
 
     @property
     def cutoff(self) -> Path:
-        """The path of a JSON object that maps each file to a size. The agent reads the file up to
-        that size and no further."""
+        """The path of a JSON file that maps each log file to a size. The agent reads each log file
+        up to its size and no further."""
         return self.folder / "cutoff.json"
 
     def data(self, program: str) -> Path:

@@ -1,5 +1,5 @@
-"""The files that the demo tails: its writer's files, or the logs of its own programs (--quick), and
-in both cases the files named with --logs."""
+"""Finds the files that the demo tails. With --quick, these are the logs of the demo's own programs;
+without it, the files of the demo's writer. The files named with --logs are always tailed, too."""
 
 from __future__ import annotations
 
@@ -63,7 +63,8 @@ OWN_TOPIC, ZOOKEEPER_TOPIC, SPARK_TOPIC, GIVEN_TOPIC = (
 
 
 def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
-    """The agent's `sources` for the programs' own logs. Writes the schema of their JSON lines."""
+    """The agent's setting `sources` for the logs of the demo's programs. Writes the schema of the
+    JSON lines in these logs."""
     _write_schema(schema, OWN_SCHEMA)
     return [
         {
@@ -89,7 +90,8 @@ def of_programs(logs: Path, schema: Path) -> list[dict[str, Any]]:
 
 
 def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
-    """The agent's `sources` for the writer's files. Writes the schema of their JSON lines."""
+    """The agent's setting `sources` for the writer's files. Writes the schema of the JSON lines in
+    these files."""
     _write_schema(schema, ORDER_SCHEMA)
     return [
         {
@@ -114,7 +116,7 @@ def of_writer(folder: Path, schema: Path) -> list[dict[str, Any]]:
 
 
 def given(patterns: Sequence[str]) -> list[dict[str, Any]]:
-    """The agent's `sources` for the files named with --logs; empty without this option."""
+    """The agent's setting `sources` for the files named with --logs; empty without this option."""
     paths = [str(Path(pattern).absolute()) for pattern in patterns]
     return [{"topic": GIVEN_TOPIC, "paths": paths, "parser": {"type": "raw"}}] if paths else []
 
@@ -132,7 +134,8 @@ def tailed(found: Sequence[Mapping[str, Any]]) -> list[Path]:
 
 
 def file_of(path: Path) -> FileKey:
-    """A key that all names of one file share, hard links included; the path if there is no file."""
+    """A key that is the same for all names of one file, hard links included. If the file does not
+    exist, the key is the path."""
     try:
         stamp = path.stat()
     except OSError:
@@ -141,8 +144,8 @@ def file_of(path: Path) -> FileKey:
 
 
 def path_of(text: str) -> Path:
-    r"""The path of a name in the agent's ledger. Bytes that are not UTF-8 are escaped there, as in
-    `\xff`."""
+    r"""Converts a file name in the agent's ledger to a path. The ledger escapes bytes that are not
+    UTF-8, as in `\xff`."""
     if os.path.lexists(text):
         return Path(text)
     name = _ESCAPED.sub(lambda found: bytes([int(found[1], 16)]), os.fsencode(text))

@@ -33,14 +33,13 @@ _COUNTED = (
 
 @dataclass(frozen=True, slots=True)
 class AgentState:
-    """The bytes of some topics by fate, and the bytes in intents that are not acknowledged yet. An
-    intent is a note of the bytes that the agent is about to send. The agent stores the intent
-    before it sends the bytes.
+    """What the agent did with the bytes of some topics, and which bytes it is about to send. The
+    agent notes those bytes in an intent, and stores the intent before it sends the bytes.
 
-    `set_apart` is the number of bytes that were rejected or filtered. `positions` maps each file id
-    to the byte up to which the file is done. `promised` maps each file id to the byte at which the
-    file's last intent ends. `acknowledged_offsets` has the last acknowledged offset of each
-    partition.
+    `acknowledged`, `set_apart` (rejected or filtered), `lost` and `uncertain` are numbers of bytes.
+    `intents` is the number of intents. `positions` maps each file id to the byte up to which the
+    file is done. `promised` maps each file id to the byte at which the file's last intent ends.
+    `acknowledged_offsets` has the last acknowledged offset of each partition.
     """
 
     acknowledged: int = 0
@@ -54,7 +53,7 @@ class AgentState:
 
     @property
     def in_flight(self) -> dict[int, int]:
-        """Bytes that are promised in intents and not acknowledged, by file id."""
+        """How many bytes of each file are noted in intents and not acknowledged yet, by file id."""
         found = {file: end - self.positions.get(file, 0) for file, end in self.promised.items()}
         return {file: size for file, size in found.items() if size > 0}
 
@@ -73,8 +72,7 @@ class CounterState:
 
 
 def agent(directory: Path, topics: Sequence[str]) -> AgentState:
-    """The agent's state, read from its state.dir. `topics` are the topics whose bytes are added
-    up."""
+    """The agent's state, read from its state.dir. Only bytes of `topics` are added up."""
     with _opened(directory / "agent.db") as state:
         if state is None:
             return AgentState()

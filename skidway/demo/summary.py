@@ -1,5 +1,5 @@
-"""The summary at the end of the demo: counts by topic and tier, verdicts, bytes by fate, and the
-places of all files."""
+"""The summary at the end of the demo: counts by topic and tier, the audit's verdicts, what happened
+to the tailed bytes, and where all files are."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ UNACCOUNTED_SHOWN = 5
 
 
 def show(site: Site, outcome: DemoOutcome, seconds: float) -> None:
-    """Prints everything that a newcomer wants to see."""
+    """Prints the whole summary."""
     print(render_table(topic_rows(outcome.report), COLUMNS), end="")
     for kill in outcome.kills:
         print(f"kill -9 {kill.program}: {kill.sentence}")
@@ -50,7 +50,8 @@ def show_addresses(site: Site) -> None:
 
 
 def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
-    """One row per source topic: the counts of all its buckets, summed up, and the worst verdict."""
+    """One row per source topic. A row has the sums of the counts in all time buckets of the topic.
+    Its verdict is "complete", or the verdict of a bucket that is not complete."""
     rows: dict[str, dict[str, Any]] = {}
     for bucket in report.get("buckets", ()):
         row = rows.setdefault(
@@ -66,7 +67,8 @@ def topic_rows(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def bytes_sentence(outcome: DemoOutcome) -> str:
-    """A sentence on the fate of every byte of the tailed files up to the cut-off."""
+    """A sentence that says what happened to the bytes of the tailed files. Counts the bytes of each
+    file up to the size that the demo wrote down (`Site.cutoff`)."""
     total = sum(outcome.sizes.values())
     said = ", ".join(f"{count:,} {fate}" for fate, count in outcome.tally.items() if count)
     begin = f"{total:,} bytes in {len(outcome.sizes)} files at the cut-off; {said or 'nothing'}"

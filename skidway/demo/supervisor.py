@@ -35,7 +35,7 @@ SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class ProgramFailed(SkidwayError):
-    """A program of the demo ended before its time, or was not ready in time."""
+    """A program of the demo ended unexpectedly, or was not ready in time."""
 
 
 class Stopped(Exception):
@@ -114,7 +114,7 @@ class Supervisor:
             time.sleep(LOOK_EVERY_S)
 
     def check(self, but: str = "") -> None:
-        """Raises ProgramFailed when a program ended before its time. Raises Stopped after a
+        """Raises ProgramFailed when a program has ended unexpectedly. Raises Stopped after a
         signal."""
         if self._signals:
             raise Stopped(self._signals[0])

@@ -1,4 +1,6 @@
-"""The fill level of each tier (stage of the pipeline), for the live table and the rates at the end.
+"""Computes how many lines have reached each tier (stage of the pipeline), and at which rate.
+
+The live table shows these numbers, and the summary shows the highest rates.
 
 This module does no I/O.
 
@@ -36,8 +38,8 @@ class Filled:
 
 @dataclass(slots=True)
 class Tiers:
-    """Takes samples of the fill levels, and keeps those samples that are needed to compute the
-    rates."""
+    """Takes samples of the numbers of lines and bytes in all tiers, and keeps those samples that
+    are needed to compute the rates."""
 
     _samples: list[tuple[float, Mapping[str, float]]] = field(default_factory=list)
     _fastest: dict[str, float] = field(default_factory=dict)
@@ -76,7 +78,7 @@ class Tiers:
         ]
 
     def fastest(self, tier: str) -> float:
-        """The highest rate over MEAN_OVER_S or longer, in bytes per second."""
+        """The tier's highest mean rate over MEAN_OVER_S or longer, in bytes per second."""
         return self._fastest.get(tier, 0.0)
 
 

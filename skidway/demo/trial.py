@@ -31,7 +31,7 @@ PAUSE_S = 3.0
 """Pause between two kills, so that the table shows how the killed program catches up."""
 MOMENT_S = 0.01
 LOOK_EVERY_S = 0.5
-"""How often to ask for the fill level of the tiers."""
+"""Seconds between two requests for the numbers that the live table shows."""
 TRIES = 3
 """The highest number of kills of one program. If a kill interrupts no work, the program is killed
 again."""
@@ -43,7 +43,7 @@ TIER_OF["loader"] = tiers.ROWS
 # This class has more than 25 methods: the steps that differ from the quick demo, and a method for
 # each kill.
 class Trial(Demo):
-    """The demo with a writer, a table and kills."""
+    """The demo that runs a writer, shows a live table, and kills programs."""
 
     def __init__(self, site: Site, display: Display, given: Sequence[str], lines: int) -> None:
         """The writer writes at least `lines` lines."""
@@ -109,7 +109,7 @@ class Trial(Demo):
         self.display.end_state()
 
     def idle(self, now: bool = False) -> None:
-        """Shows the fill level of the tiers if the next state is due, or if `now` is True."""
+        """Shows the live table if it is time to show it again, or if `now` is True."""
         super().idle()
         at = time.monotonic()
         if at - self._looked_at < LOOK_EVERY_S and not now:
@@ -147,8 +147,8 @@ class Trial(Demo):
             self.idle()
 
     def _begin_load_to_kill(self) -> None:
-        """Begins a load. Notes where the log of this load begins in the file, which also has the
-        logs of earlier loads."""
+        """Begins a load. Notes the position in the loader's log file at which the log of this load
+        begins."""
         config = str(self.site.config("loader"))
         self._log_begins = len(self._loader_log())
         self.supervisor.begin_once("loader", "load", "run", "--config", config)
@@ -254,8 +254,8 @@ class Trial(Demo):
         return [row for row in rows if row["topic"].partition(".")[2] in TOPICS]
 
     def _note_rows(self, loaded: Sequence[Mapping[str, Any]]) -> None:
-        """Notes how many offsets are loaded according to the manifests. `_filled` adds to this
-        number the rows that this demo's later loads commit (`_committed`).
+        """Notes how many offsets have been loaded so far, according to the manifests. `_filled`
+        adds the rows that later loads of this demo commit (`_committed`).
         """
         self._rows_before = sum(row["loaded"] for row in loaded)
         self._loads_before = len(self.outcome.loads)
@@ -263,7 +263,7 @@ class Trial(Demo):
     # --- waiting ----------------------------------------------------------------------------------
 
     def _until(self, ready: Callable[[], bool], what: str) -> None:
-        """Shows the state until `ready` returns True. Raises the errors of
+        """Shows the live table until `ready` returns True. Raises the errors of
         `Supervisor.wait_for`."""
 
         def is_ready() -> bool:

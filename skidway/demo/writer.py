@@ -122,7 +122,7 @@ class Stream:
 
     def _rotate(self) -> None:
         os.close(self._file)
-        free = 1  # after a kill during a rotation, a number may be missing
+        free = 1  # the lowest free number; a kill during a rotation leaves a gap
         while os.path.exists(f"{self._path}.{free}"):
             free += 1
         for number in range(free - 1, 0, -1):

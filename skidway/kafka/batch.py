@@ -184,8 +184,8 @@ def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
 
 
 def check(view: Readable, at: int, header: BatchHeader) -> None:
-    """Raises CorruptBatch if the batch at a position is not whole, is implausible, or has a wrong
-    CRC.
+    """Raises CorruptBatch if the batch at a position is not whole, has an impossible count, or has
+    a wrong CRC.
 
     A batch may have fewer records than last offset delta + 1, because of compaction. For batches
     from producers a broker also demands count == last_offset_delta + 1, and at least one record.

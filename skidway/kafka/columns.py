@@ -41,8 +41,8 @@ __all__ = [
 ]
 
 TOGETHER_BYTES: Final = 1 << 20
-"""Readers give `decode_batches` batches of about this many bytes without compression. The columns
-of larger batches would not fit into the processor's cache."""
+"""Readers collect batches until they have about this many uncompressed bytes, and pass them to one
+call of `decode_batches`. The columns of more bytes would not fit into the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ class DecodedRecords:
 
 
 class HeaderColumns(NamedTuple):
-    """The columns of `DecodedRecords` with the same names."""
+    """Four of the columns of `DecodedRecords`, with the same names and contents."""
 
     offsets: Int64s
     timestamps: Int64s

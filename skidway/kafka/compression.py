@@ -24,7 +24,7 @@ __all__ = ["DECOMPRESSED_BYTES_MAX", "Codec", "compress", "decompress"]
 # producer has a few MB.
 DECOMPRESSED_BYTES_MAX = 128 * 1024 * 1024
 
-_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long to save a few percent of bytes
+_ZSTD_LEVEL = 1  # 4.3 M records/s; level 3 takes twice as long and saves a few percent
 _LZ4_LEVEL = 1  # levels above 2 take five times as long, and save a tenth of the bytes
 _GZIP_LEVEL = 6
 _XERIAL_MAGIC = b"\x82SNAPPY\x00"

@@ -38,22 +38,22 @@ def record_path(group: str) -> str:
 
 
 def ids_path(group: str) -> str:
-    """The parent of the registrations of consumers that coordinate through ZooKeeper."""
+    """The parent node of the registrations of consumers that coordinate through ZooKeeper."""
     return f"{group_path(group)}/ids"
 
 
 def owners_path(group: str) -> str:
-    """The parent of the owner nodes of all topics."""
+    """The parent node of the owner nodes of all topics."""
     return f"{group_path(group)}/owners"
 
 
 def offsets_path(group: str) -> str:
-    """The parent of the offsets of all topics."""
+    """The parent node of the offsets of all topics."""
     return f"{group_path(group)}/offsets"
 
 
 def topic_offsets_path(group: str, topic: str) -> str:
-    """The parent of the offsets of one topic."""
+    """The parent node of the offsets of one topic."""
     return f"{offsets_path(group)}/{topic}"
 
 

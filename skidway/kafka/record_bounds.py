@@ -1,11 +1,11 @@
-"""Finds where the records of batches begin and end; and reads varints at many positions.
+"""Finds where the records of batches begin and end. Also reads varints at many positions at once.
 
     record = length  attributes  ...  headers
 
-Each record begins where the previous one ends. Records of our agents end with one header, named
-`origin`. If all records do, this module looks for the bytes of that header, and checks that the
-length of each record leads to the next one. Otherwise one loop over the records follows their
-lengths.
+Each record begins where the previous one ends. A record of our agents has one header at its end,
+named `origin`. If every record of the batches ends with this header, this module finds the headers
+by their first bytes, and checks that the length of each record leads to the next one. Otherwise a
+loop goes from record to record by their lengths.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ _ORIGIN_WORD = int.from_bytes(ORIGIN_HEAD[:8], "little")
 def record_bounds(
     payload: bytes | bytearray, data: Bytes, batches: Sequence[UnpackedBatch]
 ) -> tuple[Int64s, Int64s]:
-    """For every record, the position after it, and the position after its length. payload: the
-    payloads of the batches, one after the other."""
+    """Returns for every record the position after the record, and the position after the record's
+    length field. `payload` contains the payloads of the batches, one after the other."""
     ends = _ends_by_origins(payload, data, batches)
     if ends is not None:
         try:
@@ -34,7 +34,7 @@ def record_bounds(
             if (at + length == ends).all():  # so each record begins where the previous one ends
                 return ends, at
         except (IndexError, CorruptBatch):
-            pass  # what looked like an origin was none: follow the lengths
+            pass  # some bytes only looked like an origin header: use the lengths
     ends = _ends_by_lengths(payload, batches)
     length, at = varints(data, _begins(ends), VARINT_BYTES_MAX)
     if (at + length != ends).any():
@@ -51,9 +51,9 @@ def _begins(ends: Int64s) -> Int64s:
 def _ends_by_origins(
     payload: bytes | bytearray, data: Bytes, batches: Sequence[UnpackedBatch]
 ) -> Int64s | None:
-    """The position after every record if each record ends with an origin, as those of our agents
-    do; else None. The caller must compare the positions with the lengths of the records, because
-    other bytes may look like an origin."""
+    """If every record ends with an origin header, as the records of our agents do, returns the
+    position after every record. Otherwise returns None. The caller must compare the positions with
+    the lengths of the records, because other bytes may look like an origin header."""
     if payload[-ORIGIN.itemsize : -origin.ORIGIN_BYTES] != ORIGIN_HEAD:
         return None
     last = len(payload) - ORIGIN.itemsize
@@ -68,7 +68,7 @@ def _ends_by_origins(
 
 
 def _ends_by_lengths(payload: bytes | bytearray, batches: Sequence[UnpackedBatch]) -> Int64s:
-    """The position after every record. This function has the one loop over the records."""
+    """The position after every record. Goes from record to record in a Python loop."""
     ends: list[int] = []
     found = ends.append
     at = end = 0

@@ -1,12 +1,13 @@
-"""Decodes the records of batches into columns: of one batch, or of several at once.
+"""Decodes the records of one batch, or of several batches at once, into columns.
 
-All fields are found for all records at once. So many batches of one record each cost little more
-than one batch of many records. Usually a record has one header, named `origin`. If a record has
-other headers, this module reads the headers of that record one by one.
+All fields are found for all records at once. Therefore decoding many batches of one record each
+takes little more time than decoding one batch of many records. Usually a record has one header,
+named `origin`. If a record has other headers, this module reads the headers of that record one by
+one.
 
-The bytes come from outside. Lengths are compared with the bytes present before any memory is
-allocated. Every record must fill exactly the bytes that its length claims. Offset deltas must rise.
-Bytes that break one of these rules raise `CorruptBatch`.
+The bytes come from outside. Before any memory is allocated for a length, the length is compared
+with the number of bytes present. Every record must fill exactly the bytes that its length claims.
+Offset deltas must rise. Bytes that break one of these rules raise `CorruptBatch`.
 """
 
 from __future__ import annotations
@@ -111,7 +112,7 @@ def _offsets(headers: Sequence[BatchHeader], delta: Int64s) -> Int64s:
     ends = np.cumsum(counts)
     begins = ends - counts
     rises = np.diff(delta) > 0
-    rises[begins[1:] - 1] = True  # each batch has deltas of its own
+    rises[begins[1:] - 1] = True  # from batch to batch, deltas need not rise
     highest = np.array([header.last_offset_delta for header in headers], np.int64)
     if not rises.all() or (delta[begins] < 0).any() or (delta[ends - 1] > highest).any():
         raise CorruptBatch("offsets of records do not rise inside of the batch's range")
@@ -130,7 +131,8 @@ def _timestamps(headers: Sequence[BatchHeader], delta: Int64s) -> Int64s:
 
 
 def _behind(at: Int64s, size: Int64s) -> Int64s:
-    """The positions of the next fields. A size of -1 is null, and has no bytes."""
+    """The positions after the fields that begin at `at`. A field of size -1 is null and has no
+    bytes."""
     if (size < -1).any():
         raise CorruptBatch("a key or value has a negative length")
     return at + np.maximum(size, 0)
@@ -161,8 +163,8 @@ def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Orig
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)
     if ours.any():
-        # Item i of the window consists of the 37 bytes that begin at byte i of the payload, so
-        # items overlap. So one indexing operation copies all these rows.
+        # Item i of the window consists of the 37 bytes that begin at byte i of the payload. Items
+        # overlap. With this window, one indexing operation copies the headers of all our records.
         window = np.ndarray(len(payload) - ORIGIN.itemsize + 1, ORIGIN, payload, strides=(1,))
         rows[ours] = window[at[ours]]
         ours &= rows["head"] == ORIGIN_HEAD

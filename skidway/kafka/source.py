@@ -2,9 +2,9 @@
 
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
-source. The source, with the ids of cluster and topic, is part of three things: the marks by which
-loader and counters recognize repeated records, the audit's counts, and the loader's manifests. So a
-topic that was deleted and a new topic of the same name are different sources.
+source. A source includes the ids of cluster and topic, so a deleted topic and a new topic of the
+same name are different sources. The source is part of the keys by which loader and counters
+recognize repeated records, of the audit's counts, and of the loader's manifests.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ def check_cluster_name(name: str | None) -> None:
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
     """The name of the cluster whose brokers have the configs `broker_configs` (delivery.md, 1).
 
-    All programs must use the same name; otherwise their counts and announcements do not match. So
-    the name that the brokers give is preferred. `configured` is for Apache Kafka, whose brokers
+    All programs must use the same name; otherwise the audit cannot match their messages. So the
+    name that the brokers give is preferred. `configured` is for Apache Kafka, whose brokers
     have no name for their cluster. Raises ConfigurationRefused if both names are given and they
     differ.
     """

@@ -1,7 +1,8 @@
 """Gathers messages into batches. A batch is ready when it is full, after `linger.ms`, or during a
 flush.
 
-This module does no I/O, reads no clock, and has no lock. The producer's lock protects its objects.
+This module does no I/O, reads no clock, and has no lock. The producer's lock protects the objects
+of this module.
 """
 
 from __future__ import annotations
@@ -19,7 +20,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` tests if the next `AHEAD` messages fit. If they do not, it adds them one by one."""
+"""`as_many` tests whether the next `AHEAD` messages fit together. If not, it adds them one by
+one."""
 
 
 class Messages(NamedTuple):
@@ -70,7 +72,7 @@ class PendingBatch:
     def extend(
         self, messages: Messages, start: int, end: int, size_bytes: int, sending: Sending
     ) -> None:
-        """Adds messages `start` to `end` of a sending, which have `size_bytes` in all."""
+        """Adds messages `start` to `end` of a sending. `size_bytes` is the sum of their sizes."""
         keys, count = messages.keys, end - start
         self._runs.append(_Run(sending, start, len(self.values), count))
         self.keys += [None] * count if keys is None else keys[start:end]
@@ -151,8 +153,8 @@ class Accumulator:
         size_bytes: int,
         sending: Sending,
     ) -> None:
-        """Adds messages `start` to `end` of a sending, which have `size_bytes` in all, to the open
-        batch."""
+        """Adds messages `start` to `end` of a sending to the open batch. `size_bytes` is the sum of
+        their sizes."""
         self._open[tp].extend(messages, start, end, size_bytes, sending)
 
     def take(self, now: float, *, everything: bool = False) -> Iterator[PendingBatch]:
@@ -180,9 +182,9 @@ class Accumulator:
 
 
 def as_many(sizes: list[int], start: int, end: int, room: int) -> tuple[int, int]:
-    """Finds how many messages from `start` on fit into the room. The first message always counts as
-    fitting. Returns the end index and the bytes of the messages that fit. Looks at no more than
-    `AHEAD` messages after the end index."""
+    """Finds how many messages from `start` on fit into `room` bytes. The first message always
+    counts as fitting. Returns the end index and the bytes of the messages that fit. Looks at no
+    more than `AHEAD` messages after the end index."""
     stop, used = start, 0
     while stop < end:
         ahead = min(stop + AHEAD, end)

@@ -1,8 +1,8 @@
 """A buffer of limited size for accepted messages that are not delivered yet. The messages are in
 batches, and each send has a future.
 
-One lock protects the buffer. Threads that send take this lock. The sender's own thread takes it to
-remove batches from the buffer (`sender.Batches`).
+One lock protects the buffer. Threads that call `send` take this lock to add messages. The sender's
+thread takes it to remove batches from the buffer (`sender.Batches`).
 """
 
 from __future__ import annotations
@@ -116,7 +116,7 @@ class Buffer:
         for sending in left:
             sending.abandon(SkidwayError(why))
 
-    # for the sender's thread
+    # methods that the sender's thread calls
 
     def ready(self) -> Iterable[PendingBatch]:
         """See `sender.Batches`."""

@@ -1,4 +1,4 @@
-"""Topics as the producer knows them: number of partitions, and largest size of a batch.
+"""What the producer knows about topics: the number of partitions and the largest size of a batch.
 
 The thread that calls `send` asks the brokers, because the sender's thread must not wait. The
 directory has its own connections for this. One thread asks at a time. Other threads wait for the
@@ -47,8 +47,8 @@ class Directory:
         Unreachable if no broker answers.
 
         If the known topic lacks `partition`, the partition may be new, so the brokers are asked for
-        the topic again. If the known topic has the partition, but was asked for more than
-        `age_max_s` ago, one thread asks once, without a retry. If no broker answers, the old
+        the topic again. If the known topic has the partition, but its metadata is older
+        than `age_max_s`, one thread asks once, without a retry. If no broker answers, the old
         metadata is used. So an unreachable broker does not delay a thread for whose messages the
         old metadata is sufficient.
         """

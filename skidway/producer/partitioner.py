@@ -1,8 +1,9 @@
 """Chooses the partition of a message.
 
-    key           as Kafka's own producers do: messages with the same key keep their order
-    own           by a function of key, value and the number of partitions
-    neither       sticky: for each batch a random partition, among those that have a leader
+    with a key         by a hash of the key, as Kafka's own producers do: messages with the same key
+                       keep their order
+    with a function    by the application's function of key, value and the number of partitions
+    with neither       sticky: a random partition for each batch, among those that have a leader
 
 KIP-480 and KIP-794 describe the sticky choice. Section 3.2 of the paper on Kafka (Kreps, Narkhede,
 Rao: "Kafka", NetDB 2011) describes the random choice and the choice by a function.

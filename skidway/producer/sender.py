@@ -23,8 +23,8 @@ _log = log.get(__name__)
 
 
 class Batches(Protocol):
-    """Gives batches to the sender's thread, and is told their outcome. Only the sender's thread
-    calls the methods."""
+    """Gives batches to the sender's thread, and gets the outcome of each batch. Only the sender's
+    thread calls the methods."""
 
     def ready(self) -> Iterable[PendingBatch]:
         """Takes out the batches that are ready."""
@@ -58,7 +58,7 @@ class Outgoing:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of each partition whose batches are sent again."""
+        """The partitions whose batches are being retried, each with the last error."""
         return self._producer.troubles
 
     def turn(self, timeout_s: float, wake: int) -> None:
@@ -118,7 +118,7 @@ class Sender:
                 os.eventfd_write(self._wake, 1)
 
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of each partition whose batches are sent again."""
+        """The partitions whose batches are being retried, each with the last error."""
         return self._troubles
 
     def stop(self) -> None:

@@ -79,8 +79,8 @@ class Sending:
 
     The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
     message was refused, the future raises the first error, but not before every message is
-    delivered or refused. Several threads may report parts; the thread that reports the last part
-    completes the future.
+    delivered or refused. Several threads may report the outcomes of messages; the thread that
+    reports the last outcome completes the future.
     """
 
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")

@@ -22,7 +22,7 @@ written. The type of a setting may be bool, int, float, str, Path or Literal. It
 of these, which may be written as one comma-separated scalar, as in Kafka. Further types are
 settings classes, lists of settings classes, and dict[str, str]. Each type may also be `| None`.
 When all values of a settings class are known, its method `check(self)` is called, if it has one;
-`check` may raise ConfigurationRefused for combinations of settings.
+`check` may raise ConfigurationRefused for settings that do not fit together.
 
 Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
 conversion (keys to an instance), document (tables and example files for people).

@@ -18,7 +18,7 @@ COMMENT_COLUMNS = 98
 
 @dataclass(frozen=True, slots=True)
 class SettingDoc:
-    """One row of a table of settings. The key of a setting in a list is "sources[].topic"."""
+    """One row of a table of settings. For a list of sections, the key is like "sources[].topic"."""
 
     key: str
     type: str
@@ -47,7 +47,7 @@ def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
 
 
 def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
-    """An example file: required settings are set, others are comments with their defaults.
+    """An example file. Required settings are set; other settings are comments with their defaults.
 
     With `active` the defaults are set, too: loading this file gives the defaults.
     """

@@ -28,7 +28,7 @@ class Scalar:
 
     @property
     def is_null(self) -> bool:
-        """Whether no value is written."""
+        """Whether the value is written as null, or left empty."""
         return not self.quoted and self.text in NULLS
 
 

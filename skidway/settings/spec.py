@@ -39,8 +39,8 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Shape:
-    """The parts of a type. `type` is the class of a scalar or section. `item` is the shape of a
-    list's items."""
+    """The type of a setting, split into its parts. `type` is the class of a scalar or section.
+    `item` is the shape of a list's items."""
 
     kind: Kind
     type: Any = str

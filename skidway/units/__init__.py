@@ -7,8 +7,8 @@ are static: operators put their changes into drop-ins, /etc/systemd/system/<unit
 
 What the units have in common:
 
-- ExecStart is /opt/skidway/current/<program>/bin/skidway, a path through the program's link to its
-  version.
+- ExecStart is /opt/skidway/current/<program>/bin/skidway. The link current/<program> leads to the
+  version of the program that is in use.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
 - `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
   configuration), because only a person can repair these. The unit then stays failed, so that a
@@ -27,8 +27,8 @@ What the units have in common:
   the program's working directory, where a JVM puts its crash files; everything else is read-only or
   hidden. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit, which
-  the system call filter (@resources) would not allow.
+- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit. The
+  system call filter (@resources) would not allow that.
 """
 
 from __future__ import annotations

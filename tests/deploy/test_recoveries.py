@@ -180,7 +180,7 @@ def test_a_mirror_whose_source_went_back_follows_the_right_one_again(site: Recov
     eventually(lambda: site.mirror().get("stopped_count"), within_s=60, every_s=1, what="stopped")
     status, said = site.mirror_status()
     assert status == 1
-    assert "below our end" in said, said
+    assert "below the mirror's end" in said, said
     site.source.run(SWAP.format(new="right", old="copy"))
     site.healthy("broker@dc1")
     diverged = "A mirror is stopped as diverged"

@@ -10,10 +10,11 @@ batches.
                 pump                              the fetcher's requests and answers
                 following                             inside another loop, such as the broker's loop
 
-The modules with decisions use no socket and no clock. Bytes and times are passed in as values, and
-requests, deliveries and deadlines are returned as values. There are no threads, no asyncio and no
-callbacks. Answers are put into inboxes, and the code that owns the state takes them out. Neither
-NumPy nor Arrow is imported; `skidway.kafka.columns` makes and reads records.
+The modules that make decisions use no socket and no clock. Bytes and times are passed in as values,
+and requests, deliveries and deadlines are returned as values. There are no threads, no asyncio and
+no callbacks. The answers to a caller's requests are put into the caller's inbox, and the caller
+takes them out. Neither NumPy nor Arrow is imported; `skidway.kafka.columns` makes and reads
+records.
 
 The producer in this package takes finished batches, for Skidway's own programs. Applications use
 `skidway.producer`, which takes messages.

@@ -1,4 +1,4 @@
-"""The waits between two attempts."""
+"""The waits between two attempts of a request or connection."""
 
 from __future__ import annotations
 

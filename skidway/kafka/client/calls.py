@@ -1,4 +1,5 @@
-"""Requests as values. A connection agrees on versions with the broker before it sends requests."""
+"""Requests that are not encoded yet. A connection first agrees with the broker on the version of
+each API, and then encodes the requests."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ Buffer = bytes | bytearray | memoryview
 
 
 class Call(Protocol):
-    """One request. A call writes the request in a given version, and reads the response."""
+    """One request. A call encodes the request in a given version, and decodes the response."""
 
     @property
     def api(self) -> ApiKey:
@@ -42,7 +43,7 @@ class MessageCall:
 
     api: ApiKey
     build: Callable[[int], Request]
-    """Makes the request for a version, because some fields exist only in some versions."""
+    """Makes the request for a given version. Some fields exist only in some versions."""
     response: type[Response]
     is_answered: bool = True
 

@@ -214,11 +214,12 @@ class Client:
                 return requests.described_configs(response)[str(number)]
         raise BrokerUnreachable("the cluster has no broker now")
 
-    # for the producers and fetchers of this package
+    # methods that the producers and fetchers of this package call
 
     def wait(self, timeout_s: float, wake: Sequence[int] = ()) -> bool:
-        """Sends and receives bytes until something happens or the time is up. Returns whether a
-        descriptor of `wake` is readable."""
+        """Sends the bytes that are ready, waits at most `timeout_s` for a socket or a descriptor of
+        `wake`, and receives the bytes that have come. Returns whether a descriptor of `wake` is
+        readable."""
         now = self.clock.monotonic()
         delivered_count = self.session.delivered_count
         self._network.turn(now)

@@ -1,4 +1,4 @@
-"""A client's knowledge of a cluster, as values: brokers, topics, partitions, offsets."""
+"""What a client learns about a cluster: its brokers, topics, partitions, settings and offsets."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def cluster_of(response: MetadataResponse) -> Cluster:
 
 
 def _topic(name: str, topic: MetadataResponseTopic) -> TopicMetadata:
-    """A topic as a value. If its partitions are not numbered 0, 1, 2 ..., the result has no
-    partitions."""
+    """Converts one topic of a Metadata response. If the topic's partitions are not numbered
+    0, 1, 2 ..., the result has no partitions."""
     rows = sorted(topic.partitions, key=lambda row: row.partition_index)
     if [row.partition_index for row in rows] != list(range(len(rows))):
         rows = []

@@ -1,4 +1,4 @@
-"""One connection to a broker, without the socket. Bytes, answers and deadlines are values.
+"""One connection to a broker, without the socket: takes received bytes, returns the bytes to send.
 
     opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
 
@@ -84,8 +84,8 @@ class Connection:
         self._waiting: deque[_Pending] = deque()
         self._out: deque[memoryview] = deque()
         self._out_bytes = self._written_bytes = 0
-        # the requests that get no response, as pairs of the value of `_written_bytes` at which the
-        # request is sent, and the ticket
+        # the requests that get no response, each as a pair (end, ticket): the request is sent when
+        # `_written_bytes` has reached `end`
         self._silent: deque[tuple[int, int]] = deque()
         self._answers: list[Answer] = []
         self._correlation_id = 0
@@ -110,7 +110,7 @@ class Connection:
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Sends a call. The call waits until client and broker have agreed on versions."""
+        """Sends a call, but not before client and broker have agreed on versions."""
         if self._ranges is None:
             self._waiting.append(_Pending(ticket, call, deadline))
         else:

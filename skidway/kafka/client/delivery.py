@@ -1,4 +1,5 @@
-"""The reports of a producer to its owner, the code that sends batches with the producer."""
+"""What a producer reports to its owner. The owner is the code that sends batches with the
+producer."""
 
 from __future__ import annotations
 

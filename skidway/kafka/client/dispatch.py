@@ -24,7 +24,7 @@ from skidway.kafka.errors import ErrorCode, KafkaError
 from skidway.kafka.protocol.produce import ProduceResult, TopicBuffers
 from skidway.kafka.types import TopicPartition
 
-REQUEST_BYTES_MAX = 4 * 1024 * 1024  # but a batch that is larger is sent alone
+REQUEST_BYTES_MAX = 4 * 1024 * 1024  # a larger batch is sent in a request of its own
 
 Leaders = Callable[[TopicPartition], Address | None]
 
@@ -58,7 +58,7 @@ class Dispatch:
         self._max_buffered_bytes = max_buffered_bytes
         self._random = random
         self._outboxes: dict[TopicPartition, Outbox] = {}
-        self._active: dict[TopicPartition, None] = {}  # partitions with batches, in turn
+        self._active: dict[TopicPartition, None] = {}  # those with batches, in order of turn
         self._ids = itertools.count()
         self._open: dict[int, _Open] = {}
         self._open_count: Counter[Address] = Counter()
@@ -172,14 +172,15 @@ class Dispatch:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of each partition whose batches are sent again."""
+        """The partitions whose batches are being retried, each with the last error."""
         boxes = (self._outboxes[tp] for tp in self._active)
         return {box.tp: box.trouble for box in boxes if box.trouble is not None}
 
     def _places(
         self, leader: Leaders, usable: Callable[[Address], bool]
     ) -> dict[Address, list[Outbox]]:
-        """The active partitions whose leader can be reached, by the address of the leader."""
+        """The active partitions whose leader can be reached, grouped by the address of the
+        leader."""
         places: dict[Address, list[Outbox]] = {}
         self.is_stalled = False
         for tp in self._active:
@@ -220,7 +221,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # moved to the end, so that others come first next time
+            self._active[outbox.tp] = None  # to the end: next time other partitions come first
         if not data:
             return None
         request_id = next(self._ids)

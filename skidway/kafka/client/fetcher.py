@@ -61,7 +61,7 @@ class Fetcher:
 
         Returns early when one of the descriptors `wake` is readable. If a partition cannot be read
         any further, raises OffsetOutOfRange, CorruptBatch or KafkaError once. That partition is not
-        read until `seek` or `remove`; the other partitions are still read.
+        read again until the caller calls `seek` for it. The other partitions are still read.
         """
         clock, client = self._client.clock, self._client
         until = clock.monotonic() + timeout_ms / 1000

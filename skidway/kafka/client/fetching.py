@@ -180,7 +180,7 @@ class Fetching:
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
                 self._take_part(place or (opened.address, 0), tp, reading, part, now)
-        for tp, generation in opened.generations.items():  # the broker left these out
+        for tp, generation in opened.generations.items():  # not in the response
             self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:
@@ -233,7 +233,7 @@ class Fetching:
         return bool(self._ready or self._errors)
 
     def next_deadline(self, now: float) -> float | None:
-        """When the next partition may be asked for again (monotonic seconds)."""
+        """When the next wait before a fetch ends (monotonic seconds)."""
         times = [reading.retry_at for reading in self._readings.values() if not reading.is_halted]
         times += self._resting.values()
         return min((each for each in times if each > now), default=None)

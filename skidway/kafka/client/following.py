@@ -26,9 +26,9 @@ To check whether the source has diverged (docs/delivery.md), a mirror compares t
 own log with the source. The mirror first seeks to its log end offset - 1. The first batch that the
 mirror then gets contains that offset.
 
-`Connection` offers one connection without sockets. Its caller passes received bytes in through
-`space` and `received`, gets the bytes to send from `wants_write`, `outgoing` and `sent`, and reads
-the deadline from `next_deadline`.
+Below this client, the class `Connection` handles one connection without sockets. Its caller passes
+received bytes in through `space` and `received`, gets the bytes to send from `wants_write`,
+`outgoing` and `sent`, and reads the deadline from `next_deadline`.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""If nothing called the client for longer than this, the loop stood still. While a fetch is open, a
-running loop calls the client more often.
+"""If nothing has called the client for more than this many seconds, the loop stood still. A running
+loop calls the client more often while a fetch is open.
 """
 
 

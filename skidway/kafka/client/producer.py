@@ -103,7 +103,7 @@ class Producer:
 
     @property
     def troubles(self) -> dict[TopicPartition, KafkaError]:
-        """The last refusal of each partition whose batches are sent again."""
+        """The partitions whose batches are being retried, each with the last error."""
         return self._dispatch.troubles
 
     def send(self, tp: TopicPartition, encoded: EncodedBatch, token: object) -> None:
@@ -147,7 +147,7 @@ class Producer:
             last_look = self._clock.monotonic() >= until
 
     def close(self) -> None:
-        """Drops undelivered batches; `flush` waits until there are none. The client stays open."""
+        """Drops undelivered batches. To deliver them, call `flush` first. The client stays open."""
         self._closed = True
         for ticket in self._requests:
             self._client.session.forget(ticket)

@@ -1,4 +1,4 @@
-"""The administrative requests as calls, and their responses as values."""
+"""Builds the calls of the administrative requests, and reads the responses to them."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ Results = dict[str, KafkaError | None]
 
 
 def list_offsets_call(times: Mapping[TopicPartition, int]) -> MessageCall:
-    """A request to one leader: for each partition, the offset that belongs to a time (ms, LATEST
-    or EARLIEST)."""
+    """A request to one leader. It asks for the first offset at or after a time in each partition.
+    A time is in ms, or LATEST or EARLIEST."""
     topics: dict[str, list[ListOffsetsPartition]] = {}
     for tp, time_ms in times.items():
         row = ListOffsetsPartition(partition_index=tp.partition, timestamp=time_ms)
@@ -109,7 +109,7 @@ def create_topics_call(topics: Sequence[NewTopic], timeout_ms: int) -> MessageCa
 
 
 def created_topics(response: CreateTopicsResponse) -> Results:
-    """The error of each topic, or None."""
+    """For each topic an error, or None if the topic was created."""
     return {row.name: _error(row.error_code, row.error_message) for row in response.topics}
 
 
@@ -123,7 +123,7 @@ def delete_topics_call(names: Sequence[str], timeout_ms: int) -> MessageCall:
 
 
 def deleted_topics(response: DeleteTopicsResponse) -> Results:
-    """The error of each topic, or None."""
+    """For each topic an error, or None if the topic was deleted."""
     rows = response.responses
     return {row.name: _error(row.error_code, row.error_message) for row in rows if row.name}
 
@@ -141,7 +141,7 @@ def create_partitions_call(
 
 
 def created_partitions(response: CreatePartitionsResponse) -> Results:
-    """The error of each topic, or None."""
+    """For each topic an error, or None if the topic has its new partitions."""
     return {row.name: _error(row.error_code, row.error_message) for row in response.results}
 
 
@@ -201,7 +201,7 @@ def alter_configs_call(topic: str, changes: ConfigChanges, *, validate_only: boo
 
 
 def altered_configs(response: IncrementalAlterConfigsResponse) -> Results:
-    """The error of each topic, or None."""
+    """For each topic an error, or None if the topic has its new settings."""
     rows = response.responses
     return {row.resource_name: _error(row.error_code, row.error_message) for row in rows}
 

@@ -1,5 +1,5 @@
-"""All connections of one client. Decides when each of them connects, waits or ends. The module uses
-no sockets.
+"""Manages all connections of one client: decides when each connection is opened and closed. This
+module uses no sockets.
 
 A link is one address on one channel. It has a connection, is connecting, or waits. Each call has a
 ticket and an inbox. The outcome of a call is put into its inbox exactly once. The outcome is a
@@ -192,7 +192,7 @@ class ClientSession:
         link = self._links.get(LinkKey(address, channel))
         return 0 if link is None else link.ended_count
 
-    # for the driver
+    # methods that only the driver calls
 
     def dials(self) -> list[Link]:
         """Links that need a socket now. The driver reports `opened` or `failed` for each."""
@@ -242,7 +242,8 @@ class ClientSession:
         self._collect(link)
 
     def failed(self, link: Link, why: str, now: float) -> None:
-        """Notes that the link's connection ended or could not be opened. Ends all its calls."""
+        """Notes that the link's connection ended or could not be opened. Ends all calls on the
+        link."""
         link.failure = self.last_failure = f"{link.key.address}: {why}"
         self.failure_count += 1
         link.ended_count += 1

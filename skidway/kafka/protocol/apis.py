@@ -1,10 +1,10 @@
 """The APIs and their versions: what Skidway's broker can offer, and what its client wants.
 
-``flexible_since`` decides the headers and the encoding of a version (KIP-482). ``broker`` is the
-range of versions that the broker can serve. The broker's ApiVersions answer lists only the APIs for
-which the broker registers a handler, and a handler may serve a part of this range. ``client`` is
-the range that the client can use; ``choose`` takes the highest version that is in both ranges. The
-ranges contain the versions that today's clients need:
+Versions from ``flexible_since`` on have the flexible headers and encoding (KIP-482). ``broker`` is
+the range of versions that the broker can serve. The broker's ApiVersions answer lists only the APIs
+for which the broker registers a handler, and a handler may serve a part of this range. ``client``
+is the range that the client can use; ``choose`` takes the highest version that is in both ranges.
+The ranges contain the versions that today's clients need:
 
 * Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
   lowest version is higher than 0. But versions 0-2 are answered with UNSUPPORTED_VERSION (KIP-896,

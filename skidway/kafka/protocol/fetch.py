@@ -41,8 +41,8 @@ VERSIONS = VersionRange(4, 12)
 FLEXIBLE_SINCE = 12
 TOPIC_BYTES_MIN = 6
 COMPACT_TOPIC_BYTES_MIN = 3
-"""The smallest size of a topic in each of the two encodings: an empty name and the count of its
-partitions."""
+"""The fewest bytes that a topic can have in a message: `COMPACT_TOPIC_BYTES_MIN` in flexible
+versions, `TOPIC_BYTES_MIN` in lower versions. Such a topic has an empty name and no partitions."""
 
 CONSUMER = -1
 """Replica id of a client that is not a follower."""

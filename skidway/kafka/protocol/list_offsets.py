@@ -1,4 +1,4 @@
-"""ListOffsets (key 2), versions 1-7: the offset that belongs to a time.
+"""ListOffsets (key 2), versions 1-7: finds the first offset at or after a time.
 
 What is new in each version:
 

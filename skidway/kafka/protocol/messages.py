@@ -1,5 +1,5 @@
-"""Messages as data. This module makes a decoder and an encoder for each version of a message from a
-class with typed fields.
+"""Makes a decoder and an encoder for each version of a message. The message is described by a class
+with typed fields.
 
 A message is a class whose annotations say everything about its fields::
 
@@ -167,7 +167,7 @@ def decode(
 
 
 class Fixed(NamedTuple):
-    """An integer or bool, given by its code in `struct`."""
+    """An integer or bool. `code` is its format character in Python's module `struct`."""
 
     code: str
 
@@ -193,7 +193,7 @@ class Array(NamedTuple):
 
 
 class Nested(NamedTuple):
-    """Another structure."""
+    """A structure inside another structure."""
 
     cls: type
 

@@ -56,8 +56,8 @@ class OffsetFetchRequest(Request):
 
 @structure
 class OffsetFetchResponsePartition:
-    """The stored offset of a partition. If no offset is stored, it is NO_OFFSET, and there is no
-    error."""
+    """The stored offset of a partition. If no offset is stored, `committed_offset` is NO_OFFSET,
+    and `error_code` is 0."""
 
     partition_index: Int32
     committed_offset: Int64 = NO_OFFSET

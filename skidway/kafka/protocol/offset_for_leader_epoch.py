@@ -27,7 +27,7 @@ from skidway.kafka.protocol.messages import (
 
 VERSIONS = VersionRange(2, 4)
 UNDEFINED = -1
-"""The value of an answer's epoch or offset that is not known."""
+"""The value of an unknown epoch or offset in an answer."""
 
 
 @structure

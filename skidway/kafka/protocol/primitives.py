@@ -42,8 +42,8 @@ can become an object of a hundred bytes in memory, so a limit on the frame's siz
 whole metadata of the largest cluster that Kafka supports (200,000 partitions of three replicas) has
 fewer elements."""
 REQUEST_ELEMENTS_MAX: Final = 200_000
-"""The highest number of array elements in a request: the partitions of the largest cluster that
-Kafka supports."""
+"""The highest number of array elements in a request. The largest cluster that Kafka supports has
+this many partitions."""
 
 TAGS_MAX: Final = 1000
 """The highest number of tags in one section. Kafka's messages have only a few tags. A reader

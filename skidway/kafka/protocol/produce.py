@@ -156,7 +156,7 @@ class Produce(NamedTuple):
 
 
 class ProduceResult(NamedTuple):
-    """The result for one partition's records. An offset or time of -1 is not known.
+    """The result for one partition's records. An unknown offset or time is -1.
 
     `record_errors` has the index of each refused record within the batch, and the reason.
     """

@@ -93,8 +93,8 @@ def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> 
     clusters.source.program.kill()
     refill(clusters.source, 4)
     clusters.source.start()
-    assert "ends at offset 12, below our end 30" in stopped(clusters, "dc1.logs-0")
-    assert_untouched(clusters, before, "below our end")
+    assert "ends at offset 12, below the mirror's end 30" in stopped(clusters, "dc1.logs-0")
+    assert_untouched(clusters, before, "below the mirror's end")
 
 
 def test_another_cluster_in_the_sources_place(

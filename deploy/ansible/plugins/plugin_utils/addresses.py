@@ -26,8 +26,8 @@ DASHBOARD_LISTENER = "127.0.0.1:8088"
 """The address where the audit's collector listens by default (the default of its setting
 `listener`)."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""The address to which a request from the same host goes if the program listens on all
-addresses."""
+"""Each key is a listener's host that is not one certain address. The value is the address at which
+the same host reaches the program."""
 
 
 def address(host: HostVars) -> str:

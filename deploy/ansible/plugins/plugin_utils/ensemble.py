@@ -35,7 +35,7 @@ def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> 
 
     The steps, in their order:
 
-        first   servers that have data, and do not run or run alone
+        first   servers that have data, and that either do not run or run alone
         second  the new servers that the step `first` needs for a quorum
         new     the other new servers, once a quorum runs
         rest    servers that run already

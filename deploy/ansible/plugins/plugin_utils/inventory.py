@@ -10,7 +10,7 @@ from .settings import texts
 HostVars = Mapping[str, Any]
 """The variables of a host (an item of `hostvars`)."""
 Clusters = Mapping[str, Mapping[str, Any] | None]
-"""The variable `skidway_clusters`: for each cluster, its keys, or None."""
+"""The variable `skidway_clusters`: for each cluster, its settings, or None if it has none."""
 Groups = Mapping[str, Sequence[str]]
 """Ansible's `groups`: for each group, the names of its hosts. A group without hosts may be
 missing."""
@@ -28,8 +28,8 @@ def cluster_of(host: HostVars, clusters: Clusters) -> str:
 def listed(clusters: Clusters, name: str, key: str) -> list[str]:
     """The list in the key `mirrors` or `mirrored_topics` of a cluster.
 
-    A value that is a text instead of a list is a mistake, which problems.py reports. Here the text
-    is split in the same way as the programs split it.
+    A value that is a text instead of a list is a mistake, which problems.py reports. This function
+    splits the text in the same way as the programs.
     """
     value = (clusters.get(name) or {}).get(key)
     return texts(value) if value and isinstance(value, Sequence) else []

@@ -24,7 +24,7 @@ GROUPS = {
 COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
 )
-"""Settings that must differ between counters."""
+"""Settings that must have different values in the audit's counters."""
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups whose hosts belong to a cluster."""
 

@@ -19,7 +19,7 @@ def started_before(
     Ansible's module `find`. `moment` is a time in the form of RFC 3339.
     """
     if status.get("ActiveState") not in RUNS:
-        return False  # a service that does not run reads the present files at its start
+        return False  # a service that is not running will read the present files when it starts
     began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
     times = [each["mtime"] for each in files]
     if moment:

@@ -54,7 +54,7 @@ def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> lis
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
-    """The directories that do not lie in `folder`, and to which the unit must get write access."""
+    """The directories that do not lie in `folder`. The unit must get write access to them."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 

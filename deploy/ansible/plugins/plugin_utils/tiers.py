@@ -1,4 +1,5 @@
-"""The topics that the audit must not expect in every tier, because nobody mirrors or loads them.
+"""The topics that the audit must not expect in the tiers `mirror` or `hdfs`, because nobody mirrors
+or loads them.
 
 The result is a list of patterns that match whole names `<cluster>.<topic>`. The patterns come from
 the clusters, not from the present topics of the agents, because the audit also judges topics whose

@@ -1,4 +1,4 @@
-"""The result of a wave of agents."""
+"""The result of a wave: of a group of agents that is upgraded or restarted together."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from .inventory import HostVars
 
 NAMED = 20
-"""At most this many messages are shown, because a wave may be a whole fleet."""
+"""At most this many messages are shown, because a wave may contain all agents of the fleet."""
 
 
 def wave_problems(

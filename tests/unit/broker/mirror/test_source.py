@@ -336,7 +336,7 @@ def test_a_source_that_ends_below_us_stops_by_name(logs: MirrorWorld) -> None:
     logs.source.log("logs").cut(9)
     logs.client.lose()
     logs.settle()
-    assert "ends at offset 9, below our end 30" in logs.stopped()["dc1.logs-0"]
+    assert "ends at offset 9, below the mirror's end 30" in logs.stopped()["dc1.logs-0"]
 
 
 def test_a_source_that_lost_records_and_got_others_before_we_asked_is_compared(

@@ -66,7 +66,7 @@ def test_a_password_is_changed_without_a_gap(tmp_path: Path) -> None:
     assert users.check("ada", "new")
     assert not users.check("ada", "other")
     replace(path, new)
-    assert not users.remember("ada", "old")
+    assert not users.is_remembered("ada", "old")
     assert not users.check("ada", "old")
     assert users.check("ada", "new")
 
@@ -75,13 +75,13 @@ def test_who_was_right_is_remembered_and_nobody_else(tmp_path: Path) -> None:
     """After a right password the slow hash is not computed again, so only a user's first request is
     slow."""
     users = users_of(tmp_path / "users", ada="x")
-    assert not users.remember("ada", "x")
+    assert not users.is_remembered("ada", "x")
     assert users.check("ada", "x")
-    assert users.remember("ada", "x")
-    assert not users.remember("ada", "y")
-    assert not users.remember("a", "dax")
+    assert users.is_remembered("ada", "x")
+    assert not users.is_remembered("ada", "y")
+    assert not users.is_remembered("a", "dax")
     users.check("ada", "y")
-    assert not users.remember("ada", "y")
+    assert not users.is_remembered("ada", "y")
 
 
 def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
@@ -90,7 +90,7 @@ def test_a_file_that_changed_is_read_again(tmp_path: Path) -> None:
     users = users_of(path, ada="x", grace="y")
     assert users.check("ada", "x")
     replace(path, f"grace:{Hash.of('z')}\n")
-    assert not users.remember("ada", "x")
+    assert not users.is_remembered("ada", "x")
     assert not users.check("ada", "x")
     assert users.check("grace", "z")
 
@@ -105,7 +105,7 @@ def test_a_file_that_became_bad_changes_nothing(tmp_path: Path, content: str | N
         path.unlink()
     else:
         replace(path, content)
-    assert not users.remember("ada", "x")
+    assert not users.is_remembered("ada", "x")
     assert users.check("ada", "x")
     assert not users.check("ada", "y")
 
