@@ -33,7 +33,7 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     tools         each system's own producer, the Java consumer on both brokers, a read from a cold
                   page cache: Apache Kafka 4.1
     codec         Arrow columns to Avro datums and back: fastavro, avro
-    loading       what the next three share: sites, topics, and programs that load
+    loading       what the benchmarks of the loader share: sites, topics, and programs that load
     loader        broker to hourly zstd Parquet: Spark's own Kafka source with from_avro
                   (spark_source)
     small         a load of few rows, in a new process and in a loader that keeps running: the same

@@ -19,7 +19,7 @@ codec checks everything; the peers make only their built-in checks.
 The shapes `narrow`, `wide` and `nullable` are flat, so Skidway's codec encodes them with the Rust
 library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and decodes all shapes,
 in whole columns with numpy and Arrow (the path `columns`). It decodes datums one at a time if it
-cannot decode them in whole columns; most of these datums are bad. The last row of the table
+cannot decode them in whole columns; most of these datums are damaged. The last row of the table
 measures this slow path.
 """
 

@@ -1,8 +1,8 @@
-"""A day of small loads by one loader that keeps running: whether it needs more memory, or more CPU
-time for a load, at the end of the day than at its beginning. There is no peer.
+"""Measures a day of small loads by one loader that keeps running. Does the loader need more memory,
+or more CPU time for a load, at the end of the day than at its beginning? There is no peer.
 
-The rows of each load are a minute of event time. The loader does not wait for a minute between two
-loads, but for EVERY_S.
+The event times of each load's rows lie within one minute. But the loader waits only EVERY_S seconds
+between two loads, and not a minute.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ EVERY_S: Final = 1.0
 STEPS: Final = 4
 COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
 MEDIAN_OF: Final = 100
-"""A figure of loads is the median of this many last loads of a step, or of all if it has fewer."""
+"""The CPU time of a load is the median over the last MEDIAN_OF loads of a step, or over all loads
+of the step if there are fewer."""
 
 
 def run() -> SidesTable:

@@ -1,4 +1,5 @@
-"""1,000 groups that commit once a second: the latency, and the work of brokers and ZooKeeper.
+"""Measures the latency of 1,000 groups that commit once a second, and the work of brokers and
+ZooKeeper.
 
 Each group is a simple consumer, which has its own connection and commits every partition of a
 topic. The loop is open: the groups' commits are spread evenly over each second, and a latency

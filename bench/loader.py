@@ -4,12 +4,12 @@ from_avro.
 Both sides read the same topics of Apache Kafka 4.1, run on the same Spark with local[2], and write
 to a local directory. The peer neither removes repeats nor counts records.
 
-Each side makes a load of FEW rows, and a load of all other rows. The first load shows what a load
-costs however small it is, with the start of Spark. The second one shows what the rows cost:
+Two costs are measured. The first is the cost of a load of FEW rows, including the start of Spark: a
+load costs this much however small it is. The second is the cost of ROWS - FEW further rows:
 
-    ours    runs a process for each load; the rows of the second load are those that it has more
-            than the first load, and so are its seconds
-    peer    makes both loads in one session, so that the JVM is warm in the second load
+    ours    loads FEW rows in one process, and ROWS rows in another process. The difference between
+            the two loads is the cost of the further rows
+    peer    loads the further rows in the session that has loaded FEW rows, so the JVM is warm
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ SPAN_MS: Final = 3 * 3_600_000
 
 @dataclass(slots=True)
 class Costs:
-    """What the loads of one side cost, round by round. rows_s, rows_cpu_s: rows per second, and per
-    CPU second. few_s, few_cpu_s: seconds and CPU seconds of the load of FEW rows, with its start.
-    memory_mb: the most memory of all processes."""
+    """What the loads of one side cost, with a value for each round. rows_s, rows_cpu_s: further
+    rows per second, and per CPU second. few_s, few_cpu_s: seconds and CPU seconds of the load of
+    FEW rows, with the program's start. memory_mb: the greatest memory of all processes together."""
 
     rows_s: list[float] = field(default_factory=list)
     rows_cpu_s: list[float] = field(default_factory=list)
@@ -97,7 +97,7 @@ def add(table: Table, what: str, ours: Costs, theirs: Costs) -> None:
 
 
 def batches(rows: int, partitions: int) -> Iterator[tuple[int, Ints, Ints]]:
-    """Batches of records with rising numbers and times, to one partition after the other."""
+    """Batches of records with rising numbers and event times. The partitions take turns."""
     for first in range(0, rows, BATCH):
         numbers = np.arange(first, first + BATCH)
         yield first // BATCH % partitions, numbers, START_MS + numbers * SPAN_MS // rows
@@ -107,7 +107,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
     """Adds one round of `skidway load run` to the costs. few: a topic with FEW records."""
     found = []
     for each in (few, topic):
-        more = {"spark_above_offsets": 0}  # otherwise Skidway loads so few rows without Spark
+        more = {"spark_above_offsets": 0}  # so that Spark also loads few rows
         config = configuration(folder, each.address, each.schemas, each.name, **more)
         begin = time.perf_counter()
         with program(skidway("load", "run", "--config", str(config)), folder) as family:

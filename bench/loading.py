@@ -57,7 +57,7 @@ NARROW: Final[Mapping[str, Any]] = {
     "name": "Line",
     "fields": [_TIME, {"name": "message", "type": "string"}],
 }
-"""A schema of two of these columns."""
+"""A schema with two of the columns of WIDE."""
 Ints = npt.NDArray[np.int64]
 
 
@@ -87,7 +87,8 @@ class Topic:
     _schema_id: int = 0
 
     def send(self, batches: Iterable[tuple[int, Ints, Ints]]) -> None:
-        """Sends batches of records: the partition, the records' numbers, and their event times.
+        """Sends batches of records. batches: the partition of each batch, and the numbers and
+        event times of its records.
         Each record has an origin, which says from which agent, file and position its line comes."""
         if not self._schema_id:
             self._schema_id = self._create()
@@ -185,8 +186,8 @@ def configuration(folder: Path, address: str, schemas: str, topic: str, **more: 
 
 
 def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
-    """The command of Spark's own source, which loads ranges of offsets of the topic. memory: of the
-    driver, such as `3g`."""
+    """The command of Spark's own source, which loads ranges of offsets of the topic. memory: the
+    memory of the driver, such as `3g`."""
     jars = ",".join(map(str, sorted(peers.jars("spark-kafka").glob("*.jar"))))
     script, output = Path(__file__).with_name("spark_source.py"), folder / f"spark-{time.time_ns()}"
     words = (json.dumps(topic.schema), topic.address, topic.name, str(topic.partitions))
@@ -195,7 +196,7 @@ def peer(folder: Path, topic: Topic, memory: str) -> list[str]:
 
 @contextlib.contextmanager
 def program(command: Sequence[str], folder: Path) -> Iterator[Family]:
-    """Runs a program in the background, with pipes as standard input and output. Ends it."""
+    """Runs a program inside the block, with pipes as standard input and output. Then ends it."""
     with tempfile.TemporaryFile(dir=folder) as errors:
         process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=errors,
@@ -214,18 +215,18 @@ def program(command: Sequence[str], folder: Path) -> Iterator[Family]:
 
 
 def to_its_end(family: Family) -> float:
-    """Waits until a program has ended. Returns the most memory that it had, in MB."""
+    """Waits until a program has ended. Returns the greatest memory that it used, in MB."""
     most = 0.0
     while family.process.poll() is None:
-        family.cpu_seconds()  # keeps the figures of processes that end
+        family.cpu_seconds()  # so that `family` knows the CPU time of processes that end later
         most = max(most, family.resident_mb())
         time.sleep(0.02)
     return most
 
 
 def ask_peer(family: Family, first: int, end: int) -> tuple[float, float]:
-    """Lets the peer load the offsets from `first` to `end` of each partition. Returns the seconds
-    that this took by the peer's clock, and the most memory that it had, in MB."""
+    """Tells the peer to load the offsets [first, end) of each partition. Returns how many seconds
+    the load took by the peer's clock, and the greatest memory that the peer used, in MB."""
     stdin, stdout = family.process.stdin, family.process.stdout
     assert stdin is not None
     assert stdout is not None

@@ -74,7 +74,7 @@ def run() -> Table:
 
 
 def rows(ours: Sequence[Figures], theirs: Sequence[Figures]) -> Iterator[Row]:
-    """The table's lines."""
+    """The rows of the table."""
 
     def row(what: str, unit: str, figure: str, peer: str, note: str = "") -> Row:
         mine = tuple(getattr(each, figure) for each in ours)

@@ -72,8 +72,8 @@ NAMES = (*BY_DEFAULT, *WHEN_NAMED)
 DRAWN: Mapping[str, Sequence[str]] = {
     "paper": [figure.name for figure in experiment.FIGURES],
 }
-"""For each benchmark that draws its plots itself, their names. The results of all other benchmarks
-are drawn as bars."""
+"""Maps each benchmark that draws its own plots to the names of these plots. The results of all
+other benchmarks are drawn as bars."""
 
 
 def main(names: Sequence[str]) -> int:

@@ -1,5 +1,5 @@
-"""What a load of few rows costs in CPU, time and memory: if a timer starts the loader for each
-load, and if the loader keeps running (`skidway load run --every`).
+"""Measures what a load of few rows costs in CPU, time and memory. There are two cases: a timer
+starts the loader for each load, or the loader keeps running (`skidway load run --every`).
 
 The benchmark compares three sides. The first is Skidway's loader with default settings, which loads
 so few rows without Spark. The second is Skidway's loader with `spark.above.offsets: 0`, which runs
@@ -63,7 +63,7 @@ class GrowingTopic(Topic):
     end: int = 0
 
     def grow(self) -> None:
-        """Sends the records of one load, a minute of event time."""
+        """Sends the records of one load. Their event times lie within one minute."""
         count = self.rows // PARTITIONS
         i = np.arange(self.end, self.end + count)
         stamps = START_MS + i * 60_000 // count
@@ -162,11 +162,11 @@ class ResidentLoader:
             yield loader
 
     def load(self) -> float:
-        """Lets the topic grow, and waits until the new rows are loaded. Returns the seconds that
-        the loader took."""
+        """Adds rows to the topic, and waits until they are loaded. Returns how many seconds the
+        loader took."""
         self.topic.grow()
         rows, seconds = 0.0, 0.0
-        while rows < self.topic.rows:  # while the topic grows, a run may load a part
+        while rows < self.topic.rows:  # a run may load only a part of the new rows
             run = self.run()
             rows += run.rows or 0.0
             if run.rows:

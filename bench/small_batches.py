@@ -1,12 +1,12 @@
-"""Loader and counter on batches of one or two records, as many producers send them.
+"""Measures loader and counter on batches of one or two records, such as many producers send.
 
-Both readers put small batches together and parse about 1 MB of them at once. The other side of the
-table is the same code with this switched off: it parses each batch by itself. The batches lie in
-memory, so that the figures contain no broker and no network. Seconds are CPU seconds of one
-process.
+Normally both readers put small batches together and parse about 1 MB of them at once. The table
+compares this with the same code if it parses each batch by itself. The batches are in memory, so
+the figures include no broker and no network. Seconds are CPU seconds of one process.
 
-    loader   all of a task's work on the batches: decoding, marks, counts, Parquet files in memory
-    counter  following the batches, marks and counts, without commits
+    loader   does all of a task's work on the batches: decodes them, computes marks and counts, and
+             makes Parquet files in memory
+    counter  checks that the batches have no gaps, computes marks and counts, and commits nothing
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def alone(read: Callable[[Sequence[memoryview]], int], batches: Sequence[memoryv
 
 @contextlib.contextmanager
 def each_by_itself() -> Iterator[None]:
-    """Makes both readers parse a batch as soon as they have it."""
+    """Inside the block, both readers parse each batch as soon as they have it."""
     with (
         patch("skidway.loader.slices.chunk.TOGETHER_BYTES", 0),
         patch("skidway.audit.counter.batch_runs.TOGETHER_BYTES", 0),

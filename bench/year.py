@@ -68,8 +68,8 @@ def measured(simulated: Simulated) -> SidesTable:
 
 
 def figures(each: Simulated) -> Iterator[dict[str, float]]:
-    """The figures at the end of each step. The loads run in a separate process, so that the memory
-    of this process is that of a driver."""
+    """The figures at the end of each step. The loads run in a separate process, so that only the
+    driver's memory is measured."""
     arguments = (each.hosts, each.partitions, each.step, each.loads, STEPS, each.hours)
     with subprocess.Popen(
         [sys.executable, "-m", "bench.year_load", *map(str, arguments)],

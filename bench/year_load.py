@@ -58,7 +58,7 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, Mem
 
 BATCH_RECORDS = 500
 MEDIAN_OF = 100
-"""A figure is the median over this many last loads of a step, or over all loads of the step if
+"""A figure is the median over the last MEDIAN_OF loads of a step, or over all loads of the step if
 there are fewer."""
 
 LATE_MINUTES = 3
@@ -86,11 +86,11 @@ class Loads:
         self.seconds: list[float] = []
         """The CPU time of the driver for each load, without the simulation."""
         self.begins: list[float] = []
-        """For each load, the part of this CPU time before the first task."""
+        """For each load, the part of the driver's CPU time before the first task."""
         self.compactions: list[float] = []
 
     def patches(self) -> ExitStack:
-        """Replaces the brokers by the simulated cluster inside a `with` block."""
+        """Replaces the brokers with the simulated cluster inside a `with` block."""
         stack = ExitStack()
         for name, substitute in (
             ("skidway.loader.audit_topic.feed.Fetcher", lambda _: MemoryFetcher(self._cluster)),
@@ -131,7 +131,8 @@ class Loads:
         log.expire(next(iter(feed.positions.values())))
 
     def compact(self, hours: int) -> None:
-        """Puts small files together as soon as this many hours have ended LATE_MINUTES ago."""
+        """Puts small files together as soon as this many further hours have ended, the last of them
+        at least LATE_MINUTES ago."""
         hour = (self._fleet.time_ms - LATE_MINUTES * MINUTE_MS) // layout.HOUR_MS
         if hour < self._rows_compacted + hours:
             return

@@ -1,4 +1,4 @@
-"""The broker: accepts record batches from producers, stores them in segment logs, and gives them to
+"""The broker accepts record batches from producers, stores them in segment logs, and gives them to
 consumers.
 
 The broker speaks the Kafka protocol, so stock clients work unmodified. It does not look at the
@@ -41,7 +41,7 @@ Who owns which state:
     topics, their ids and settings          whoever serves the request,    ZooKeeper
                                             by conditional writes
     who leads a partition                   the leader                     ZooKeeper
-    blocks of producer ids                  the broker that took it        ZooKeeper
+    blocks of producer ids                  the broker that took a block   ZooKeeper
     members, generations of groups          loop                           stored in ZooKeeper
     committed offsets                       loop, or consumers themselves  ZooKeeper
     ======================================  =============================  =====================

@@ -29,7 +29,7 @@ def say(
     """Publishes messages, all in one partition of the audit topic, on the cluster whose audit
     topics the commands read. Raises Unreachable.
 
-    what: the name of the messages in an error's sentence.
+    what: what the messages report, in words for the error message.
     """
     with options.client_of(args, settings) as client:
         _publish(client, values, clock, what)

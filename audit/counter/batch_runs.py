@@ -1,5 +1,6 @@
-"""Puts the batches of one fetch together into runs. The counter counts a run at once, because a
-batch of one record costs as much as a batch of hundreds when each is counted by itself. Pure.
+"""Groups the batches of one fetch into runs, without I/O. The counter counts all batches of a run
+together. If it counted each batch by itself, a batch of one record would cost as much as a batch of
+hundreds.
 """
 
 from __future__ import annotations
@@ -21,8 +22,9 @@ from skidway.kafka.columns import (
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """Consecutive batches of one partition. first, last: the steps of the first and the last batch;
-    only the first step may have a gap. records: what is to be counted; None if nothing is."""
+    """Consecutive batches of one partition. first, last: what to do with the first and the last
+    batch (see Step); only `first` may have a gap. records: the records to count; None if no record
+    must be counted."""
 
     first: Step
     last: Step
@@ -30,8 +32,8 @@ class Run:
 
 
 def runs(following: Following, batches: Iterable[memoryview]) -> Iterator[Run]:
-    """The batches as runs, in order. Ends with the first step that stops the partition. Raises
-    CorruptBatch at a damaged batch, after the run of the batches before it."""
+    """Yields the batches as runs, in order. If a batch stops the partition, its run is the last. If
+    a batch is damaged, yields the run of the batches before it, and then raises CorruptBatch."""
     steps: list[Step] = []
     pending: list[UnpackedBatch] = []
     size = 0
@@ -58,8 +60,8 @@ def runs(following: Following, batches: Iterable[memoryview]) -> Iterator[Run]:
 
 
 def _together(steps: list[Step], batches: list[UnpackedBatch]) -> Iterator[Run]:
-    """The run of these batches, if there are any. If one of them is damaged: the run of the batches
-    before it, and then CorruptBatch."""
+    """Yields the run of these batches; nothing if there are none. If a batch is damaged, yields the
+    run of the batches before it, and then raises CorruptBatch."""
     if not batches:
         return
     try:

@@ -1,5 +1,6 @@
-"""Checks continuity, without I/O. Each batch must begin where the previous batch ended, or where a
-named gap ends. A named gap consists of missing offsets that a message reports.
+"""Checks, without I/O, that the counter misses no batch of a partition. Each batch must begin where
+the previous batch ended, or where a named gap ends. A named gap consists of missing offsets that a
+message reports.
 
 After an interruption, the counter first reads the last counted batch of a partition again, and
 compares it with what the state notes about that batch. If the batch has another CRC or leader
@@ -48,7 +49,7 @@ class Step:
 
 
 def resumed(position: Position) -> Following:
-    """How to go on after a restart, from the durable position."""
+    """Where to continue with a partition after a restart, from its durable position."""
     return Following(position, comparing=position.below is not None)
 
 

@@ -10,7 +10,7 @@ The counter is an ordinary consumer, so it works with our broker and with Apache
 the broker need not understand the records. Like the loader, it recognizes repeats by marks
 (`counts.marks`) and drops them, so it counts unique records.
 
-One thread owns everything here. If a partition cannot be counted further, for example because its
+One thread owns the whole counter. If a partition cannot be counted further, for example because its
 log diverged or a batch is damaged, the counter stops counting this partition, and /health names it.
 The other partitions are still counted.
 """
@@ -176,8 +176,8 @@ class Counter:
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
-        """The chosen topics of our tier, with their sources. The counter asks the cluster only once
-        for the source of each topic and topic id."""
+        """Yields those of the given topics that our tier counts, each with its source. The counter
+        asks the cluster only once for the source of each topic and topic id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
@@ -196,7 +196,7 @@ class Counter:
         _log.info("partition_followed", partition=str(tp), offset=following.fetch_offset)
 
     def _forget(self, tp: TopicPartition) -> None:
-        self.commit()  # should it come back, its position is read from the state
+        self.commit()  # if the partition returns, the state has its position
         del self._partitions[tp]
         self._fetcher.remove(tp)
         _log.info("partition_gone", partition=str(tp))
@@ -265,8 +265,8 @@ class Counter:
         return step if named is None else replace(step, reason=f"the mirror named them: {named}")
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
-        """Moves a partition on by one step, and notes its gap, range and position for the next
-        commit."""
+        """Moves a partition on by one step. Notes for the next commit the gap and the range of the
+        step, and the partition's new position."""
         if step.stop:
             self._stop(tp, counted, step.stop)
             return

@@ -33,8 +33,9 @@ _log = log.get(__name__)
 def run_counter(
     settings: CounterSettings, clock: Clock, shutdown: Shutdown, *, new_epoch: bool = False
 ) -> int:
-    """Counts until the program is told to stop. Raises StateRefused if the state is an older copy.
-    With `new_epoch`, accepts an older copy, and counts all records again under a new epoch."""
+    """Counts until the program is told to stop. Raises StateRefused if the counter's state is older
+    than its published messages (the state of a restored machine or a clone). With `new_epoch`,
+    accepts such a state, and counts all records again under a new epoch."""
     with (
         DirectoryLock(settings.state_dir),
         Client(

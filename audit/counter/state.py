@@ -4,7 +4,7 @@
     marks        per partition and (agent, file): the highest end byte seen
     touched      per (source topic, agent, bucket): the number of the last delta that touched it
     outbox       deltas that are not published yet
-    meta         epoch, the last number used, and the size of the buckets that are counted
+    meta         the epoch, the last message number that was used, and the size of the buckets
 
 One transaction moves offsets, marks, numbers and deltas together, or none of them. After a crash,
 the counter counts the records after the last transaction again, and gives the deltas the same

@@ -69,9 +69,9 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins under which records are counted and marked. For a record with a sound origin
-    (with only possible numbers) this is its own origin, and otherwise its partition and offset
-    under agent 0. Each returned array has one entry for each offset."""
+    """The origins under which records are counted and marked, one for each offset. A record whose
+    own origin is sound (its numbers are possible) is counted under this origin. Any other record is
+    counted under agent 0, by its partition and offset."""
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)

@@ -4,7 +4,7 @@ deltas if one would be too large.
 The numbers of a producer must have no holes, so a number is used only in the transaction that also
 makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the deltas of a
 call, so that the `previous` numbers form one chain per bucket. Losses come last, because a loss
-concerns every bucket that the loss's own delta or a delta with a lower number touches.
+concerns every bucket that its own delta touches, or that a delta with a lower number touches.
 """
 
 from __future__ import annotations
@@ -108,7 +108,8 @@ def _groups(parts: Sequence[_Part], limit_bytes: int) -> Iterator[list[_Part]]:
 
 
 def _bytes_at_most(part: _Part) -> int:
-    if isinstance(part, Count):  # there are thousands of them; all other fields are numbers
+    # There may be thousands of counts. All fields of a count are numbers, except the source.
+    if isinstance(part, Count):
         return _COUNT_BYTES + _source_bytes(part.source)
     return sum(_field_bytes_at_most(getattr(part, field.name)) for field in fields(part))
 

@@ -110,7 +110,7 @@ class Joined:
 
 def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
     """Decides which slices of a partition must be walked again, because their walk without marks
-    was wrong. Slices are in offset order."""
+    was wrong. `slices` must be in offset order."""
     current = dict(marks)
     again: dict[int, dict[FileKey, int]] = {}
     for index, part in enumerate(slices):
@@ -123,8 +123,8 @@ def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
 
 def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
     """A stable order that brings each file's records together, and the index at which each file
-    begins in that order. Agents write the records of a file in runs, so only these runs are
-    sorted."""
+    begins in that order. Agents write the records of a file in runs, so it is enough to sort these
+    runs."""
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
     runs = np.concatenate(([0], changed))
     if len(runs) == 1:

@@ -3,7 +3,8 @@ expressions that match whole names.
 
 An entry of the configuration is a name if each of its characters is legal in a topic name. Any
 other entry is a pattern. Patterns never match Skidway's own topics, such as `_skidway_audit`, with
-or without the cluster prefix of a mirror. A name also stands for the topic of its rejects.
+or without the cluster prefix of a mirror. An entry that is a topic's name also chooses
+the topic to which the rejects of this topic go.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from skidway.errors import ConfigurationRefused
 
 REJECTED_SUFFIX = ".rejected"
-"""The name of a topic, followed by this suffix, names the topic of its rejects."""
+"""A topic's name with this suffix is the name of the topic to which its rejects go."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 

@@ -5,7 +5,7 @@ hearing          where and when each message was taken, and the clocks of the se
 rereading        which agents may have read the same bytes, and during which time
 overlaps         which agents with one host name were alive at the same time
 evidence         sums, seals, losses and gaps as values, without I/O
-ledger           takes all messages into SQLite
+ledger           stores all messages in SQLite
 ledger_tables    the ledger's tables
 ledger_rows      turns one message into rows of the ledger
 ledger_evidence  reads evidence from the ledger's tables

@@ -22,7 +22,8 @@ _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit
 
 
 class Collection:
-    """Reads on from the ledger's positions. Only one thread uses this object."""
+    """Reads the audit topics into the ledger, beginning at the ledger's positions. Only one thread
+    uses this object."""
 
     def __init__(self, client: Client, fetcher: Fetcher, ledger: Ledger, clock: Clock) -> None:
         self._client = client
@@ -35,7 +36,7 @@ class Collection:
         self._refresh_at = clock.monotonic()
 
     def turn(self, timeout_ms: int, *wake: int) -> int:
-        """Takes the records that have arrived into the ledger. Returns their number."""
+        """Puts the records that have arrived into the ledger, and returns their number."""
         if self._clock.monotonic() >= self._refresh_at:
             self._refresh_at = self._clock.monotonic() + REFRESH_S
             self.refresh()
@@ -103,8 +104,8 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset from which to read on. If the id of the topic that was read or the id of the
-    present topic is unknown, both count as the same topic."""
+    """The offset at which reading continues. If the id of the topic that was read or the id of the
+    present topic is unknown, the two count as the same topic."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

@@ -8,7 +8,7 @@ were first heard. That order is used only to raise a doubt (see counting_places)
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
 touched the bucket. A tally contains the counts of one sender in a bucket. It also contains the sum
-of link(number) - link(previous) over its deltas. If no delta is missing, this sum is link(last) -
+of link(number) - link(previous) over these deltas. If no delta is missing, this sum is link(last) -
 link(0). Any other sum means that a delta of the bucket is missing, for example because its record
 expired.
 """
@@ -58,9 +58,10 @@ class SenderKey(NamedTuple):
 
 
 class SealNote(NamedTuple):
-    """One seal of one topic by one agent. Seals are sorted by (epoch, number), so the oldest seal
-    comes first. taken_ms: if the agent's clock was ahead, the time at which the seal was taken, by
-    our clock or the broker's; otherwise NEVER_AHEAD_MS."""
+    """One seal of one topic by one agent: the agent vouches that it has counted all lines up to
+    `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
+    if the agent's clock was ahead, the time at which the seal arrived, by our clock or the
+    broker's; otherwise NEVER_AHEAD_MS."""
 
     epoch: int
     number: int
@@ -72,7 +73,7 @@ class SealNote(NamedTuple):
     @property
     def vouched_until(self) -> int:
         """The time up to which the agent vouches that nothing is missing. A seal never vouches for
-        lines from after the moment at which we took it."""
+        lines that were written after the seal arrived."""
         return min(self.sealed_until, self.taken_ms)
 
 
@@ -157,7 +158,7 @@ class TopicEvidence:
 
     agents: every agent that announced files of the topic, sealed it, or has counts or losses in it.
     rereadings: an entry for each agent that may have read bytes that another agent had read before.
-    acceptances: the acceptances that nobody took back.
+    acceptances: people's decisions to accept findings, except those that were taken back.
     recounts: for each output, the result of its newest recount.
     paths: the paths of the files that have losses, by agent and file id.
     """
@@ -190,14 +191,14 @@ class Evidence:
     heard, readings, offsets: values that do not depend on the senders' clocks alone (see the module
         hearing). The offsets are by agent.
     overlaps: pairs of agents of one host that were alive at the same time.
-    resumed: by agent and epoch (without an agent's first epoch), the time at which the epoch's
+    resumed: by agent and epoch (except an agent's first epoch), the time at which the epoch's
         first seal arrived (see Hearings.seal).
     taken_ms: the time by our clock at which the last record was taken; 0 if no record was taken.
-    retirements: the retirements that nobody took back.
+    retirements: people's decisions to retire places, except those that were taken back.
     asked: the names of the topics to judge; None for all. Other topics are included only
         because the judgement of the asked topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
-    bucket_ms: the greatest size of the newest buckets of all topics; 0 for none.
+    bucket_ms: the greatest size among the newest buckets of all topics; 0 if there are no buckets.
     """
 
     topics: dict[Source, TopicEvidence] = field(default_factory=dict)
@@ -219,8 +220,8 @@ class Evidence:
     bucket_ms: int = 0
 
     def decided(self, decisions: Iterable[Decision]) -> None:
-        """Adds these decisions of people, which are either all decisions or all that concern some
-        buckets."""
+        """Adds decisions of people, except those that a revocation takes back. `decisions` has all
+        decisions, or all decisions that concern certain buckets."""
         for each in not_revoked(decisions):
             if isinstance(each, Retirement):
                 self.retirements.append(each)
@@ -270,8 +271,8 @@ def sums_of(count: Count) -> Sums:
 
 
 def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
-    """Yields each pair of a source topic and an agent in a message: The message proves that this
-    agent exists. NO_AGENT is left out."""
+    """Yields the source topic and the agent of each count, loss or seal in a message. The message
+    proves that these agents exist. NO_AGENT is left out."""
     if isinstance(message, Delta):
         parts: list[Count | Loss] = [*message.counts, *message.losses]
         for part in parts:
@@ -283,12 +284,12 @@ def agents_in(message: Delta | Seal) -> Iterator[tuple[Source, int]]:
 
 
 def agent_of(sender: Sender) -> int:
-    """The agent id of an agent's messages; NO_AGENT for a producer name that is no id."""
+    """The agent that sent a message; NO_AGENT if the producer's name is no agent id."""
     return agent_named(sender.producer)
 
 
 def agent_named(producer: str) -> int:
-    """The agent id that a producer name spells exactly; NO_AGENT for any other name."""
+    """The agent id whose decimal digits are the producer's name; NO_AGENT for any other name."""
     if not (producer.isascii() and producer.isdigit() and len(producer) <= _ID_DIGITS_MAX):
         return NO_AGENT
     agent = int(producer)

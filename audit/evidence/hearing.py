@@ -1,10 +1,10 @@
-"""Collects where and when records of the audit topics were taken, and what this shows about their
-senders.
+"""Collects where and when records of the audit topics were read, and what these places and times
+show about the senders of the records.
 
 A message carries its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
 
-    heard     when it was heard last: by its own clock, but never later than our clock at that time
+    heard     when it was heard last, by its own clock, but never later than our clock at that time
     offsets   the least and greatest offset of its messages in a log: offsets show in which order
               senders of one log began and ended, whatever their clocks say
     reading   the difference of its clock from ours, as far as it is known

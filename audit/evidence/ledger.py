@@ -1,4 +1,4 @@
-"""The ledger takes all audit messages into SQLite, and returns the evidence for any window of
+"""The ledger stores all audit messages in SQLite, and returns the evidence for any window of
 buckets.
 
 Its rows contain sums per (source topic, bucket, agent, sender), the number of each message with a
@@ -75,8 +75,8 @@ class Ledger:
         now_ms: int = 0,
         places: Iterable[Heard] = (),
     ) -> None:
-        """In one transaction, takes records of the audit topics and the positions up to which the
-        topics were read. places: where each record was taken, or nothing."""
+        """In one transaction, stores records of the audit topics, and the positions up to which the
+        topics were read. places: for each record, where and when it was read; empty if unknown."""
         reached, hearings = positions or {}, Hearings()
         try:
             with transaction(self._connection):
@@ -174,8 +174,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """Divides time into blocks of this size. Returns the starts of the blocks in which a bucket
-        begins that must be judged, oldest first."""
+        """Divides time into blocks of this size. Finds the blocks in which at least one bucket that
+        must be judged begins. Returns the starts of these blocks, oldest first."""
         found: list[int] = []
         after = FOREVER[0]
         while True:

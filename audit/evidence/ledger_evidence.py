@@ -1,7 +1,7 @@
 """Reads evidence from the ledger's tables, for a window of buckets.
 
 Sums are read only for the window. Evidence that concerns every bucket (numbers, losses, gaps,
-coverage) is read completely. Of the seals, only those are read that a judgement can use.
+coverage) is read completely. Only the seals that a judgement can use are read.
 """
 
 from __future__ import annotations

@@ -361,8 +361,8 @@ class Rows:
         )
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Writes the overlaps that these messages show. The caller must call this method before it
-        takes the offsets of these messages."""
+        """Writes which agents of one host name were alive at the same time, as these messages show.
+        The caller must call this method before it writes the offsets of these messages."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))

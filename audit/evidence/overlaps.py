@@ -1,5 +1,5 @@
-"""Finds, without I/O, two machines with the same host name. The messages of their two agents
-alternate in one log.
+"""Finds, without I/O, two machines that run under the same host name. They are recognized because
+the messages of their two agents alternate in one log.
 
 If an agent's state is lost, messages of a new agent follow those of the old agent. If the old state
 is brought back, messages of the old agent follow again. In both cases one of the two agents has all

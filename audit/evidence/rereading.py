@@ -30,12 +30,13 @@ So R can deliver lines a second time from O's beginning (`since_ms`) until R has
 the file had when O was last heard (`until_ms`). R's seals say when R had read these lines (see
 doublings). All of these times come from the clock of one host.
 
-An agent may have several ids for one file, for instance one after each truncation. As long as R has
-not announced all of R's ids for the file, R cannot have read all that O had read. The only
-exceptions are ids whose content came after O was last heard. These exceptions are safe. If R
-announced an inode after O was last heard, R has seen all content that O can have read in this
-inode. R may later have another id for that inode. If the content of this id does not continue the
-earlier content, it consists of newer lines, or of lines that R itself has delivered.
+An agent may have several ids for one file, for instance one after each truncation. Until
+R has announced all of R's ids for the file, R may not have read all that O had read. So `until_ms`
+is not earlier than these announcements. Ids whose content came after O was last heard are left out.
+It is safe to leave them out. If R announced an inode after O was last heard, R has seen all content
+that O can have read in this inode. R may later have another id for that inode. If the content of
+this id does not continue the earlier content, it consists of newer lines, or of lines that R itself
+has delivered.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ and fingerprint."""
 @dataclass(frozen=True, slots=True)
 class Rereading:
     """The time during which an agent may have delivered doubled lines: lines that other agents had
-    delivered already. reason: a sentence with the file that shows this.
+    delivered already. reason: why this is suspected; names the file and the two agents.
 
     since_ms: lines that the agent had sealed before this time are not doubled; None if any of the
     agent's lines may be doubled. until_ms: a seal that the agent noted after this time shows that
@@ -105,9 +106,9 @@ def identity_of(message: Announcement) -> FileIdentity | None:
     """For a file without a time of birth, the values by which two ids of the same file are
     recognised. None if the file has no content yet.
 
-    The announcement's predecessor makes no difference. It is an id of the same agent, so it says
-    nothing about what other agents read. Besides, predecessors are common: an id for content after
-    a truncation has one, and so has an id for a file in the inode of a deleted file.
+    The announcement's `predecessor` is not one of these values. It is an id of the same agent, so
+    it says nothing about what other agents read. Besides, predecessors are common: an id for
+    content after a truncation has one, and so has an id for a file in the inode of a deleted file.
     """
     if message.fingerprint_length == 0:
         return None
@@ -195,7 +196,7 @@ def _by_age(notes: Iterable[FileNote], began: Callable[[int], int | None]) -> li
     for agent, own in by_agent.items():
         own.sort(key=lambda x: (x.time_ms, x.file))
         since = began(agent)
-        if since is not None:  # older versions' `began` ignores announcements
+        if since is not None:  # a ledger of an older version ignored announcements
             since = min(since, own[0].time_ms)
         readers.append(_Reader(since is not None, since or 0, agent, tuple(own)))
     return sorted(readers)

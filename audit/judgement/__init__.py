@@ -3,7 +3,7 @@ section 6.
 
 These modules say what the audit expects:
 
-    roster            the hosts whose agents must seal
+    roster            the hosts that must report
     retired_places    the places and hosts that nobody waits for any more
     policy            what the audit expects, and how long it waits
     clocks            which clock is wrong: ours, or a sender's

@@ -67,7 +67,7 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
     """Makes the retirement of a place. Raises UsageError if `place` names no place that has
     counted.
 
-    known: the places that have counted. Those that this retirement retires are marked as retired.
+    known: the places that have counted; `is_retired` is true if this retirement retires the place.
     """
     try:
         check([place], "PLACE")
@@ -114,9 +114,8 @@ def other_retirements(
     retirements: Iterable[Retirement],
     held: Callable[[str], Sequence[Place]],
 ) -> dict[str, Sequence[Place]]:
-    """Finds the texts in the settings, and the decisions with other texts, that also retire a place
-    or a part of the place. The keys describe these texts and decisions in words. Each value has the
-    places that the text or decision retires.
+    """Finds what else retires a place or a part of the place: texts in the settings, and decisions
+    with other texts. Maps a description of each text or decision to the places that it retires.
 
     texts: `retired.places` of the settings. held: a function that returns, for a text, the counting
     places within `place` that the text retires.

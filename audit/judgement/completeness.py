@@ -19,8 +19,8 @@ These are the conditions:
                     silence_ms. Otherwise the collector, which reads the audit's messages, has
                     stopped or still reads old ones, and may not know yet that later lines have
                     opened a bucket again
-    as the report   there are not too many rejects, no recount that differs and no wrong clock, any
-                    of which gives `skidway audit report` the status 1
+    as the report   there are not too many rejects, no recount differs, and no clock is wrong. In
+                    any other case `skidway audit report` ends with status 1, too
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, acceptances of other
@@ -51,7 +51,7 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""The greatest number of buckets in a span. If buckets have one minute, this is a week."""
+"""The greatest number of buckets in a span. If a bucket is one minute long, this is a week."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,9 +97,8 @@ class Completeness:
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records it lacks in the short buckets. For
-        each agent, its count is compared with the count of the place that has the most records of
-        this agent."""
+        """For each place that is not retired, how many records it lacks in the short buckets. Each
+        agent's records are compared separately, with the place that has the most of them."""
         found: Counter[Place] = Counter()
         for part in (part for verdict in self.short for part in verdict.agents):
             counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}

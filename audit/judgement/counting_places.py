@@ -2,8 +2,8 @@
 output. For each partition, the counts of the newest epoch are used.
 
 Retired places are included. Their counts are compared, and the records that they lack are reported.
-Records that a retired place lacks make the verdict worse only if the tier has another place that is
-not retired, and that place does not have the topic.
+If a retired place lacks records, the verdict becomes worse in only one case: the tier has another
+place that is not retired, and that place does not have the topic.
 """
 
 from __future__ import annotations

@@ -1,4 +1,6 @@
-"""Finds, without I/O, the agents that must seal a topic, and the seals that vouch for the topic."""
+"""Finds, without I/O, the agents that must seal a topic, and the seals that vouch for the topic.
+With a seal, an agent vouches that all lines up to a time are counted.
+"""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ from skidway.errors import UsageError
 from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
-"""The greatest number of buckets in a proof. If buckets have one minute, this is a week. For
+"""The greatest number of buckets in a proof. If a bucket is one minute long, this is a week. For
 earlier times, people can use `report`."""
 
 
@@ -156,7 +156,7 @@ class _Asking:
         return None
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
-        """The reasons for buckets that are not proven by counts. is_sealed: whether the agent has
+        """The reasons why buckets are not proven by counts. is_sealed: whether the agent has
         sealed the topic, by its name. If only a missing seal keeps a bucket open, this method
         yields no reason for the bucket: either `_unsealed` has given that reason, or the agent will
         still seal the present topic of that name."""

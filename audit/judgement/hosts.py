@@ -46,8 +46,8 @@ MISSED = (HostStatus.BEHIND, HostStatus.SILENT, HostStatus.NEVER_HEARD)
 @dataclass(frozen=True, slots=True)
 class AgentState:
     """One agent of a host. topics: by name, the topics that the roster names for the host and the
-    topics in the agent's messages. Each has the time (ms) until which the agent has sealed it, or
-    None for never."""
+    topics in the agent's messages. Each topic has the time (ms) until which the agent has sealed
+    it, or None for never."""
 
     agent: int
     topics: dict[str, int | None] = field(default_factory=dict)

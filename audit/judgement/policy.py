@@ -21,8 +21,8 @@ than AHEAD_MS, it applies instead."""
 
 @dataclass(frozen=True, slots=True)
 class Exemption:
-    """Topics that a tier (a stage that counts records) never has, written as `<cluster>.<topic>`.
-    They are names, or patterns that match whole names."""
+    """Topics that a tier (a stage that counts records) never has. topics: names of the form
+    `<cluster>.<topic>`, or patterns that match such names as a whole."""
 
     tier: Tier
     topics: tuple[str, ...]
@@ -43,7 +43,7 @@ class Policy:
     ahead_ms: how far ahead the times of lines may be. If an agent announces a larger value, the
         agent's value applies.
     clock_difference_ms: clocks that differ by more than this are reported.
-    roster: the hosts whose agents must seal, and the retired hosts.
+    roster: the hosts that must report, and the hosts that are retired.
     exemptions: the topics that need not be counted in all of these tiers.
     rejects_share: the greatest share of the records of a bucket (a minute of event time) that may
         be rejects without a warning.

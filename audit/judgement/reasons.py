@@ -125,7 +125,7 @@ def name_of_loss(note: LossNote) -> str:
 
 
 def of_rejects(rejects: int, records: int, who: str) -> str:
-    """The warning of too many rejects."""
+    """The words of a warning about too many rejects."""
     return f"{rejects:,} of {records:,} records were rejected by {who}"
 
 
@@ -135,7 +135,7 @@ def of_delay(behind_ms: int) -> str:
 
 
 def of_time(time_ms: int) -> str:
-    """A time in ms, for people."""
+    """The words for a time in ms."""
     try:
         moment = datetime.fromtimestamp(time_ms / 1000, UTC)
     except (OverflowError, ValueError):  # the calendar has no such time

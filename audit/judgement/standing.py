@@ -30,7 +30,8 @@ class TopicStanding:
     """All buckets of one source topic together.
 
     by_status: for each status, the number of buckets.
-    overdue: for each `residue` of a verdict, the number of buckets that somebody should look at.
+    overdue: for each status, the number of buckets that somebody should look at. The status is that
+        of the bucket without its accepted findings.
     lost_early: the number of overdue buckets that are lost, but still too young to be complete.
     accepted: for each status, the number of buckets that are complete except for accepted findings.
     warned: the number of complete buckets with a warning that nobody accepted.
@@ -44,7 +45,7 @@ class TopicStanding:
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
     and repeats. Then the greatest number is added to the sum. Only the loader's rejects are
-    included. Records at `uncounted` offsets that came from no agent are in no other number.
+    included. These sums do not include records that came from no agent at `uncounted` offsets.
     """
 
     source: Source
@@ -117,8 +118,8 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """For each status, the number of buckets that somebody should look at. Accepted findings do
-        not count for this status."""
+        """For each status, the number of buckets that somebody should look at. The status is that
+        of a bucket without its accepted findings."""
         return _added(topic.overdue for topic in self.topics)
 
     @property

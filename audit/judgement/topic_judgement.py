@@ -1,5 +1,5 @@
-"""The judgement: makes the verdict on each bucket of a topic from the evidence, without I/O. The
-rules are in docs/delivery.md, section 6.
+"""Makes the verdict on each bucket of a topic from the evidence, without I/O. The rules are in
+docs/delivery.md, section 6.
 
 One agent's part of a bucket of a source topic is complete only if all of these hold:
 
@@ -15,9 +15,9 @@ One agent's part of a bucket of a source topic is complete only if all of these 
     losses    no line that may belong to the bucket was declared lost
     seal      the agent's newest seal (its message that all lines up to a time are counted) was made
               after the bucket's end plus lateness, or is the last seal of an agent that nobody
-              waits for any more; and no delta counted anything in the bucket after that seal's time
-              `at`. A seal is for a topic name, so it also counts if the topic was deleted and
-              created again
+              waits for any more; and no delta with a number above the seal's `at` counted anything
+              in the bucket. A seal is for a topic name, so it also counts if the topic was deleted
+              and created again
     clock     by the audit's clock, the bucket's end plus lateness has passed; if the audit's clock
               is ahead of most other clocks, it is corrected first (see clocks)
     equation  every tier that must count the topic has counted it, and all tiers counted the same
@@ -157,11 +157,11 @@ class TopicJudgement:
         return self._facts.expectation.agents | set(by_agent) | self._replaced(bucket[0])
 
     def _replaced(self, start: int) -> set[int]:
-        """The replaced agents whose unread lines may belong to this bucket."""
+        """The replaced agents that may not have read all lines of this bucket."""
         replaced = self._facts.expectation.replaced
         return {agent for agent, until_ms in replaced.items() if start <= until_ms}
 
-    # One agent's part of a bucket.
+    # The verdict on one agent's part of a bucket.
 
     def agent(self, agent: int, bucket: BucketId) -> AgentVerdict:
         """The verdict on one agent's part of a bucket. If nobody counted anything in that part,

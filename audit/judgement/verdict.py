@@ -104,7 +104,7 @@ class AgentVerdict:
 
     @property
     def name(self) -> str:
-        """The host's name in reasons; the agent's id if no host is known."""
+        """The agent's name in reasons: the name of its host, or its id if the host is unknown."""
         name = self.host or f"agent {self.agent}"
         return f"{name} (retired)" if self.retired else name
 
@@ -170,7 +170,8 @@ class BucketVerdict:
 
     @property
     def word(self) -> str:
-        """The status as reports print it: the residue, and which findings were accepted."""
+        """The status as reports print it: the status without the accepted findings, and also the
+        status of the accepted findings if they are graver."""
         accepted, left = f"{self.status.word}, accepted", self.residue
         if left is self.status:
             return left.word

@@ -38,7 +38,7 @@ class HdfsOutput:
 
     @property
     def url(self) -> str:
-        """NameNode and folder."""
+        """The URL of the NameNode and the folder."""
         return self._server + self._root
 
     def length(self, path: str) -> int | None:
@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one, so that a deleted folder hides no others
+        while folders:  # one by one, so that the other folders are listed even if one is gone
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:

@@ -41,11 +41,11 @@ _SAID: Final = {
     "DataTransferError": _Reason("a DataNode did not do its part", True),
     "ChecksumError": _Reason("the bytes that the DataNodes have are damaged", False),
 }
-"""Maps a phrase to a reason. The first of these phrases that the text of the client's error
-contains shows why the operation failed."""
+"""Maps a phrase in the text of the client's error to the reason why the operation failed. If the
+text contains several of these phrases, the first in this list is used."""
 
 _NETWORK: Final = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
-"""If another text contains one of these words, a server did not answer."""
+"""If an error's text has no phrase of `_SAID`, but one of these words, a server did not answer."""
 
 
 @contextmanager

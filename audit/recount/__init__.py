@@ -1,4 +1,4 @@
-"""The recount: counts the rows of an output itself, as a second and independent way to a verdict.
+"""The recount counts the rows of an output itself, as a second and independent way to a verdict.
 
 The package has these modules:
 

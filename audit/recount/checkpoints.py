@@ -1,7 +1,6 @@
-"""Reads the checkpoints of a topic, which replace manifests that were deleted. They are lines of
-JSON.
+"""Reads the checkpoints of a topic, which replace manifests that were deleted.
 
-The lines of a checkpoint are:
+A checkpoint is a file with a JSON object in each line:
 
     first line      {"load": the load, "files": the number of lines that follow, ...}
     a further line  {"file": {... as in a manifest ...}, "load": ..., "bucket_ms": ...}: a file of

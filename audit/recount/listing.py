@@ -1,8 +1,9 @@
 """Finds files in the directories of a topic that do not belong to the output: no manifest names
 them, or a manifest removed them.
 
-The module lists the directories whose files other programs read as rows: `<topic>` and the loader's
-rejects. Like these programs, the module skips names that begin with `_` or `.`.
+The module lists the directories whose files other programs read as rows: `<topic>`, and the
+directory of the loader's rejects. Like these programs, the module skips names that begin with `_`
+or `.`.
 """
 
 from __future__ import annotations

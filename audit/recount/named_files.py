@@ -111,8 +111,8 @@ class NamedFiles:
         return int(count)
 
     def all(self) -> Iterator[NamedFile]:
-        """Yields every file that belongs to the output, by path. The caller may not add or remove
-        files until it has all of them."""
+        """Yields every file that belongs to the output, sorted by path. The caller may not add or
+        remove files before the last file was yielded."""
         query = "SELECT * FROM named WHERE removed IS NULL ORDER BY path"
         for row in self._connection.execute(query):
             yield NamedFile(*row)

@@ -1,4 +1,4 @@
-"""The recount: a second and independent way to a verdict, from the files and the rows themselves.
+"""The recount is a second and independent way to a verdict: it reads the files and rows themselves.
 The recount checks that all of the following is true:
 
     files   the directories hold every file that a manifest names, and no other file that programs
@@ -136,7 +136,7 @@ def recount(output: Output, committed: Committed, since_ms: int | None = None) -
     counted, and only buckets that begin at this time or later; but all files are listed. Raises
     StoreUnreachable, and ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
-        committed = manifests.head(output, committed.topic)  # perhaps a load has written one by now
+        committed = manifests.head(output, committed.topic)  # a load may have written a manifest
     result = Recounted(committed)
     with closing(NamedFiles()) as named:
         result.loads, found = committed_files.read(output, committed.topic, named)
@@ -249,7 +249,7 @@ def _place(output: Output, topic: str, file: NamedFile) -> Whereabouts:
         return by_name(file.path)
     try:
         return by_manifest(file.path, manifests.read(output, topic, file.load))
-    except ManifestUnreadable:  # deleted meanwhile, or already noted as a fault
+    except ManifestUnreadable:  # the manifest was deleted, or is already noted as a fault
         return by_name(file.path)
 
 

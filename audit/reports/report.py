@@ -174,7 +174,7 @@ def reasons_text(reasons: Sequence[str]) -> str:
 
 def time_text(time_ms: int) -> str:
     """The time as RFC 3339, in UTC, to the second. If the time is outside the calendar's range, the
-    number itself."""
+    text has the number of ms instead."""
     try:
         moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=time_ms)
     except OverflowError:

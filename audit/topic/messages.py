@@ -131,8 +131,8 @@ class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
     previous: the number of the last earlier delta of the same producer and epoch that has counts
-    for the bucket. 0 if there is no such delta; -1 if the producer does not know its number any
-    more.
+    for the bucket. 0 if there is no such delta; -1 if there may be one, but the producer no longer
+    knows the number.
     """
 
     source: Source

@@ -180,7 +180,8 @@ class Newest:
 def newest_own(
     client: Client, fetcher: Fetcher, tier: Tier, producer: str, clock: Clock
 ) -> Newest | None:
-    """The producer's message with the highest (epoch, number); searches backwards from the end.
+    """The producer's message with the highest (epoch, number). Searches the topic backwards from
+    its end.
 
     None if the topic holds no message of this producer, or does not exist.
     """

@@ -62,7 +62,7 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record of an audit topic. sent_ms: the record's timestamp by the sender's clock; None if
-    the broker has replaced it by the time of the append, which is then in `appended_ms`."""
+    the broker has replaced it with the time of the append, which is then in `appended_ms`."""
 
     tp: TopicPartition
     offset: int

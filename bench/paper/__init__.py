@@ -15,5 +15,5 @@ messages that this producer sent. RabbitMQ and ActiveMQ have no batches.
 
 Each system is used with its usual client: Skidway and Kafka with librdkafka, called from Python;
 RabbitMQ and ActiveMQ with their own Java clients. Each side runs only once. The points, one for
-every second, show how steady its throughput was.
+every second, show how steady the side's throughput was.
 """

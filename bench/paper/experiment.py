@@ -1,5 +1,5 @@
-"""The experiment: measures each of the four systems (the sides) alone on the machine, one after the
-other, in one run."""
+"""Runs the experiment: measures each of the four systems (the sides) alone on the machine, one
+after the other, in one run."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@ or ends.
     -1 latest          the high watermark, which never decreases; it is also the last stable offset
     -2 earliest        the log start offset
     -3 max timestamp   the first record that has the largest timestamp (KIP-734)
-    a time             the first record at or after that time; if there is none, -1 and -1
+    a time             the first record at or after that time; if there is none, offset and time -1
     any other below 0  the error UNSUPPORTED_VERSION, as for -3 before version 7
 
 A partition that a request names twice is answered with INVALID_REQUEST, as in Kafka.

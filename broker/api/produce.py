@@ -13,8 +13,8 @@ the original, because before that a crash could lose the original.
 ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1 does not
 compress its batches (KAFKA-18659).
 
-This is the general path. A valid request that is similar to an earlier request takes a shorter
-path, `skidway.broker.api.produce_run`.
+This module is the general path. A valid request that is similar to an earlier request takes a
+shorter path, `skidway.broker.api.produce_run`.
 
 If a topic uses LogAppendTime, the broker writes the time of the append into each batch and computes
 the CRC again. The answer contains this time.

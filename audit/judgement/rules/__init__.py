@@ -4,7 +4,7 @@ Each rule yields its findings on one agent's part of a bucket (a minute of event
 take their facts from topic_facts:
 
     topic_facts     the evidence of one topic, and what the audit expects of it
-    sender_numbers  numbers without holes, and chains without gaps
+    sender_numbers  missing messages, which leave holes in numbers or break chains of deltas
     epochs          buckets that are in doubt because an agent began a new epoch
     doublings       lines that two agents may both have delivered
     losses          lines that an agent declared lost

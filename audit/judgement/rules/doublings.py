@@ -1,5 +1,5 @@
-"""Doublings: finds, without I/O, the buckets that may contain lines which an agent delivered a
-second time, after another agent had delivered them.
+"""Finds, without I/O, the buckets that may contain doublings, which are lines that an agent
+delivered a second time, after another agent had delivered them.
 
 Announcements show which agents may have read the same bytes, and during which time (see the module
 rereading). An agent that read the bytes again may have counted their lines a second time. The

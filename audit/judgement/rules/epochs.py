@@ -1,4 +1,4 @@
-"""Epochs: finds, without I/O, the buckets that are in doubt because an agent began a new epoch.
+"""Finds, without I/O, the buckets that are in doubt because an agent began a new epoch.
 
 An agent begins a new epoch if its state is an older copy. Two kinds of lines may then count twice
 or not at all: lines that the old epoch delivered after that copy was made, and lines that the new
@@ -21,7 +21,7 @@ def findings(
 ) -> Iterator[Finding]:
     """Findings on one agent, for each pair of consecutive epochs of the agent."""
     epochs = facts.epochs.get(agent, [])
-    if epochs and epochs[0].epoch > 1:  # earlier epochs left no trace
+    if epochs and epochs[0].epoch > 1:  # the audit has no messages of earlier epochs
         epochs = [epochs[0]._replace(epoch=0), *epochs]
     for old, new in pairwise(epochs):
         until = [x for x in facts.seals[agent] if x.epoch == old.epoch]

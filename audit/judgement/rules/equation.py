@@ -1,5 +1,5 @@
-"""The equation: checks, without I/O, that all tiers that must count a bucket have counted the same
-records."""
+"""Checks, without I/O, the equation of a bucket: all tiers that must count the bucket have counted
+the same records."""
 
 from __future__ import annotations
 

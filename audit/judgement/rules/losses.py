@@ -1,4 +1,4 @@
-"""Losses: finds, without I/O, the buckets that may contain lines which an agent declared lost."""
+"""Finds, without I/O, the buckets that may contain lines which an agent declared lost."""
 
 from __future__ import annotations
 

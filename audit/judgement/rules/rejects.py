@@ -1,5 +1,5 @@
-"""Rejects: warns, without I/O, if too many records were rejected. Rejected records have arrived,
-but are not among the rows that people read."""
+"""Warns, without I/O, if too many records were rejected. Rejected records have arrived, but are not
+among the rows that people read."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Seals: decides, without I/O, whether an agent has sealed a bucket, and how long the audit waits
-for this. With a seal, an agent vouches that all lines up to a time are counted."""
+"""Decides, without I/O, whether an agent has sealed a bucket, and how long the audit waits for
+the seal. With a seal, an agent vouches that all lines up to a time are counted."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def findings(
 
 
 def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
-    """Whether no more lines come after the seal, because the agent said so in the seal, and is
-    retired or was replaced. If the topic was deleted and created again and the agent mentioned the
-    new topic, the agent must have sealed the new topic, too."""
+    """Whether the agent says in its newest seal that no more lines come, and is retired or was
+    replaced. If the topic was deleted and created again and the agent mentioned the new topic, the
+    agent must have sealed the new topic, too."""
     if not newest.final or not facts.expectation.is_gone(agent):
         return False
     spoke = any(agent in topic.agents for topic in facts.related)

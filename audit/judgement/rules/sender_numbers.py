@@ -1,4 +1,7 @@
-"""Numbers and chains: finds, without I/O, missing messages of the senders whose counts are used."""
+"""Finds, without I/O, missing messages of the senders whose counts the verdict uses. A missing
+message shows as a hole in the sender's message numbers, or as a break in the chain of a bucket's
+deltas (messages with counts).
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from skidway.audit.topic.messages import Tier
 def findings(
     facts: TopicFacts, agent: int, bucket: BucketId, tallies: Tallies
 ) -> Iterator[Finding]:
-    """Findings on one agent's epochs, and on every sender whose counts of the topic are used."""
+    """Findings on an agent's epochs, and on all senders whose counts the verdict uses."""
     for key in facts.epochs.get(agent, ()):
         yield from _of_sender(facts, key, bucket, tallies)
     for counting in facts.places:

@@ -1,5 +1,5 @@
-"""Records without origin: finds, without I/O, reasons to doubt their counts. No agent sent or seals
-them, so the audit must have heard the counter that counts them first."""
+"""Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
+seals such records. Instead, the audit must have heard the first counter that such records pass."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _FROM_BROKER_ON = Finding(Status.COMPLETE, "audited from the broker on")
 
 def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Finding]:
     """Findings on records without origin. agent: normally NO_AGENT. If the tier agent is not
-    expected, this can be any agent, because then agents' records have counts but no seals, too."""
+    expected, `agent` can be any agent, because the records of agents then have no seals either."""
     if agent == NO_AGENT:
         yield from _beginning(facts, bucket)
     yield from _unsealed(facts, bucket)
@@ -26,9 +26,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. There is a second case: no counter
-    of the first tier with counters ever reported the topic. Then some counter of that tier that
-    reads the topic's cluster must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. If no counter of the first tier
+    with counters ever reported the topic, at least one counter of that tier that may count the
+    topic must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -64,8 +64,8 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """The status of a finding on a counter that is not heard. It is OPEN while the counter may only
-    be late."""
+    """The status of a finding on a counter that is not heard. It is OPEN as long as the
+    counter may simply be late."""
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 

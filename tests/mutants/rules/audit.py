@@ -105,7 +105,7 @@ MUTANTS = (
     Mutant(
         "a topic that goes away between two commits takes its counts along",
         "audit/counter/counter.py",
-        "        self.commit()  # should it come back, its position is read from the state\n",
+        "        self.commit()  # if the partition returns, the state has its position\n",
         "        self._progress.positions.clear()\n",
         (
             "tests/unit/audit/counter/test_counter.py::"

@@ -12,7 +12,7 @@ MUTANTS: tuple[Mutant, ...] = (
     Mutant(
         "ApiVersions of a later client is answered in the newest version that is known",
         "broker/api/api_versions.py",
-        "        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer to all of them\n",
+        "        version, body = _UNKNOWN_VERSION, _UNREAD  # one answer for unknown versions\n",
         "        version, body = max(api_versions.VERSIONS), _UNREAD\n",
         (f"{_DETAILS}::test_apis_of_a_later_client_are_told_in_version_0",),
     ),
