@@ -23,10 +23,11 @@ PAGE = ROOT / "docs" / "promises.md"
 HEAD = """\
 # What is promised, and the tests that keep it
 
-Made by `make docs-promises` from `tests/support/promises.py` and from the marks `@promise` in the
-tests; do not edit. Each rule of [delivery.md](delivery.md) is here by its section, under the name
-that the marks say, with the tests that fail when it is broken. At least one of them notices a
-mutant, which is the rule broken by hand ([testing.md](testing.md#mutants)).
+This page is generated: `make docs-promises` makes it from `tests/support/promises.py` and from the
+marks `@promise` in the tests. Do not edit it. Each rule of [delivery.md](delivery.md) has a name
+here, and below the name the tests that carry it in their mark. These tests keep the rule. For each
+rule there is at least one mutant, a change that breaks the rule, which one of these tests notices
+([testing.md](testing.md#mutants)).
 """
 
 
