@@ -196,7 +196,7 @@ class Spark:
         progress(len(work), len(work))
         return iter(results)
 
-    def run_work(self, work: Sequence[Any], progress: Progress) -> list[Rewritten]:
+    def run_work(self, work: Sequence[Any], progress: Progress, records: int) -> list[Rewritten]:
         """Makes one file from each group of small files."""
         progress(len(work), len(work))
         return [self._group(*each.args[1:]) for each in work]

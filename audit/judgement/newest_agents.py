@@ -48,7 +48,8 @@ def newest_agents(
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
-    """The agents of one host that were alive at the same time."""
+    """Those of the agents that were alive at the same time as another of them. All `agents` have
+    the same host name."""
     here = set(agents)
     return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
 

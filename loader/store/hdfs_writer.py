@@ -4,8 +4,9 @@ When a DataNode has died, the NameNode does not know it for ten minutes, and sti
 new blocks. The client (hdfs-native) does not ask for another DataNode. If the first DataNode of a
 block is dead, the client raises an error at once; if another DataNode of the block is dead, its
 hsync never returns. So the writer waits for an hsync only for a while, and then begins the file
-again, with other DataNodes. The writer can begin a file again only while it still has all bytes of
-the file in memory. If a file has several pieces, this is the case only for the first piece.
+again, with other DataNodes. The writer can begin a file again only while it has all bytes of the
+file in memory. It drops a piece from memory after it has written the piece; so it can begin a file
+of several pieces again only while it writes the first piece.
 """
 
 from __future__ import annotations

@@ -145,8 +145,8 @@ def default_value(avro: AvroType, value: Any) -> Any:
 
 
 def _default_member(union: Union, value: Any) -> Any:
-    """The default `value` as a value of the first branch that it fits. The specification demands
-    the first such branch."""
+    """Converts the default `value`, which is JSON, to the type of the union's first branch that
+    accepts it, as the specification demands."""
     if value is None:
         return None
     for number, at in enumerate(branches_of(union)):

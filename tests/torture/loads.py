@@ -3,8 +3,8 @@ it merges the small files of each hour.
 
 `python -m torture.loads CONFIG SECONDS`. All loads run in this process. The setting
 `spark.above.offsets` keeps every load off Spark, so a kill -9 hits a running load and not the start
-of Spark. If a load fails, the program prints the reason, and the next load tries again, as if a
-timer started the loads.
+of Spark. If a load fails, the program prints the reason and goes on with the next load. So a failed
+load does not prevent later loads, as at a site whose timer starts each load.
 """
 
 from __future__ import annotations

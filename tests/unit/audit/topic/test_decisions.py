@@ -308,7 +308,7 @@ def test_what_a_retired_place_has_counted_is_compared_as_ever() -> None:
 
 def test_a_topic_whose_outputs_are_all_retired_is_as_if_exempt_and_says_so() -> None:
     """If all outputs of a topic are retired, the counts of the other tiers must still agree. The
-    reason shows the retired output."""
+    verdict's reason names the retired output."""
     found = bucket(said(3), replace(POLICY, retired_places=("hdfs /old",)))
     assert (found.status, found.reasons) == (
         Status.COMPLETE, ("web1: hdfs /old/dc1.logs (retired) is short by 2 of 5",)
