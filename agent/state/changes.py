@@ -97,9 +97,8 @@ class Changes:
         self.put_meta(LEFT, json.dumps(words, sort_keys=True))
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
-        """Sets the epoch and the number of the last message before the state was adopted. With
-        None, deletes them, because the agent has been started since the adoption.
-        """
+        """Stores the epoch and the number of the last message that was sent before the state was
+        adopted. With None, deletes them, because the agent has been started since the adoption."""
         self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:

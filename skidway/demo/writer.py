@@ -9,8 +9,8 @@ writes only whole lines. If a killed writer left part of a line, the next writer
 Such a line is counted as a torn line, not as a line.
 
 FOLDER/written.json has the number of lines, torn lines and bytes of each stream, over all runs. At
-every start the writer counts lines and bytes again from the files, and takes over the number of
-torn lines.
+every start the writer counts the lines and bytes in the log files again. It takes the number of
+torn lines from the existing written.json.
 """
 
 from __future__ import annotations

@@ -38,8 +38,8 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
-    """If the agent is killed (kill -9) again and again while it sends lines and more lines are
-    written, no line is lost or doubled."""
+    """No line is lost or doubled if the agent is killed (kill -9) again and again while it sends
+    lines, and while the program goes on to write lines."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):

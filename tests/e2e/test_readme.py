@@ -66,7 +66,7 @@ class Reader:
         }
 
     def changed(self, text: str) -> str:
-        """Returns the same text with the test's folder and ports."""
+        """Replaces the folder and the ports in a text by those of the test."""
         moved = ADDRESS.sub(lambda found: f"127.0.0.1:{self._port(found[1])}", text)
         return moved.replace(LOGS, str(self.logs))
 

@@ -72,8 +72,9 @@ def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
 
 
 def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
-    """Whether a seal of a later epoch of the same agent proves that no message of the epoch in
-    `key` counts records of the bucket that begins at `start`."""
+    """`key` names an agent and one of its epochs. Whether a seal from a later epoch of this agent
+    proves that no message of the epoch in `key` counts records of the bucket that begins at
+    `start`."""
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]

@@ -49,8 +49,8 @@ def test_a_picture_that_was_replaced_ends_all_answers() -> None:
 
 
 def test_an_answer_made_while_a_picture_was_replaced_is_not_kept() -> None:
-    """If one of the objects that answers are made from is replaced while an answer is made, this
-    answer is not cached, because it may come from the old object."""
+    """The broker makes answers from certain objects. If such an object is replaced while an answer
+    is being made, the answer is not cached, because it may come from the old object."""
     world = World()
     assert world.answers.get(5, WORDS) is None
     world.topics = {}

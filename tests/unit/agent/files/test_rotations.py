@@ -317,8 +317,8 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """If an unread file is deleted while the agent is down, at least one loss declares it. Later
-    files may be deleted too."""
+    """If an unread file is deleted while the agent is down, at least one loss declares it. This
+    is also true if later files were deleted as well."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()

@@ -179,8 +179,8 @@ def test_a_topic_that_is_not_there_is_asked_for_anew() -> None:
     assert len(world.broker.metadata_answers) == 0
 
 
-# In the following tests, a whole broker makes the changes. In the tests above, the test replaces
-# the catalog.
+# In the tests above, the test itself replaces the catalog. In the following tests, a whole broker
+# changes the catalog.
 
 
 class Asking:

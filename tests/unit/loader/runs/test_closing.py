@@ -100,9 +100,9 @@ def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> None:
-    """A repeated line of a closed file may lie before the fence (the high watermark when the seal
-    was read) and after the end of the load that read the seal. The next load still recognizes this
-    line as a repeat."""
+    """The fence is the high watermark at the moment when a load read the seal. A repeated line of
+    the closed file may lie between the last offset of this load and the fence. The next load still
+    recognizes this line as a repeat."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
