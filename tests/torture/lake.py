@@ -72,9 +72,9 @@ class Lake:
             self._kept.append(aside)
 
     def delete(self, topic: str) -> Callable[[], bool]:
-        """Hides one file of rows. The returned function brings the file back, unless the
-        loader has another output by then. It returns False if the file system does not let it bring the
-        file back now."""
+        """Hides one file of rows. The returned function brings the file back, unless the loader has
+        another output by then. It returns False if the file system does not let it bring the file
+        back now."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])
