@@ -1,5 +1,5 @@
 """A fleet can be upgraded from an older version of Skidway to the version of this source tree, and
-back, although the two versions have different code and messages.
+back, although the two versions have different code and settings.
 
 The older version's own playbooks install the fleet (see support.older). Lines are written during
 all tests. Each test continues where the previous test ended.
@@ -22,9 +22,6 @@ from support.hosts import Host
 pytestmark = pytest.mark.operations
 
 LINES = "through-versions"
-NO_COLLECTOR = '{"loader_collector_url": ""}'
-"""The older version's loader does not know the setting `collector.url`. This variable keeps this
-tree's roles from writing it."""
 AUDIT_LOG = "journalctl --namespace=skidway -u skidway-audit --no-pager"
 
 
@@ -79,7 +76,7 @@ def test_what_the_older_version_does_not_know_is_refused_by_name(fleet: Fleet) -
     have the older version. The playbook upgrade.yml then changes the audit back to the newer
     version."""
     change_version(fleet, older.VERSION)
-    played = fleet.control.play("upgrade", "-e", NO_COLLECTOR)
+    played = fleet.control.play("upgrade")
     assert played.returncode != 0
     assert "unknown key 'exempt.hdfs'" in " ".join(played.output.replace("''", "'").split())
     assert "The audit is back at the version before." in played.output
@@ -91,7 +88,7 @@ def test_it_goes_back_and_the_audit_goes_last(fleet: Fleet) -> None:
     """If the inventory contains no setting that the older version refuses, the older version starts
     and can read the state that the newer version has written. The playbook upgrade.yml changes the
     audit after the agents, so that the older audit never gets a message from a newer agent."""
-    fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}', "-e", NO_COLLECTOR)
+    fleet.control.succeed("upgrade", "-e", '{"audit_exempt": {}}')
     assert all_have(fleet, older.VERSION)
     agents = [started_at(host, "skidway-agent") for host in fleet.applications]
     assert started_at(fleet.server, "skidway-audit") > max(agents)

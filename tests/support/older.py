@@ -1,9 +1,9 @@
 """Builds the Ansible collection and the wheels of an older version of Skidway from that version's
 own source tree.
 
-COMMIT is a version that operators could have installed. Its messages differ from the messages of
-the current version, because its agents' seals have no field `final`. The first released version
-will replace COMMIT.
+Before the first release, the formats of states change without a migration. So COMMIT has the state
+formats of the current version, and DIFFERENCES are made to its source tree: the older version does
+not know a setting that the current roles write. The first released version will replace both.
 """
 
 from __future__ import annotations
@@ -18,8 +18,13 @@ from pathlib import Path
 
 from support.control_node import ROOT, WHEELS
 
-COMMIT = "af66a2e284e1eb053eb48e8c4054b3c295da973a"
+COMMIT = "72de9a18d0504f09c5cfa2c7ecd51280a6e7c209"
 VERSION = "0.0.9"
+DIFFERENCES = (
+    ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
+    ("deploy/ansible/roles/audit/vars/main.yml", '  exempt: "{{ audit_exempt }}"\n', ""),
+)
+"""File, text, and the text that replaces it."""
 
 
 def make(folder: Path) -> Path:
@@ -44,3 +49,7 @@ def _unpack(tree: Path) -> None:
     )
     with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
         files.extractall(tree, filter="data")
+    for name, current, older in DIFFERENCES:
+        text = (tree / name).read_text()
+        assert text.count(current) == 1, name
+        (tree / name).write_text(text.replace(current, older))
