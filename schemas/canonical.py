@@ -5,8 +5,9 @@ For the registry, two texts are the same schema if they have the same canonical 
 Parsing Canonical Form, the canonical text keeps doc, aliases, defaults and properties. Schemas that
 differ in these parts are different schemas: for example, a default decides which value a reader
 gets. The canonical text has the same order of attributes, the same escapes and the same digits of
-numbers as the text that `Schema.toString` of Avro Java 1.12 writes. So another registry stores the
-same text. The test tests/conformance/avro compares our texts with Java's.
+numbers as the text that `Schema.toString` of Avro Java 1.12 writes. So a registry that uses
+Avro Java, such as Confluent's, stores the same text. The test tests/conformance/avro compares our
+texts with Java's.
 
 With `normalize`, schemas that differ only in their spelling have the same text, as with Confluent's
 parameter `normalize` (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry).

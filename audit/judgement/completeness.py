@@ -97,8 +97,9 @@ class Completeness:
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records it lacks in the short buckets. Each
-        agent's records are compared separately, with the place that has the most of them."""
+        """For each place that is not retired, how many records it lacks in the short buckets. For
+        each agent, a place lacks the difference to the highest count that any place has for this
+        agent."""
         found: Counter[Place] = Counter()
         for part in (part for verdict in self.short for part in verdict.agents):
             counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}

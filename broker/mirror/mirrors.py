@@ -158,7 +158,7 @@ class Mirrors:
         )
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes that a batch was appended; it is written at the end of the turn."""
+        """Notes that a batch was appended. Its log writes it to the disk at the end of the turn."""
         self._broker.partitions.touch(replica)
         self._broker.counts.batches += 1
         self._broker.counts.messages += header.count

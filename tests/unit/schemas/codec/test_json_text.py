@@ -103,8 +103,8 @@ def test_a_text_is_the_datum_again(value: Any) -> None:
 
 @pytest.mark.parametrize("count", [1, 2, 100])
 def test_texts_inside_of_arrays_and_maps(count: int) -> None:
-    """Recursive values inside arrays and maps become JSON texts in these items. If one of them is
-    invalid, only its datum is refused."""
+    """If the items of an array or a map are recursive values, each item becomes a JSON text. If one
+    of these values is invalid, only its datum is refused."""
     link = {"v": 1, "next": {"v": 2, "next": None}}
     by = {"a": None, "b": ("Link", link), "c": ("string", "x")}
     good = datum(AROUND, {"links": [link, link["next"]] * 3, "by": by, "last": "end"})
