@@ -30,8 +30,9 @@ BEGINNING_S: Final = 120.0
 """For how long a writer begins a file again and again. `BEGINNINGS_MAX` says how often."""
 
 SYNC_S: Final = 3.0
-"""How long the writer waits for the first hsync of a small file; each further attempt may take
-twice as long. A small file takes 50 ms if nothing is wrong."""
+"""How long the writer waits for the first hsync of a small file. After an hsync that did not
+return, it waits twice as long for the next one, at most `LARGE_SYNC_S`. If nothing is wrong, the
+hsync of a small file takes 50 ms."""
 
 LARGE_SYNC_S: Final = 60.0
 """How long the writer waits for the hsync of a file that it cannot begin again."""
@@ -64,9 +65,9 @@ class HdfsWriter:
             return
         data = bytes(self._pending)
 
-        def write_whole(attempt: int) -> None:
+        def write_whole(within_s: float) -> None:
             self._append(data)
-            self._end(SYNC_S * 2**attempt)
+            self._end(within_s)
 
         self._repeat(write_whole)
 
@@ -81,22 +82,25 @@ class HdfsWriter:
         if self._written:
             self._append(data)
         else:
-            self._repeat(lambda _attempt: self._append(data))
+            self._repeat(lambda _within_s: self._append(data))
         self._pending.clear()
         self._written = True
 
-    def _repeat(self, work: Callable[[int], None]) -> None:
-        """Calls `work`, which writes the file from its beginning. If a DataNode does not answer,
-        creates the file again and calls `work` again."""
-        until = time.monotonic() + BEGINNING_S
+    def _repeat(self, work: Callable[[float], None]) -> None:
+        """Calls `work`, which writes the file from its beginning, with the seconds that it may wait
+        for an hsync. If a DataNode does not answer, creates the file again and calls `work`
+        again."""
+        until, within_s = time.monotonic() + BEGINNING_S, SYNC_S
         for attempt in range(BEGINNINGS_MAX):
             if attempt:
                 self._file = self._created()
             try:
-                work(attempt)
-            except StoreUnreachable:
+                work(within_s)
+            except StoreUnreachable as error:
                 if attempt + 1 == BEGINNINGS_MAX or time.monotonic() > until:
                     raise
+                if isinstance(error.__cause__, TimeoutError):
+                    within_s = min(2 * within_s, LARGE_SYNC_S)
             else:
                 return
 

@@ -35,6 +35,13 @@ MUTANTS = (
         (WRITER + "test_a_file_begins_again_where_its_data_node_does_not_answer",),
     ),
     Mutant(
+        "a load waits for a dead DataNode for longer and longer",
+        "loader/store/hdfs_writer.py",
+        "                    within_s = min(2 * within_s, LARGE_SYNC_S)\n",
+        "                    within_s = 2 * within_s\n",
+        (WRITER + "test_how_long_a_writer_waits_for_syncs_is_bounded",),
+    ),
+    Mutant(
         "a load waits for ever for a dead DataNode",
         "loader/store/hdfs_writer.py",
         "    thread.join(within_s)\n",

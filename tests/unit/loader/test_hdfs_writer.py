@@ -114,3 +114,20 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
     with pytest.raises(StoreUnreachable, match="no answer to hsync"):
         writer.close()
     Stuck.ended.set()
+
+
+def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Only an hsync that did not return makes the next wait longer, up to a limit. A DataNode that
+    refuses at once does not."""
+    waits: list[float] = []
+
+    def never(_call: object, within_s: float) -> None:
+        waits.append(within_s)
+        raise TimeoutError("no answer to hsync")
+
+    monkeypatch.setattr(hdfs_writer, "_do", never)
+    writer = HdfsWriter("hdfs://nn/f", Made(REFUSED, REFUSED))
+    writer.write(b"one")
+    with pytest.raises(StoreUnreachable, match="no answer to hsync"):
+        writer.close()
+    assert waits == [3.0, 6.0, 12.0, 24.0, 48.0, 60.0, 60.0, 60.0]
