@@ -46,7 +46,7 @@ FEW: Final = scaled(40_000, 16_000)
 TOPICS: Final = scaled(((WIDE, 4), (WIDE, 1), (NARROW, 4), (NARROW, 1)), ((NARROW, 4),))
 """The schema and the number of partitions of each topic."""
 BATCH: Final = 4_000
-ROUNDS: Final = scaled(3, 1)
+ROUNDS: Final = scaled(2, 1)
 START_MS: Final = 1_700_000_000_000
 SPAN_MS: Final = 3 * 3_600_000
 """The event times of a topic's records span three hours."""

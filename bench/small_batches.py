@@ -29,7 +29,7 @@ from skidway.loader.planning.plan import Slice
 from support.loading import SOURCE, Record, Runner, log
 from support.memory_store import MemoryStore
 
-RECORDS: Final = scaled(40_000, 400)
+RECORDS: Final = scaled(10_000, 400)
 ROUNDS: Final = scaled(5, 1)
 ALONE: Final = "each batch by itself"
 
