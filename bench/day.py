@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import statistics
 import tempfile
-import time
 from pathlib import Path
 from typing import Final
 
@@ -19,6 +18,7 @@ from bench.scale import scaled
 from bench.small import GrowingTopic, ResidentLoader
 from skidway.loader.state import chain, operations
 from skidway.loader.store import open_store
+from support.processes import eventually
 
 LOADS: Final = scaled(1_440, 8)
 ROWS: Final = 4_000
@@ -58,19 +58,14 @@ def step(loader: ResidentLoader) -> float:
     for _ in range(LOADS // STEPS):
         before = loader.family.cpu_seconds()
         loader.topic.grow()
-        wait_until_loaded(loader)
+        eventually(lambda: is_loaded(loader), within_s=WITHIN_S, what="all rows are loaded")
         cpu_s.append(loader.family.cpu_seconds() - before)
     return statistics.median(cpu_s[-MEDIAN_OF:])
 
 
-def wait_until_loaded(loader: ResidentLoader) -> None:
-    """Waits until the newest manifest covers all records of the topic. Raises RuntimeError if that
-    takes too long."""
-    store, until = open_store(str(loader.output)), time.monotonic() + WITHIN_S
-    while time.monotonic() < until:
-        manifest = operations.run(chain.newest_manifest(loader.topic.name), store)
-        ends = [] if manifest is None else [each.end for each in manifest.partitions]
-        if min(ends, default=0) >= loader.topic.end:
-            return
-        time.sleep(0.05)
-    raise RuntimeError("the rows were not loaded")
+def is_loaded(loader: ResidentLoader) -> bool:
+    """Whether the newest manifest covers all records of the topic."""
+    store = open_store(str(loader.output))
+    manifest = operations.run(chain.newest_manifest(loader.topic.name), store)
+    ends = [] if manifest is None else [each.end for each in manifest.partitions]
+    return min(ends, default=0) >= loader.topic.end

@@ -114,7 +114,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
         begin = time.perf_counter()
         command = skidway("load", "run", "--json", "--config", str(config))
         with program(command, folder) as family:
-            costs_mb = to_its_end(family)
+            memory_mb = to_its_end(family)
             found.append((time.perf_counter() - begin, family.cpu_seconds()))
             assert family.process.stdout is not None
             summary = json.loads(family.process.stdout.read())
@@ -123,7 +123,7 @@ def load(folder: Path, topic: Topic, few: Topic, costs: Costs) -> None:
     costs.few_cpu_s.append(found[0][1])
     costs.rows_s.append(summary["rows_per_second"])
     costs.rows_cpu_s.append((ROWS - FEW) / (found[1][1] - found[0][1]))
-    costs.memory_mb.append(costs_mb)
+    costs.memory_mb.append(memory_mb)
 
 
 def load_with_peer(folder: Path, topic: Topic, costs: Costs) -> None:

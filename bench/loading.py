@@ -39,6 +39,8 @@ PARTITIONS: Final = 4
 AGENT, CLUSTER, AUDIT = 7, "bench", "_skidway_audit"
 PEER: Final = "Spark 4.3 kafka source + from_avro"
 WITHIN_S: Final = 600.0
+SAMPLE_S: Final = 0.05
+"""The pause between two looks at the CPU time and the memory of a program that is measured."""
 _ENVIRONMENT: Final = {**os.environ, "PYSPARK_PYTHON": sys.executable}
 _TIME: Final = {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}}
 WIDE: Final[Mapping[str, Any]] = {
@@ -217,11 +219,14 @@ def program(command: Sequence[str], folder: Path) -> Iterator[Family]:
 def to_its_end(family: Family) -> float:
     """Waits until a program has ended. Returns the greatest memory that it used, in MB."""
     most = 0.0
-    while family.process.poll() is None:
-        family.cpu_seconds()  # so that `family` knows the CPU time of processes that end later
-        most = max(most, family.resident_mb())
-        time.sleep(0.02)
-    return most
+    while True:
+        try:
+            family.process.wait(SAMPLE_S)
+        except subprocess.TimeoutExpired:
+            family.cpu_seconds()  # so that `family` knows the CPU time of processes that end later
+            most = max(most, family.resident_mb())
+        else:
+            return most
 
 
 def ask_peer(family: Family, first: int, end: int) -> tuple[float, float]:
@@ -233,7 +238,7 @@ def ask_peer(family: Family, first: int, end: int) -> tuple[float, float]:
     stdin.write(f"{first} {end}\n".encode())
     stdin.flush()
     most = 0.0
-    while not select.select([stdout], [], [], 0.1)[0]:
+    while not select.select([stdout], [], [], SAMPLE_S)[0]:
         family.cpu_seconds()
         most = max(most, family.resident_mb())
     return float(stdout.readline()), most

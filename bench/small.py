@@ -38,6 +38,7 @@ from bench.measure import OURS, SidesRow, SidesTable
 from bench.scale import scaled
 from bench.sites import skidway
 from skidway.loader.runs.textfile import LastRun
+from support.processes import eventually
 
 ROWS = scaled(40_000, 4_000)
 """The number of rows in a load. All of them are of the same hour."""
@@ -223,18 +224,19 @@ def _alone(folder: Path, command: Sequence[str], given: str, costs: Costs) -> No
 
 
 def _next_run(textfile: Path, last: LastRun | None) -> LastRun:
-    """Waits until the loader's next run has ended. Raises RuntimeError if the run failed or did not
-    end in time."""
-    until = time.monotonic() + WITHIN_S
-    while time.monotonic() < until:
+    """Waits until the loader's next run has ended. Raises RuntimeError if the run failed, and
+    NotReady if it did not end in time."""
+
+    def ended() -> LastRun | None:
         found = LastRun.read(textfile)
         is_new = last is None or found.end != last.end
-        if is_new and found.end is not None and found.end >= (found.start or 0.0):
-            if found.status:
-                raise RuntimeError(f"a run ended with status {found.status:.0f}")
-            return found
-        time.sleep(0.02)
-    raise RuntimeError("no run has ended")
+        return found if is_new and (found.end or 0.0) >= (found.start or 0.0) > 0.0 else None
+
+    found = eventually(ended, within_s=WITHIN_S, every_s=0.02, what="a run has ended")
+    assert isinstance(found, LastRun)
+    if found.status:
+        raise RuntimeError(f"a run ended with status {found.status:.0f}")
+    return found
 
 
 def _by_side(

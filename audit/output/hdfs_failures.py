@@ -17,7 +17,8 @@ from skidway.errors import SkidwayError
 
 
 class _Reason(NamedTuple):
-    """Why an operation failed. away: whether a server did not answer, or refuses only for now."""
+    """Why an operation failed. away: whether the same operation may succeed later, because a
+    server did not answer or refused it temporarily."""
 
     sentence: str
     away: bool
