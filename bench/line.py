@@ -2,19 +2,19 @@
 queried.
 
 The benchmark runs the whole pipeline on this machine: agent, broker, mirror into an offline
-cluster, and once a minute a load from the offline cluster into a local directory. Each load is a
-new process with its own Spark, as a systemd timer or cron would start it. Every line contains the
-time at which it was written. The first figure is the time until a consumer of the datacenter's
-broker gets the line, which happens only after the broker has flushed the line. The second figure is
-the time until the row's file is in its final place. A rename moves the file there and sets the
-file's change time (ctime), so the benchmark uses the change time as the end of this figure.
+cluster, and a loader that keeps running (`skidway load run --every`) and loads from the offline
+cluster into a local directory. There are two cases: the loader loads every 10 seconds, or every
+minute. Every line contains the time at which it was written. The first figure is the time until a
+consumer of the datacenter's broker gets the line, which happens only after the broker has flushed
+the line. The second figure is the time until the row's file is in its final place. A rename moves
+the file there and sets the file's change time (ctime), so the benchmark uses the change time as the
+end of this figure.
 """
 
 from __future__ import annotations
 
 import contextlib
 import statistics
-import subprocess
 import tempfile
 import threading
 import time
@@ -28,18 +28,21 @@ import pyarrow.parquet as pq
 import yaml
 
 from bench.agent import registry
-from bench.measure import OURS, SidesRow, SidesTable
+from bench.measure import SidesRow, SidesTable
 from bench.produce import create
 from bench.scale import scaled
 from bench.sites import Program, ZooKeeper, answers, free_port, running, skidway, skidway_broker
 from skidway.kafka.client import Client, Fetcher
 from skidway.kafka.columns import decode
 from skidway.kafka.types import TopicPartition
+from support.processes import eventually
 
 RATE = 1_000
 """The number of lines that are written per second."""
-LOADS = scaled(4, 1)
-LOAD_EVERY_S = scaled(60.0, 10.0)
+CASES = {"a load every 10 s": (10.0, 120.0), "a load every minute": (60.0, 300.0)}
+"""For each case: how many seconds lie between the beginnings of two loads, and how many seconds the
+lines are written."""
+TRIAL_S = 10.0
 TICK_S = 0.01
 WITHIN_S = 120.0
 PADDING = "x" * 120
@@ -61,21 +64,37 @@ class Lines:
 
 
 def run() -> SidesTable:
-    """Measures percentiles of the two times, during `LOADS` loads."""
-    table = SidesTable(
-        f"line: one line on its way, {RATE:,} lines a second, a load every {LOAD_EVERY_S:.0f} s",
-        (OURS,),
-    )
+    """Measures percentiles of the two times in both cases."""
+    table = SidesTable(f"line: one line on its way, {RATE:,} lines a second", tuple(CASES))
+    found = {case: delays(every_s, write_s) for case, (every_s, write_s) in CASES.items()}
+    for at, what in enumerate(("to a consumer of the broker", "to a row")):
+        cuts = {
+            case: statistics.quantiles(each[at], n=1000, method="inclusive")
+            for case, each in found.items()
+        }
+        for percentile, cut in (("p50", 499), ("p99", 989), ("p99.9", 998)):
+            sides = {case: (each[cut],) for case, each in cuts.items()}
+            table.add(SidesRow(f"{what}, {percentile}", "s", sides))
+    return table
+
+
+def delays(every_s: float, write_s: float) -> tuple[list[float], list[float]]:
+    """Runs the pipeline once. Returns, for each line, the time until the consumer had the line, and
+    the time until its row was in place."""
     with tempfile.TemporaryDirectory(prefix="skidway-bench-") as name:
         folder = Path(name)
-        with site(folder) as (address, offline, schemas):
-            seen = live(folder, address, offline, schemas)
-        queryable = rows(folder / "rows")
-    for what, delays in (("to a consumer of the broker", seen), ("to a row", queryable)):
-        cuts = statistics.quantiles(delays, n=1000, method="inclusive")
-        for percentile, at in (("p50", 499), ("p99", 989), ("p99.9", 998)):
-            table.add(SidesRow(f"{what}, {percentile}", "s", {OURS: (cuts[at],)}))
-    return table
+        with (
+            site(folder) as (address, offline, schemas),
+            loader(folder, offline, schemas, every_s),
+        ):
+            seen = live(folder, address, schemas, scaled(write_s, TRIAL_S))
+            eventually(
+                lambda: loaded(folder / "rows") >= len(seen),
+                within_s=WITHIN_S,
+                every_s=1.0,
+                what="all lines are rows",
+            )
+        return seen, rows(folder / "rows")
 
 
 @contextlib.contextmanager
@@ -113,12 +132,31 @@ def mirror(folder: Path, zookeeper: str, source: str) -> Iterator[str]:
         yield f"127.0.0.1:{port}"
 
 
-def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
-    """Writes lines, consumes them and loads them, all at the same time. Returns for each line the
-    time from its writing until the consumer had it.
+@contextlib.contextmanager
+def loader(folder: Path, offline: str, schemas: str, every_s: float) -> Iterator[Program]:
+    """Runs the loader."""
+    config = folder / "loader.yml"
+    settings = {
+        "bootstrap.servers": offline,
+        "schema.registry.url": schemas,
+        "topics": [f"dc1.{TOPIC}"],
+        "output": str(folder / "rows"),
+        "spark.master": "local[2]",
+        "metrics.listener": f"127.0.0.1:{free_port()}",
+    }
+    config.write_text(yaml.safe_dump(settings))
+    command = skidway("load", "run", "--every", f"{every_s:g}s", "--config", str(config))
+    program = Program(command, folder / "loader.out")
+    with running(program, lambda: program.running):
+        yield program
+
+
+def live(folder: Path, address: str, schemas: str, write_s: float) -> list[float]:
+    """Writes lines for `write_s` seconds, and consumes them at the same time. Returns for each line
+    the time from its writing until the consumer had it.
 
     Raises:
-        RuntimeError: A load failed, or lines did not arrive.
+        RuntimeError: Lines did not arrive.
     """
     log, lines = folder / "app.log", Lines()
     log.touch()
@@ -139,14 +177,10 @@ def live(folder: Path, address: str, offline: str, schemas: str) -> list[float]:
     with running(agent, lambda: agent.running):
         for thread in threads:
             thread.start()
-        begin = time.monotonic()
-        for number in range(1, LOADS + 1):
-            time.sleep(max(0.0, begin + number * LOAD_EVERY_S - time.monotonic()))
-            load(folder, offline, schemas)
+        time.sleep(write_s)
         lines.ended.set()
         for thread in threads:
             thread.join(WITHIN_S)
-        load(folder, offline, schemas)
     if len(lines.delays_s) != lines.written:
         raise RuntimeError(f"{len(lines.delays_s)} of {lines.written} lines arrived")
     return lines.delays_s
@@ -185,31 +219,21 @@ def watch(address: str, lines: Lines) -> None:
                     ]
 
 
-def load(folder: Path, offline: str, schemas: str) -> None:
-    """Runs `skidway load run` once, as a timer starts it. Raises RuntimeError if it fails."""
-    config = folder / "loader.yml"
-    settings = {
-        "bootstrap.servers": offline,
-        "schema.registry.url": schemas,
-        "topics": [f"dc1.{TOPIC}"],
-        "output": str(folder / "rows"),
-        "spark.master": "local[2]",
-        "metrics.listener": f"127.0.0.1:{free_port()}",
-    }
-    config.write_text(yaml.safe_dump(settings))
-    done = subprocess.run(
-        skidway("load", "run", "--config", str(config)), capture_output=True, text=True, check=False
-    )
-    if done.returncode:
-        raise RuntimeError(done.stderr[-3000:])
+def loaded(output: Path) -> int:
+    """How many rows are in place."""
+    return sum(pq.read_metadata(path).num_rows for path in _files(output))
 
 
 def rows(output: Path) -> list[float]:
     """For each row, the time from the writing of its line to the change time of the row's file."""
     delays: list[float] = []
-    for path in sorted(output.rglob("dt=*/hour=*/*.parquet")):
+    for path in _files(output):
         placed_ns = path.stat().st_ctime_ns
         lines = pq.read_table(path, columns=["line"]).column("line")
         written = pc.cast(pc.utf8_slice_codeunits(lines, 0, 19), "int64").to_numpy()
         delays += ((placed_ns - written) / np.float64(1e9)).tolist()
     return delays
+
+
+def _files(output: Path) -> list[Path]:
+    return sorted(output.rglob("dt=*/hour=*/*.parquet"))
