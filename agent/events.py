@@ -36,6 +36,11 @@ _REPLACED = Counter(
     "Lines delivered with U+FFFD in place of what is not UTF-8 (on_error: replace).",
     ["topic"],
 )
+_PIECES = Counter(
+    "skidway_agent_record_pieces_total",
+    "Records that are only a part of what the source's multiline settings call a record.",
+    ["topic"],
+)
 _UNBELIEVED = Counter(
     "skidway_agent_unbelieved_times_total",
     "Records whose own time was over an hour ahead, or before 1970; they got the time of reading.",
@@ -83,6 +88,8 @@ def pressed(topic: str, result: Pressed) -> None:
         _REJECTED_BYTES.labels(topic, reason).inc(sizes[reason])
     if result.replaced:
         _REPLACED.labels(topic).inc(result.replaced)
+    if result.pieces:
+        _PIECES.labels(topic).inc(result.pieces)
     if result.unbelieved_times:
         _UNBELIEVED.inc(result.unbelieved_times)
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Literal
 
 from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, Rule
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
@@ -45,6 +46,53 @@ class ParserSettings:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class MultilineSettings:
+    """How lines become a record of several lines."""
+
+    type: Literal[
+        "start", "continuation", "end", "java", "python", "go", "ruby", "dotnet", "indented"
+    ] = setting(
+        "type",
+        help="start: a record begins at each line that matches pattern; continuation: such a line "
+        "belongs to the record before it; end: a record ends after such a line. Or, without "
+        "pattern, a language: the lines of its stack traces belong to the record before them; "
+        "indented: lines that begin with a blank or a tab do.",
+    )
+    pattern: str | None = setting(
+        "pattern", None, help="RE2, searched in a line; ^ and $ are the line's beginning and end."
+    )
+    max_lines: int = setting(
+        "max.lines", 500, help="Most lines of a record; the next line begins another.", at_least=1
+    )
+    timeout_ms: int = setting(
+        "timeout.ms",
+        5_000,
+        help="How long a file must stand still before its last record counts as whole.",
+        at_least=10,
+    )
+
+    @property
+    def rule(self) -> Rule:
+        """The rule by which lines are joined."""
+        if self.type in (START, CONTINUATION, END):
+            assert self.pattern is not None  # check() makes sure
+            return Rule(self.type, self.pattern, self.max_lines)
+        return Rule(CONTINUATION, TRACES[self.type], self.max_lines)
+
+    def check(self) -> None:
+        """Refuses a rule without a pattern, a pattern beside a language, and a pattern that RE2
+        refuses.
+        """
+        if (self.type in (START, CONTINUATION, END)) != (self.pattern is not None):
+            raise ConfigurationRefused(
+                f"multiline.pattern is missing: type {self.type} needs one"
+                if self.pattern is None
+                else f"multiline.pattern does not belong to type {self.type}, which has its own"
+            )
+        self.rule.check()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TimestampSettings:
     """Which fields of a line have its event time, and in which format."""
 
@@ -73,6 +121,9 @@ class SourceSettings:
     parser: ParserSettings = setting(
         "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
     )
+    multiline: MultilineSettings | None = setting(
+        "multiline", None, help="How lines become records of several lines; one each without it."
+    )
     timestamp: TimestampSettings | None = setting(
         "timestamp", None, help="Where a line says its event time; read time without it."
     )
@@ -89,7 +140,8 @@ class SourceSettings:
     max_line_bytes: int = setting(
         "max.line.bytes",
         524_288,
-        help="A longer line goes to <topic>.rejected, cut to fit.",
+        help="A longer line goes to <topic>.rejected, cut to fit; a record of several lines ends "
+        "before the line that would make it longer.",
         at_least=64,
         at_most=LINE_BYTES_MAX,
     )

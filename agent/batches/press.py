@@ -20,10 +20,10 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
-from skidway.agent.batches.recipe import Recipe, TopicSnapshot, build_parser
+from skidway.agent.batches.recipe import Recipe, TopicSnapshot, build_parser, framer_of
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.parsing import lines as line_columns
-from skidway.agent.parsing.framing import Frames, frame
+from skidway.agent.parsing.framing import Framer, Frames
 from skidway.agent.parsing.parser import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.values.intents import Reading
@@ -69,6 +69,8 @@ class Pressed:
     unbelieved_times: how many records had an event time too far ahead, or before 1970, and got
         the moment of reading instead.
     replaced: how many records have U+FFFD in place of bytes that are not UTF-8.
+    pieces: how many records and rejected lines are only a part of what the source's multiline
+        settings call a record.
     """
 
     batches: list[PressedBatch]
@@ -77,6 +79,7 @@ class Pressed:
     rejected: list[RejectedLine]
     unbelieved_times: int
     replaced: int
+    pieces: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,16 +108,17 @@ class _Parsed:
     records: _Records | None = None
     unbelieved: int = 0
     replaced: int = 0
+    pieces: int = 0
 
 
 class _Lines:
     """The framed lines of some readings, each with its file and its position in this file."""
 
-    def __init__(self, readings: Sequence[Reading]) -> None:
+    def __init__(self, readings: Sequence[Reading], framer: Framer) -> None:
         self.readings = readings
         data = readings[0].data if len(readings) == 1 else b"".join(r.data for r in readings)
         range_ends = np.cumsum([len(reading.data) for reading in readings])
-        self.frames: Frames = frame(data, range_ends)
+        self.frames: Frames = framer.frame(data, range_ends)
         self.owner = np.searchsorted(range_ends, self.frames.first, side="right")
         self.shift = np.array([r.intent.end for r in readings], np.int64) - range_ends
         self.files = np.array([r.intent.file for r in readings], np.int64)
@@ -155,6 +159,7 @@ class Press:
         self._codec = Codec(recipe.schema.text)
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
+        self.framer = framer_of(recipe)
         self._parser = build_parser(recipe, self._codec)
         _check_key(recipe, self._codec)
 
@@ -174,7 +179,7 @@ class Press:
         if readings[0].is_overlong:
             parsed = _Parsed([_overlong(readings[0])])
         else:
-            parsed = self._parse(_Lines(readings), read_ms)
+            parsed = self._parse(_Lines(readings, self.framer), read_ms)
         records, streams = parsed.records, []
         if records is not None and len(records):
             data = self.recipe.data
@@ -196,6 +201,7 @@ class Press:
             rejected=[line for _, line in parsed.refused],
             unbelieved_times=parsed.unbelieved,
             replaced=parsed.replaced,
+            pieces=parsed.pieces,
         )
 
     def _parse(self, lines: _Lines, read_ms: int) -> _Parsed:
@@ -212,7 +218,8 @@ class Press:
         records = lines.records(parsed.rows[kept], times, values, keys)
         rejects = sorted(rejects + parsed.rejects, key=lambda reject: reject.row)
         refused = [lines.rejected(reject) for reject in rejects]
-        return _Parsed(refused, records, unbelieved, self._replaced(parsed, kept))
+        replaced = self._replaced(parsed, kept)
+        return _Parsed(refused, records, unbelieved, replaced, lines.frames.pieces)
 
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
         """How many of the kept records have U+FFFD in place of bytes that are not UTF-8."""

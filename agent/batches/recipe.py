@@ -22,8 +22,9 @@ from typing import Any, Final
 import pyarrow as pa
 
 from skidway.agent.parsing import derived
-from skidway.agent.parsing.framing import FRAMING_VERSION
+from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
 from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.multiline import JoiningFramer, Rule
 from skidway.agent.parsing.parser import Parser
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
@@ -80,6 +81,7 @@ class Recipe:
     batch_bytes: int
     encoding: str = "utf-8"
     on_error: str = "reject"
+    multiline: Rule | None = None
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -112,6 +114,8 @@ def from_json(text: str) -> Recipe:
     for name in ("schema", "rejected_schema"):
         content[name] = Schema(**content[name])
     content["time_fields"] = tuple(content["time_fields"])
+    if "multiline" in content:
+        content["multiline"] = Rule(**content["multiline"])
     return Recipe(**content)
 
 
@@ -120,7 +124,7 @@ def program_version() -> str:
     return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
 
 
-def program_of(parser: str, timezone: str | None) -> str:
+def program_of(parser: str, timezone: str | None, *, is_multiline: bool = False) -> str:
     """The versions of all code that decides which record a line becomes. If an intent's recipe has
     other versions, the intent's records cannot be made again: the agent asks the brokers which of
     these records arrived.
@@ -140,7 +144,7 @@ def program_of(parser: str, timezone: str | None) -> str:
         # releases have changed this length. If a line is not JSON, its rejected record contains the
         # decoder's error text.
         names.append(f"python-{platform.python_version()}")
-    if parser in ("regex", "json"):
+    if parser in ("regex", "json") or is_multiline:
         # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
         # and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
@@ -153,7 +157,8 @@ def program_of(parser: str, timezone: str | None) -> str:
 def at_present(recipe: Recipe) -> Recipe:
     """The same recipe with the versions of the program that runs now."""
     timezone = None if recipe.time_format is None else recipe.timezone
-    return replace(recipe, program=program_of(recipe.parser, timezone))
+    program = program_of(recipe.parser, timezone, is_multiline=recipe.multiline is not None)
+    return replace(recipe, program=program)
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
@@ -196,9 +201,13 @@ def recipe_of(
     batch_bytes: int,
 ) -> Recipe:
     """The recipe for bytes that are read from now on."""
-    time = source.timestamp
+    time, multiline = source.timestamp, source.multiline
     return Recipe(
-        program=program_of(source.parser.type, None if time is None else time.timezone),
+        program=program_of(
+            source.parser.type,
+            None if time is None else time.timezone,
+            is_multiline=multiline is not None,
+        ),
         data=data,
         rejected=rejected,
         schema=schema,
@@ -214,6 +223,7 @@ def recipe_of(
         batch_bytes=batch_bytes,
         encoding=source.encoding,
         on_error=source.on_error,
+        multiline=None if multiline is None else multiline.rule,
     )
 
 
@@ -228,6 +238,13 @@ def derived_schema(source: SourceSettings) -> str:
     groups = groups_of(source.parser.pattern)
     with_time = source.timestamp is not None
     return derived.regex_schema(source.topic, groups, with_time=with_time, with_mark=with_mark)
+
+
+def framer_of(recipe: Recipe) -> Framer:
+    """The recipe's framer. Raises ConfigurationRefused."""
+    if recipe.multiline is None:
+        return LineFramer()
+    return JoiningFramer(recipe.multiline, recipe.line_bytes)
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
@@ -268,6 +285,7 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
         frozenset(_defaults(recipe)),
         recipe.time_fields,
         _time_format(recipe),
+        is_multiline=recipe.multiline is not None,
     )
 
 

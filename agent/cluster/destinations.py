@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from skidway.agent.batches.recipe import Recipe
+from skidway.agent.batches.recipe import Recipe, framer_of
 from skidway.agent.files.patterns import Pattern
 from skidway.agent.files.sources import TailedSource
 from skidway.agent.settings import SourceSettings
@@ -34,10 +34,12 @@ class Destination:
 
     def tailed(self) -> TailedSource:
         """The part of this destination that the tracker needs."""
-        exclude = tuple(self.settings.exclude)
+        exclude, multiline = tuple(self.settings.exclude), self.settings.multiline
         return TailedSource(
             topic=self.data.topic,
             topic_id=self.data.topic_id,
             patterns=tuple(Pattern(path, exclude) for path in self.settings.paths),
             recipe=self.recipe.fingerprint,
+            framer=framer_of(self.recipe),
+            flush_s=None if multiline is None else multiline.timeout_ms / 1000,
         )

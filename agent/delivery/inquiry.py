@@ -31,7 +31,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from skidway.agent.batches.recipe import Recipe, at_present
+from skidway.agent.batches.recipe import Recipe, at_present, framer_of
 from skidway.agent.delivery.evidence import Evidence, proven_bytes
 from skidway.agent.delivery.presses import Presses
 from skidway.agent.delivery.progress import Progress
@@ -51,7 +51,7 @@ from skidway.agent.delivery.search import Logs, Search
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.reading import TURN_BYTES, Taken
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import READ_BYTES, frame
+from skidway.agent.parsing.framing import READ_BYTES, Framer
 from skidway.agent.state.changes import Changes
 from skidway.agent.values.identity import GUARD_BYTES
 from skidway.agent.values.intents import Intent, Numbers, Reading, crc_of
@@ -348,7 +348,7 @@ class Inquiry:
         recipe = self._sendable(asked, tracked)
         if recipe is None:
             return [(p, "; the settings do not say any more how to send it") for p in missing]
-        bounds = _record_bounds(asked.intent, evidence)
+        bounds = _record_bounds(asked.intent, evidence, framer_of(recipe))
         ends = set(bounds.tolist())
         plans: list[tuple[Part, Reading | str]] = []
         readings: dict[Part, Reading] = {}
@@ -458,11 +458,11 @@ class Inquiry:
         return intent
 
 
-def _record_bounds(intent: Intent, evidence: Evidence) -> Int64s:
+def _record_bounds(intent: Intent, evidence: Evidence, framer: Framer) -> Int64s:
     """The positions at which the present program begins and ends records."""
     if intent.length > READ_BYTES:
         return np.array([intent.first, intent.end])
-    frames = frame(evidence.data, np.array([len(evidence.data)]))
+    frames = framer.frame(evidence.data, np.array([len(evidence.data)]))
     return np.append(intent.first, frames.end + intent.first)
 
 

@@ -6,9 +6,10 @@ not keep the others waiting. Every read begins a little before the read position
 are not the ones that were read last time, the file was rewritten, or was cut and has grown again,
 so it gets a new file id.
 
-A reading ends with the last whole record. If a file's last line has no line end, the agent reads
-this line only when the file has not changed for `idle.flush.ms`. A line that does not end within
-READ_BYTES is scanned piece by piece, and only its head is kept.
+A reading ends with the last whole record. The record after it may not be whole yet, so the agent
+reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
+`multiline`). A line that does not end within READ_BYTES is scanned piece by piece, and only its
+head is kept.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ from skidway.agent.files.decompressed import Decompressed
 from skidway.agent.files.endings import CHANGED
 from skidway.agent.files.handles import Handles, Moved
 from skidway.agent.files.host import Handle, Status
+from skidway.agent.files.sources import TailedSource
 from skidway.agent.files.tracking import Tracker
-from skidway.agent.parsing.framing import READ_BYTES, whole_records_end
+from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.values.found import FileKey
 from skidway.agent.values.identity import GUARD_BYTES, doubt, doubt_beginning, fingerprint_of
 from skidway.agent.values.intents import Intent, Reading, crc_of
@@ -157,8 +159,7 @@ class FileReader:
         if found is None:
             return None
         data, end, crc, prefix_crc, tail = found
-        assert tracked.source is not None  # take() has checked it
-        recipe = self._tracker.sources[tracked.source].recipe
+        recipe = self._source(tracked).recipe
         intent = Intent(
             sequence, tracked.file, tracked.read_position, end, crc, read_ms, recipe
         )  # fmt: skip
@@ -199,7 +200,7 @@ class FileReader:
         if body is None:
             return None
         body = self._up_to_limit(tracked, body)
-        end = whole_records_end(body)
+        end = self._source(tracked).framer.whole_records_end(body)
         if end == 0 and len(body) == READ_BYTES:
             crc, prefix = crc_of(body), crc_of(body, tracked.read_crc)
             tracked.long_line = LongLine(len(body), crc, prefix, body[-GUARD_BYTES:])
@@ -297,20 +298,29 @@ class FileReader:
     def _stood_still(self, tracked: TrackedFile, now: float) -> bool:
         limit = self.limit_of(tracked)
         at_limit = limit is not None and limit <= tracked.size
-        return at_limit or now - tracked.grown_at >= self._idle_flush_s
+        return at_limit or now - tracked.grown_at >= self._flush_s(tracked)
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
         """Called when no bytes can be read now. Notes when the file's last line must be read, or
         when the file id must be ended, if nothing else happens until then.
         """
         if has_partial_line:
-            self._due[tracked.file] = tracked.grown_at + self._idle_flush_s
+            self._due[tracked.file] = tracked.grown_at + self._flush_s(tracked)
         elif tracked.rotated and tracked.size <= tracked.read_position:
             due = tracked.grown_at + self._close_rotated_s
             if now >= due:
                 self._tracker.finish(tracked)
             else:
                 self._due[tracked.file] = due
+
+    def _flush_s(self, tracked: TrackedFile) -> float:
+        """How long the file must not change before its last record is read without its end."""
+        flush_s = self._source(tracked).flush_s
+        return self._idle_flush_s if flush_s is None else flush_s
+
+    def _source(self, tracked: TrackedFile) -> TailedSource:
+        assert tracked.source is not None  # take() has checked it
+        return self._tracker.sources[tracked.source]
 
     def _wake_file(self, file: int) -> None:
         tracked = self._tracker.files.get(file)

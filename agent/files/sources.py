@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from skidway.agent.files.generations import generation
 from skidway.agent.files.patterns import Pattern
+from skidway.agent.parsing.framing import Framer, LineFramer
 from skidway.agent.values.tracked import TrackedFile
 
 _DIGITS: Final = re.compile(r"\d+")
@@ -21,12 +22,17 @@ _DIGITS: Final = re.compile(r"\d+")
 class TailedSource:
     """A source, the topic to which its lines go, and the recipe for the bytes that are read from
     now on.
+
+    framer: divides the bytes into records. flush_s: how long a file must not change before its last
+    record is read without its end; None for the agent's `idle.flush.ms`.
     """
 
     topic: str
     topic_id: str
     patterns: tuple[Pattern, ...]
     recipe: bytes
+    framer: Framer = field(default_factory=LineFramer)
+    flush_s: float | None = None
 
 
 class Member(NamedTuple):

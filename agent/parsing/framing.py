@@ -1,5 +1,6 @@
-"""Finds where each record (a line) begins and ends in a range of bytes. The functions are pure, and
-remember nothing between calls.
+"""Finds where each record begins and ends in a range of bytes. A record is a line here;
+`multiline` joins several lines to one record. A framer is pure, and remembers nothing between
+calls.
 
     first                 content end   end = next first
       |                       |           |
@@ -20,6 +21,7 @@ agent does not send it again unchanged.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -41,11 +43,16 @@ Int64s = npt.NDArray[np.int64]
 class Frames:
     """One entry per record: [first, end) is the record with its terminator, [first, content_end)
     without it.
+
+    are_lines: whether each record is one line, so that line ends are only at the ends of records.
+    pieces: how many records are only a part of what a source's multiline settings call a record.
     """
 
     first: Int64s
     content_end: Int64s
     end: Int64s
+    are_lines: bool = True
+    pieces: int = 0
 
     def __len__(self) -> int:
         return len(self.first)
@@ -56,27 +63,43 @@ class Frames:
         return self.end - self.first
 
 
-def frame(data: bytes, range_ends: Int64s) -> Frames:
-    """The records of one or several ranges, which lie one after the other in `data`.
+class Framer(Protocol):
+    """Divides bytes into records."""
 
-    range_ends: where each range ends, in rising order; the last element is len(data). No record
-    crosses the end of a range.
-    """
-    array = np.frombuffer(data, np.uint8)
-    end = np.flatnonzero(array == LF).astype(np.int64) + 1
-    if (array[range_ends - 1] != LF).any():  # a last line without its end
-        end = np.union1d(end, range_ends)
-    first = np.empty_like(end)
-    first[:1], first[1:] = 0, end[:-1]
-    content_end = end - (array[end - 1] == LF)
-    if b"\r" in data:
-        # A CR belongs to the terminator only if an LF of the same record follows it.
-        candidates = np.flatnonzero((content_end < end) & (content_end > first))
-        with_cr = candidates[array[content_end[candidates] - 1] == CR]
-        content_end[with_cr] -= 1
-    return Frames(first, content_end, end)
+    def frame(self, data: bytes, range_ends: Int64s) -> Frames:
+        """The records of one or several ranges, which lie one after the other in `data`.
+
+        range_ends: where each range ends, in rising order; the last element is len(data). No record
+        crosses the end of a range.
+        """
+        ...
+
+    def whole_records_end(self, data: bytes) -> int:
+        """The position at which the last record ends that certainly has its end in `data`, whatever
+        follows; 0 if there is no such record.
+        """
+        ...
 
 
-def whole_records_end(data: bytes) -> int:
-    """The position at which the last terminated line in `data` ends; 0 if no line is terminated."""
-    return data.rfind(b"\n") + 1
+class LineFramer:
+    """Makes a record of each line."""
+
+    def frame(self, data: bytes, range_ends: Int64s) -> Frames:
+        """The lines of one or several ranges."""
+        array = np.frombuffer(data, np.uint8)
+        end = np.flatnonzero(array == LF).astype(np.int64) + 1
+        if (array[range_ends - 1] != LF).any():  # a last line without its end
+            end = np.union1d(end, range_ends)
+        first = np.empty_like(end)
+        first[:1], first[1:] = 0, end[:-1]
+        content_end = end - (array[end - 1] == LF)
+        if b"\r" in data:
+            # A CR belongs to the terminator only if an LF of the same record follows it.
+            candidates = np.flatnonzero((content_end < end) & (content_end > first))
+            with_cr = candidates[array[content_end[candidates] - 1] == CR]
+            content_end[with_cr] -= 1
+        return Frames(first, content_end, end)
+
+    def whole_records_end(self, data: bytes) -> int:
+        """The position at which the last terminated line ends."""
+        return data.rfind(b"\n") + 1

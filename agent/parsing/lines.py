@@ -15,7 +15,7 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
         return pa.array([], pa.binary())
     terminators = frames.end - frames.content_end
     least, most = int(terminators.min()), int(terminators.max())
-    if least != most or least == 0:
+    if least != most or least == 0 or not frames.are_lines:
         return slices(data, frames.first, frames.content_end)
     # All records have the same terminator. Its bytes occur nowhere else, so every occurrence of
     # these bytes can be removed.

@@ -71,8 +71,11 @@ class RegexParser:
         has_default: frozenset[str],
         time_fields: Sequence[str] = (),
         time_format: TimeFormat | None = None,
+        *,
+        is_multiline: bool = False,
     ) -> None:
-        self._pattern = anchored(pattern)
+        """is_multiline: whether a record may have several lines; `.` then matches line ends."""
+        self._pattern = anchored(f"(?s){pattern}" if is_multiline else pattern)
         groups = groups_of(pattern)
         unknown = [name for name in time_fields if name not in groups]
         if unknown:

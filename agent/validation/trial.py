@@ -12,11 +12,13 @@ from collections import Counter
 from dataclasses import dataclass, field
 from typing import Final
 
+import numpy as np
+
 from skidway.agent.batches.press import Press
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.files.host import Host
 from skidway.agent.files.patterns import Pattern
-from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.parsing.framing import READ_BYTES, Framer
 from skidway.agent.settings import SourceSettings
 from skidway.agent.values.found import Found
 from skidway.agent.values.intents import Intent, Reading
@@ -96,41 +98,43 @@ def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: i
             trial.unreadable.append((each.path, error.strerror or str(error)))
             continue
         trial.tried += 1
-        data, end = _whole_lines(head, each.size, lines_max)
+        data, end = _first_records(press.framer, head, each.size, lines_max)
         if data:
             _press(press, each.path, data, 0, end, trial)
-        begin, last = _last_lines(tail, tail_begin, end, lines_max)
+        begin, last = _last_records(press.framer, tail, tail_begin, end, lines_max)
         if last:
             _press(press, each.path, last, begin, begin + len(last), trial)
 
 
-def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
-    """Returns the first whole lines of a file, and the position at which they end. A last line that
-    may still be written to is left out, unless it is the only line.
+def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> tuple[bytes, int]:
+    """Returns the first whole records of a file, and the position at which they end. A last record
+    that may still be written to is left out, unless it is the only record.
     """
-    end = 0
-    for _ in range(lines_max):
-        found = head.find(b"\n", end)
-        if found < 0:
-            break
-        end = found + 1
-    if end:
+    whole = framer.whole_records_end(head)
+    if whole:
+        ends = framer.frame(head[:whole], np.array([whole])).end
+        end = int(ends[min(records_max, len(ends)) - 1])
         return head[:end], end
     return head, max(size, len(head)) if len(head) == READ_BYTES else len(head)
 
 
-def _last_lines(tail: bytes, begin: int, behind: int, lines_max: int) -> tuple[int, bytes]:
-    """Returns the position at which the returned lines begin, and the last whole lines. Leaves out
-    lines that begin before the position `behind`.
+def _last_records(
+    framer: Framer, tail: bytes, begin: int, behind: int, records_max: int
+) -> tuple[int, bytes]:
+    """Returns the position at which the returned records begin, and the last whole records. Leaves
+    out records that begin before the position `behind`, and a first record whose beginning may be
+    missing.
     """
-    at = behind - begin if behind >= begin else tail.find(b"\n") + 1
-    end = tail.rfind(b"\n") + 1
-    first = end
-    for _ in range(lines_max):
-        if first <= at:
-            break
-        first = max(tail.rfind(b"\n", 0, first - 1) + 1, at)
-    return begin + first, tail[first:end]
+    is_cut = behind < begin
+    at = tail.find(b"\n") + 1 if is_cut else behind - begin
+    end = at + framer.whole_records_end(tail[at:])
+    if end <= at:
+        return begin + at, b""
+    frames = framer.frame(tail[at:end], np.array([end - at]))
+    least = 1 if is_cut and not frames.are_lines else 0
+    first = frames.first[max(len(frames) - records_max, least) :]
+    at += int(first[0]) if len(first) else end - at
+    return begin + at, tail[at:end]
 
 
 def _press(press: Press, path: str, data: bytes, begin: int, end: int, trial: Trial) -> None:

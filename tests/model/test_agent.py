@@ -10,6 +10,7 @@ nowhere else. The model remembers when each cell was written, and which bytes ea
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -19,6 +20,7 @@ from skidway.audit.counts import bucket
 from skidway.audit.topic.messages import Announcement, Certainty, Delta, Loss, Seal
 from support import agent_world
 from support.agent_schedule import (
+    BEGINNING,
     BUCKET_MS,
     PATH,
     TOPIC,
@@ -33,6 +35,7 @@ from support.randomness import Seeds
 pytestmark = pytest.mark.model
 
 GENERATIONS = 2
+LINES_MAX = 4
 PATTERNS = (r"(?P<line>[^x].*)", r"(?P<line>[^y].*)", r"(?P<line>[^xy].*)")
 
 
@@ -44,7 +47,10 @@ class Growing(Schedule):
 
     def __init__(self, seed: int, partitioning: str, faults: frozenset[str]) -> None:
         self.path = PATH if "narrow" in faults else f"{PATH}*"
-        configured = settings(source(PATTERNS[0], partitioning, self.path))
+        self.lines_max = LINES_MAX if "multiline" in faults else 0
+        configured = settings(
+            source(PATTERNS[0], partitioning, self.path, lines_max=self.lines_max)
+        )
         world = World(configured, partitions=2)
         world.brokers = Watched(self)
         super().__init__(seed, partitioning, faults, world, kills=4)
@@ -130,7 +136,10 @@ class Growing(Schedule):
     def start(self) -> None:
         if "settings" in self.faults and self.random.random() < 0.5:
             pattern = PATTERNS[self.random.randrange(3)]
-            self.world.settings = settings(source(pattern, self.partitioning, self.path))
+            lines_max = self.random.choice([0, 2, LINES_MAX]) if self.lines_max else 0
+            self.world.settings = settings(
+                source(pattern, self.partitioning, self.path, lines_max=lines_max)
+            )
         super().start()
         self.say("start")
 
@@ -161,6 +170,10 @@ class Growing(Schedule):
         assert record.file in self.announced, "a record before its file's announcement"
         if record.file in self.closed:
             assert record.end <= self.closed[record.file], "a record behind its file's end"
+        data = self.content.get(record.file, b"")[record.first : record.end]
+        inner = data.removesuffix(b"\n").split(b"\n")[1:]
+        assert len(inner) < max(self.lines_max, 1), "a record of too many lines"
+        assert not any(re.match(BEGINNING.encode(), line) for line in inner), "two records in one"
 
     def finish(self) -> None:
         self.kills = 0
@@ -229,6 +242,18 @@ def test_kills_growth_and_new_settings_lose_and_double_nothing(
     agent's counts are equal to the counts of the rows."""
     for seed in seeds(range(block * 7, block * 7 + 7)):
         run(seed, partitioning, EVERYTHING_SURE)
+
+
+@promise("2 framing")
+@pytest.mark.parametrize("partitioning", ["file", "spread"])
+def test_records_of_several_lines_are_neither_lost_nor_doubled(
+    partitioning: str, seeds: Seeds
+) -> None:
+    """If lines are joined to records, no line is lost or doubled because of kills, rotations or
+    changed settings, not even because of settings that join lines in another way. No record
+    contains the beginning of another record."""
+    for seed in seeds(range(5000, 5010)):
+        run(seed, partitioning, EVERYTHING_SURE | {"multiline"})
 
 
 @promise("2 ledger")

@@ -13,11 +13,11 @@ import collections
 import random
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Set
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
-from skidway.agent.settings import ParserSettings, SourceSettings
+from skidway.agent.settings import MultilineSettings, ParserSettings, SourceSettings
 from skidway.agent.values.tracked import TrackedFile
 from skidway.audit.counts import bucket, checksum, marks
 from skidway.kafka.types import TopicPartition
@@ -36,13 +36,23 @@ Sums = dict[tuple[str, int], list[int]]
 window)."""
 
 
-def source(pattern: str, partitioning: str, path: str = f"{PATH}*") -> SourceSettings:
-    """Returns the settings of a source with a regex parser. The parser rejects lines that do not
-    match the pattern."""
+BEGINNING: Final = "[abc]"
+"""With `multiline`, a record begins at a line whose first cell begins with one of these letters."""
+
+
+def source(
+    pattern: str, partitioning: str, path: str = f"{PATH}*", *, lines_max: int = 0
+) -> SourceSettings:
+    """Returns the settings of a source with a regex parser. The parser rejects records that do not
+    match the pattern. lines_max: the most lines of a record; 0 if each line is a record."""
+    joined = MultilineSettings(
+        type="start", pattern=f"^{BEGINNING}", max_lines=max(lines_max, 1), timeout_ms=700
+    )
     return SourceSettings(
         topic=TOPIC,
         paths=[path],
         parser=ParserSettings(type="regex", pattern=pattern),
+        multiline=joined if lines_max else None,
         key="line" if partitioning == "key" else None,
         partitioning=partitioning,
     )

@@ -336,26 +336,83 @@ MUTANTS = (
     Mutant(
         "of several ranges only the last one ends a record",
         "agent/parsing/framing.py",
-        """    if (array[range_ends - 1] != LF).any():  # a last line without its end
-        end = np.union1d(end, range_ends)
+        """        if (array[range_ends - 1] != LF).any():  # a last line without its end
+            end = np.union1d(end, range_ends)
 """,
-        """    if array[-1] != LF:  # a last line without its end
-        end = np.append(end, len(data))
+        """        if array[-1] != LF:  # a last line without its end
+            end = np.append(end, len(data))
 """,
         ("tests/unit/agent/parsing/test_framing.py::test_no_record_crosses_the_end_of_a_range",),
     ),
     Mutant(
         "a half-read line belongs to the intent that was read with it",
         "agent/files/reading.py",
-        """        end = whole_records_end(body)
+        """        end = self._source(tracked).framer.whole_records_end(body)
 """,
-        """        end = len(body) if whole_records_end(body) else 0
+        """        end = self._source(tracked).framer.whole_records_end(body)
+        end = len(body) if end else 0
 """,
         (
             "tests/unit/agent/loop/test_loop.py::"
             "test_a_partial_line_that_was_flushed_and_then_completed",
             "tests/unit/agent/loop/test_loop.py",
         ),
+    ),
+    Mutant(
+        "a record of several lines is read before its last line is there",
+        "agent/parsing/multiline.py",
+        "        return end if is_closed else int(lines.first[last])\n",
+        "        return end\n",
+        (
+            "tests/unit/agent/parsing/test_multiline.py::"
+            "test_what_follows_never_changes_a_whole_record",
+            "tests/unit/agent/loop/test_multiline.py::test_a_record_waits_for_its_last_line",
+        ),
+    ),
+    Mutant(
+        "the first lines of a range belong to the record of another file",
+        "agent/parsing/multiline.py",
+        "self._begins(said) | np.isin(lines.first, np.append(0, range_ends[:-1]))",
+        "self._begins(said) | (lines.first == 0)",
+        (
+            "tests/unit/agent/parsing/test_multiline.py::"
+            "test_records_of_several_lines_never_depend_on_another_range",
+        ),
+    ),
+    Mutant(
+        "a record has as many lines as there are",
+        "agent/parsing/multiline.py",
+        "                if line - record >= self._rule.lines_max or size > self._bytes_max:\n",
+        "                if size > self._bytes_max:\n",
+        (
+            "tests/unit/agent/parsing/test_multiline.py::"
+            "test_a_record_has_no_more_lines_and_bytes_than_allowed",
+            "tests/model/test_agent.py::test_records_of_several_lines_are_neither_lost_nor_doubled",
+        ),
+    ),
+    Mutant(
+        "a record of several lines may not be longer than a byte",
+        "agent/batches/recipe.py",
+        "    return JoiningFramer(recipe.multiline, recipe.line_bytes)\n",
+        "    return JoiningFramer(recipe.multiline, 1)\n",
+        ("tests/unit/agent/loop/test_multiline.py::test_a_record_waits_for_its_last_line",),
+    ),
+    Mutant(
+        "a recipe does not say how lines are joined",
+        "agent/batches/recipe.py",
+        "        multiline=None if multiline is None else multiline.rule,\n",
+        "",
+        (
+            "tests/unit/agent/loop/test_multiline.py::"
+            "test_a_killed_agent_sends_the_same_records_again_under_other_settings",
+        ),
+    ),
+    Mutant(
+        "a record of several lines waits only as long as a line",
+        "agent/cluster/destinations.py",
+        "            flush_s=None if multiline is None else multiline.timeout_ms / 1000,\n",
+        "",
+        ("tests/unit/agent/loop/test_multiline.py::test_a_record_waits_for_its_last_line",),
     ),
     Mutant(
         "what is missing is decided before late batches can have come",

@@ -792,7 +792,7 @@ MUTANTS = (
     Mutant(
         "a line that is being written is a record as soon as it is seen",
         "agent/files/reading.py",
-        "return at_limit or now - tracked.grown_at >= self._idle_flush_s",
+        "return at_limit or now - tracked.grown_at >= self._flush_s(tracked)",
         "return at_limit or now - tracked.grown_at >= 0",
         (
             "tests/unit/agent/loop/test_loop.py",

@@ -356,7 +356,7 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     intent and for the running version. Otherwise it declares the part lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
-    bounds = lambda intent, _: np.array([intent.first, intent.end])  # noqa: E731
+    bounds = lambda intent, *_: np.array([intent.first, intent.end])  # noqa: E731
     monkeypatch.setattr(inquiry, "_record_bounds", bounds)
     picky.start()
     picky.settle()

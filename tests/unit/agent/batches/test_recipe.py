@@ -12,7 +12,7 @@ import pytest
 from skidway.agent.batches import recipe as recipes
 from skidway.agent.batches.recipe import PRESS_VERSION, at_present, program_of
 from skidway.agent.parsing.framing import FRAMING_VERSION
-from skidway.agent.settings import ParserSettings, TimestampSettings
+from skidway.agent.settings import MultilineSettings, ParserSettings, TimestampSettings
 from support.agent_press import press, reading, recipe, records, regex
 from support.promises import promise
 
@@ -69,6 +69,21 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     made = recipe(**regex("(?P<line>.*)"))
     assert made.program.endswith("pyarrow-pyarrow-9")
     assert at_present(made) == made
+
+
+@promise("2 intent")
+def test_a_recipe_says_how_lines_are_joined() -> None:
+    """A stored recipe contains the rule by which lines are joined to records. Without `multiline`,
+    its text is that of an older program. RE2 decides about lines, so `program` contains the version
+    of pyarrow."""
+    joined = MultilineSettings(type="java", max_lines=7)
+    made = recipe(multiline=joined, parser=ParserSettings(type="raw"))
+    assert recipes.from_json(made.to_json()) == made
+    assert made.multiline is not None
+    assert (made.multiline.kind, made.multiline.lines_max) == ("continuation", 7)
+    assert "pyarrow-" in made.program
+    assert at_present(made) == made
+    assert "multiline" not in recipe(parser=ParserSettings(type="raw")).to_json()
 
 
 def test_new_rules_of_a_zone_are_another_program(

@@ -4,13 +4,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import lines
-from skidway.agent.parsing.framing import frame, whole_records_end
+from skidway.agent.parsing.framing import LineFramer
 from support.promises import promise
 
 
 def values(*ranges: bytes) -> list[bytes]:
     data = b"".join(ranges)
-    frames = frame(data, np.cumsum([len(each) for each in ranges]))
+    frames = LineFramer().frame(data, np.cumsum([len(each) for each in ranges]))
     return lines.cut(data, frames).to_pylist()
 
 
@@ -51,7 +51,7 @@ def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> No
     ranges. Each byte of the range is in a record."""
     assert values(*ranges) == [value for each in ranges for value in values(each)]
     data = b"".join(ranges)
-    frames = frame(data, np.cumsum([len(each) for each in ranges]))
+    frames = LineFramer().frame(data, np.cumsum([len(each) for each in ranges]))
     assert frames.first.tolist() == [0, *frames.end.tolist()[:-1]]
     assert frames.end[-1] == len(data)
     assert frames.length.sum() == len(data)
@@ -59,5 +59,5 @@ def test_ranges_are_framed_together_as_each_by_itself(ranges: list[bytes]) -> No
 
 def test_only_whole_lines_are_read() -> None:
     """If only whole lines are wanted, a last line without a line end is left to the next range."""
-    assert whole_records_end(b"a\nbc") == 2
-    assert whole_records_end(b"abc") == 0
+    assert LineFramer().whole_records_end(b"a\nbc") == 2
+    assert LineFramer().whole_records_end(b"abc") == 0

@@ -7,7 +7,7 @@ import pytest
 
 from skidway.agent.parsing import lines
 from skidway.agent.parsing.derived import regex_schema
-from skidway.agent.parsing.framing import frame
+from skidway.agent.parsing.framing import LineFramer
 from skidway.agent.parsing.parser import NO_TIME, Parsed
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.timestamps import TimeFormat
@@ -49,7 +49,7 @@ def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
     """For every line of real logs, every field has the value that an independent parser found."""
     pattern, time_fields, time_format = REAL[name]
     data = (LOGS / f"{name}.log").read_bytes()
-    column = lines.cut(data, frame(data, np.array([len(data)])))
+    column = lines.cut(data, LineFramer().frame(data, np.array([len(data)])))
     codec = Codec(regex_schema(name, groups_of(pattern), with_time=True))
     parser = RegexParser(
         pattern, codec.arrow_schema, frozenset(), time_fields, TimeFormat(time_format)

@@ -1,0 +1,165 @@
+"""Joins lines to records of several lines, such as a log message with its stack trace.
+
+A pattern (RE2) decides for each line whether a record begins or ends there:
+
+    start           a record begins at each line that matches
+    continuation    a line that matches belongs to the record of the line before it
+    end             a record ends after each line that matches
+
+The pattern is searched in the line, without its line end. If the line is not UTF-8, each of its
+bytes counts as one character. A record also ends before the line with which the record would have
+more than `lines_max` lines, or more bytes than the source's `max.line.bytes`. And it ends where its
+range ends: if the file does not change for a time, the agent reads the lines that are there, and
+the record's other lines, which come later, become another record. Records of which a part is
+elsewhere are counted as pieces.
+
+Lines are joined within a range only, and a range begins with a record. So the records of a range
+are the same whenever the range is read again. They also stay the same if a range is divided at the
+end of a record, because nothing before a record's first line decides where the record ends.
+
+A record's value contains the line ends between its lines as they are in the file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Final, Literal
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from skidway.agent.parsing.framing import Frames, Int64s, LineFramer
+from skidway.agent.parsing.lines import slices
+from skidway.errors import ConfigurationRefused
+
+Booleans = npt.NDArray[np.bool_]
+
+START: Final = "start"
+CONTINUATION: Final = "continuation"
+END: Final = "end"
+
+TRACES: Final = {
+    "java": (
+        r"^[ \t]+at |^[ \t]+\.\.\. \d+ |^[ \t]*(?:Caused by|Suppressed): "
+        r"|^[ \t]*\[CIRCULAR REFERENCE"
+        r"|^(?:[\w$]+\.)+[\w$]*(?:Exception|Error|Throwable)[\w$]*(?:: .*)?$"
+    ),
+    "python": (
+        r"^[ \t]|^Traceback \(most recent call last\):$|^$"
+        r"|^(?:During handling of the above exception|The above exception was the direct cause)"
+        r"|^(?:\w+\.)*\w*(?:Error|Exception|Warning|Interrupt|Exit|StopIteration)(?:: .*)?$"
+        r"|^(?:\w+\.)+[A-Z]\w*(?:: .*)?$"
+    ),
+    "go": (
+        r"^goroutine \d+ .*:$|^[ \t]+\S+\.(?:go|s):\d+|^created by |^\[signal |^exit status \d+$|^$"
+        r"|^[\w./*()\[\]{}%-]+\.[\w.*()\[\]{}-]+\(.*\)$|^panic\(.*\)$|^[ \t]+(?:panic: |/)"
+    ),
+    "ruby": r"^[ \t]+from |^[ \t]+\d+: from |^[ \t]*[^ \t:]+:\d+:in [`'][^']*'$",
+    "dotnet": (
+        r"^[ \t]+at |^[ \t]*---> |^[ \t]*--- End of "
+        r"|^(?:\w+\.)+\w*Exception(?: \(0x[0-9A-Fa-f]+\))?(?:: .*)?$"
+    ),
+    "indented": r"^[ \t]",
+}
+"""For each language, which lines of a stack trace belong to the line before them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How lines are joined. Part of a recipe, so it names patterns, not languages."""
+
+    kind: Literal["start", "continuation", "end"]
+    pattern: str
+    lines_max: int
+
+    def check(self) -> None:
+        """Raises ConfigurationRefused if RE2 refuses the pattern."""
+        try:
+            _matches(pa.array([b""], pa.binary()), self.pattern)
+        except pa.ArrowInvalid as error:
+            raise ConfigurationRefused(f"multiline.pattern {self.pattern!r}: {error}") from error
+
+
+class JoiningFramer:
+    """Makes records of one or several lines."""
+
+    def __init__(self, rule: Rule, bytes_max: int) -> None:
+        """bytes_max: no record of several lines has more bytes, without the last line's end."""
+        rule.check()
+        self._rule, self._bytes_max = rule, bytes_max
+        self._lines = LineFramer()
+
+    def frame(self, data: bytes, range_ends: Int64s) -> Frames:
+        """The records of one or several ranges."""
+        lines = self._lines.frame(data, range_ends)
+        if not len(lines):
+            return lines
+        said = self._said(data, lines)
+        begins = self._begins(said) | np.isin(lines.first, np.append(0, range_ends[:-1]))
+        begins = self._divided(lines, begins)
+        at = np.flatnonzero(begins)
+        last = np.append(at[1:], len(lines)) - 1
+        whole = said[last] if self._rule.kind == END else self._begins(said)[at]
+        return Frames(
+            lines.first[at],
+            lines.content_end[last],
+            lines.end[last],
+            are_lines=False,
+            pieces=int(np.count_nonzero(~whole)),
+        )
+
+    def whole_records_end(self, data: bytes) -> int:
+        """The end of the last record to which no further line can belong."""
+        end = self._lines.whole_records_end(data)
+        if end == 0:
+            return 0
+        lines = self._lines.frame(data[:end], np.array([end]))
+        said = self._said(data, lines)
+        begins = self._begins(said)
+        begins[0] = True
+        last = int(np.flatnonzero(self._divided(lines, begins))[-1])
+        is_closed = (
+            (self._rule.kind == END and bool(said[-1]))
+            or len(lines) - last >= self._rule.lines_max
+            or len(data) - data.endswith(b"\r") - int(lines.first[last]) > self._bytes_max
+        )
+        return end if is_closed else int(lines.first[last])
+
+    def _said(self, data: bytes, lines: Frames) -> Booleans:
+        """For each line, whether it matches the pattern."""
+        return _matches(slices(data, lines.first, lines.content_end), self._rule.pattern)
+
+    def _begins(self, said: Booleans) -> Booleans:
+        """For each line, whether the pattern says that a record begins there."""
+        if self._rule.kind == START:
+            return said.copy()
+        if self._rule.kind == CONTINUATION:
+            return ~said
+        return np.append(True, said[:-1])
+
+    def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
+        """Lets records that would be too large end earlier. begins: for each line, whether a record
+        begins there; the first is true.
+        """
+        first = np.flatnonzero(begins)
+        last = np.append(first[1:], len(lines)) - 1
+        large = (last - first >= self._rule.lines_max) | (
+            (lines.content_end[last] - lines.first[first] > self._bytes_max) & (last > first)
+        )
+        if not large.any():
+            return begins
+        begins = begins.copy()
+        for at in np.flatnonzero(large).tolist():
+            record = int(first[at])
+            for line in range(record + 1, int(last[at]) + 1):
+                size = int(lines.content_end[line] - lines.first[record])
+                if line - record >= self._rule.lines_max or size > self._bytes_max:
+                    begins[line] = True
+                    record = line
+        return begins
+
+
+def _matches(values: pa.BinaryArray, pattern: str) -> Booleans:
+    return np.array(pc.match_substring_regex(values, pattern), np.bool_)

@@ -1,0 +1,131 @@
+"""Records of several lines in the running agent: until when it waits for their last line, and what
+a crash, a rotation and a drain do to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from skidway.agent.batches.recipe import Schema, derived_schema
+from skidway.agent.cluster.connection import compiled
+from skidway.agent.settings import MultilineSettings
+from skidway.agent.validation import trial
+from support.agent_world import Files, World, datum_text, raw, settings
+from support.clock import ManualClock
+from support.promises import promise
+
+A = "/log/a.log"
+START = MultilineSettings(type="start", pattern="^[A-Z]", timeout_ms=3_000)
+
+
+def made(multiline: MultilineSettings | None = START, **others: Any) -> World:
+    return World(settings(raw(multiline=multiline, **others)))
+
+
+@pytest.fixture
+def world() -> World:
+    return made()
+
+
+def positions(world: World) -> list[tuple[str, int, int]]:
+    """Returns the value, the first byte and the length of each record."""
+    found = world.brokers.records("logs")
+    return [(datum_text(each.value), each.first, each.length) for each in found]
+
+
+@promise("2 framing")
+def test_a_record_waits_for_its_last_line(world: World) -> None:
+    """The lines of a record arrive together, as soon as the next record begins. The last record
+    arrives when the file has not changed for `multiline.timeout.ms`, longer than `idle.flush.ms`.
+    The origin of a record covers all its lines."""
+    world.files.append(A, b"A\n at b\n")
+    world.start()
+    world.settle(8)
+    assert world.values() == []
+    world.files.append(A, b" at c\nB\n")
+    world.settle(4)
+    assert positions(world) == [("A\n at b\n at c", 0, 14)]
+    world.settle()
+    assert positions(world) == [("A\n at b\n at c", 0, 14), ("B", 14, 2)]
+    assert (world.only(A)["acknowledged"], world.only(A)["pending"]) == (16, 0)
+
+
+@promise("2 framing")
+def test_lines_after_the_time_out_are_a_record_of_their_own(world: World) -> None:
+    """Lines that come after the time-out of their record become a record of their own. After a
+    crash they do so again, with the same origins."""
+    world.files.append(A, b"A\n at b\n")
+    world.start()
+    world.settle()
+    world.kill_in_flight(b" at c\nB\n", arrives=next(iter(world.brokers.logs)))
+    world.start()
+    world.settle()
+    sure = [("A\n at b", 0, 8), (" at c", 8, 6)]
+    assert positions(world) == [*sure, sure[1], ("B", 14, 2)]
+
+
+@promise("2 re-send")
+def test_a_killed_agent_sends_the_same_records_again_under_other_settings(world: World) -> None:
+    """If the settings change while records are on their way, these records are sent again as they
+    were joined. Only the lines after them are joined by the new settings."""
+    world.kill_in_flight(b"A\n at b\nB\n")
+    world.settings = made(None).settings
+    world.files.append(A, b" at c\n")
+    world.start()
+    world.settle()
+    assert positions(world) == [("A\n at b", 0, 8), ("B", 8, 2), (" at c", 10, 6)]
+
+
+@promise("1 generations")
+def test_a_record_is_held_together_across_a_rotation(world: World) -> None:
+    """If a log is rotated while one of its records is being written, the record is not divided, and
+    no line of the new log is added to it."""
+    world.files.append(A, b"A\n at b\n")
+    world.start()
+    world.settle(3)
+    world.files.rename(A, "/log/a.log.1")
+    world.files.append(A, b" at x\nX\n")
+    world.settle(2)
+    world.files.append("/log/a.log.1", b" at c\n")
+    world.settle()
+    assert sorted(world.values()) == [" at x", "A\n at b\n at c", "X"]
+
+
+def test_a_record_is_read_when_nothing_more_is_to_be_read(world: World) -> None:
+    """If an agent is to read a file only up to a position, the last record before this position is
+    read at once."""
+    world.files.append(A, b"A\n at b\nB\n")
+    world.start()
+    world.settle(1)
+    file = world.files.by_path[A]
+    (tracked,) = world.agent.tracker.files.values()
+    world.agent.reader.limits = {tracked.birth.key: len(file.data)}
+    world.agent.reader.wake(tracked)
+    world.settle(3)
+    assert world.values() == ["A\n at b", "B"]
+
+
+@promise("2 ledger")
+def test_a_line_that_is_too_long_is_rejected_alone() -> None:
+    """A line that is longer than `max.line.bytes` is rejected by itself. The record before it ends
+    there, and the lines after it are another record."""
+    world = made(max_line_bytes=64)
+    world.files.append(A, b"A\n at b\n" + b"x" * 100 + b"\n at c\nB\n")
+    world.start()
+    world.settle()
+    assert positions(world) == [("A\n at b", 0, 8), (" at c", 109, 6), ("B", 115, 2)]
+    assert world.only(A)["rejected"] == 101
+
+
+def test_validate_tries_whole_records() -> None:
+    """`validate` joins lines as the agent does. It leaves out a last record that may still be
+    written to, and, among the last records of a file, the record whose beginning it did not
+    read."""
+    files = Files(ManualClock())
+    files.append(A, b"".join(b"A%d\n at b\n" % number for number in range(10)))
+    source = raw(multiline=START)
+    press = compiled(source, Schema(0, derived_schema(source)), 900_000)
+    found, sample = trial.find(source, files)
+    trial.run(press, found, sample, files, 3)
+    assert (sample.lines, sample.rejected) == (6, 0)
