@@ -27,8 +27,8 @@ PYTEST = started=$$(date +%s); status=0; \
 # Each suite needs the machine for the programs that it starts: one suite at a time, even with -j.
 .NOTPARALLEL:
 
-.PHONY: help venv install install-dev lock demo doctor fmt lint type imports check docs-ansible docs-promises \
-	lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
+.PHONY: help venv install install-dev lock demo doctor fmt lint type imports check \
+	docs-agent docs-ansible docs-promises lint-ansible $(SUITES) peers test test-deep foreign test-deploy test-operations test-all explore torture mutants \
 	some-mutants bench bench-paper wheels deb clean
 
 help:
@@ -45,7 +45,7 @@ help:
 	@echo 'make bench     figures, each beside its peer, into docs/performance.md; ARGS="produce latency" for some'
 	@echo 'make bench-paper    the experiment of the Kafka paper, beside RabbitMQ and ActiveMQ, which it installs'
 	@echo 'make wheels    what hosts without internet install, into dist/wheels; VERSION=x for another version'
-	@echo 'make docs-ansible docs-promises    the tables that are made from roles, and from the marks in tests'
+	@echo 'make docs-agent docs-ansible docs-promises    the tables that are made from settings, roles, and marks in tests'
 	@echo 'make lint-ansible    yamllint and ansible-lint on deploy/ansible'
 	@echo "make deb       the agent as a Debian package with its own environment, into dist; VERSION=x"
 	@echo 'make lock      resolve the versions in requirements/ anew; NEWEST=yes with any target: without the locks'
@@ -127,6 +127,10 @@ check: lint type imports
 # Writes the tables of variables in deploy/ansible/README.md.
 docs-ansible: install-dev
 	$(BIN)/python -m deploy.variables
+
+# Writes the tables of settings in docs/agent.md.
+docs-agent: install-dev
+	PYTHONPATH=tests $(BIN)/python -m support.agent_page
 
 # Writes docs/promises.md from the marks in the tests.
 docs-promises: install-dev

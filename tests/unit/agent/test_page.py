@@ -1,0 +1,63 @@
+"""docs/agent.md agrees with the settings of the agent, and its examples are configurations that
+work."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+
+from skidway import settings
+from skidway.agent.settings import AgentSettings
+from skidway.agent.validation.checks import check_settings
+from skidway.errors import ConfigurationRefused
+from support import agent_page
+
+PAGE = agent_page.PAGE.read_text()
+EXAMPLES = [textwrap.dedent(each) for each in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.M)]
+REST = """
+bootstrap.servers: 127.0.0.1:9092
+schema.registry.url: http://127.0.0.1:8081
+state.dir: /var/lib/skidway/agent
+"""
+
+
+def load(text: str, folder: Path) -> AgentSettings:
+    file = folder / "agent.yml"
+    file.write_text(REST + text)
+    loaded = settings.load(AgentSettings, file)
+    check_settings(loaded)
+    return loaded
+
+
+def test_the_tables_list_every_setting() -> None:
+    """The tables are what `make docs-agent` makes of the settings classes."""
+    assert agent_page.updated(PAGE) == PAGE
+
+
+@pytest.mark.parametrize("number", range(len(EXAMPLES)))
+def test_the_examples_are_accepted(number: int, tmp_path: Path) -> None:
+    """The agent accepts every example of the page."""
+    assert EXAMPLES
+    assert load(EXAMPLES[number], tmp_path).sources
+
+
+@pytest.mark.parametrize(
+    ("multiline", "sentence"),
+    [
+        ("{type: start}", "multiline.pattern is missing: type start needs one"),
+        ("{type: java, pattern: x}", "multiline.pattern does not belong to type java"),
+        ("{type: end, pattern: '('}", "multiline.pattern '(': "),
+        ("{type: cobol}", "multiline.type"),
+        ("{type: java, max.lines: 0}", "max.lines"),
+    ],
+)
+def test_multiline_settings_that_cannot_work_are_refused(
+    multiline: str, sentence: str, tmp_path: Path
+) -> None:
+    """Settings by which no lines can be joined are refused with a sentence that names the key."""
+    text = f"sources: [{{topic: a, paths: [/a], multiline: {multiline}}}]"
+    with pytest.raises(ConfigurationRefused, match=re.escape(sentence)):
+        load(text, tmp_path)
