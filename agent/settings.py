@@ -6,8 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
+from skidway.agent.parsing.containers import CRI
 from skidway.agent.parsing.framing import READ_BYTES
 from skidway.agent.parsing.multiline import CONTINUATION, END, START, TRACES, Rule
+from skidway.agent.parsing.paths import KUBERNETES
 from skidway.errors import ConfigurationRefused
 from skidway.kafka.source import check_cluster_name
 from skidway.schemas.client import RegistrySecuritySettings, check_urls
@@ -121,6 +123,18 @@ class SourceSettings:
     parser: ParserSettings = setting(
         "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
     )
+    container: Literal["cri", "docker"] | None = setting(
+        "container",
+        None,
+        help="The files are a container runtime's: cri (Kubernetes), or docker (json-file). Parts "
+        "of a line are joined; container_stream and container_time take what the runtime wrote.",
+    )
+    path_pattern: str | None = setting(
+        "path.pattern",
+        None,
+        help="RE2, searched in a file's path; its named groups are fields. With container: cri, "
+        "the default finds namespace, pod and container.",
+    )
     multiline: MultilineSettings | None = setting(
         "multiline", None, help="How lines become records of several lines; one each without it."
     )
@@ -170,6 +184,13 @@ class SourceSettings:
             raise ConfigurationRefused("partitioning: key needs the setting key")
         if self.parser.type == "json" and self.schema is None:
             raise ConfigurationRefused("schema: a json parser needs one")
+
+    @property
+    def path_patterns(self) -> tuple[str, ...]:
+        """The patterns whose groups are fields; the first that is found in a path counts."""
+        if self.path_pattern is not None:
+            return (self.path_pattern,)
+        return KUBERNETES if self.container == CRI else ()
 
     @property
     def rejected_topic(self) -> str:

@@ -12,7 +12,7 @@ What becomes of a record does not depend on the records beside it.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -20,7 +20,7 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
-from skidway.agent.batches.recipe import Recipe, TopicSnapshot, build_parser, framer_of
+from skidway.agent.batches.recipe import Recipe, TopicSnapshot, build_parser, framer_of, path_fields
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.framing import Framer, Frames
@@ -160,6 +160,7 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
+        self._path_fields = path_fields(recipe, self._codec)
         self._parser = build_parser(recipe, self._codec)
         _check_key(recipe, self._codec)
 
@@ -213,6 +214,9 @@ class Press:
             parsed = _in_places(taken, fitting)
         else:
             parsed = self._parser.parse(lines.values, read_ms)
+        paths = [reading.path for reading in lines.readings]
+        batch = self._path_fields.add(parsed.batch, paths, lines.owner[parsed.rows])
+        parsed = replace(parsed, batch=batch)
         values, keys, kept = self._encode(parsed, rejects)
         times, unbelieved = _times(parsed.event_ms[kept], read_ms)
         records = lines.records(parsed.rows[kept], times, values, keys)

@@ -21,11 +21,13 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-from skidway.agent.parsing import derived
+from skidway.agent.parsing import derived, paths
+from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
 from skidway.agent.parsing.json_lines import JsonParser
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
 from skidway.agent.parsing.parser import Parser
+from skidway.agent.parsing.paths import PathFields
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.replacing import ReplacingParser, check_groups, without_mark
@@ -82,6 +84,8 @@ class Recipe:
     encoding: str = "utf-8"
     on_error: str = "reject"
     multiline: Rule | None = None
+    container: str | None = None
+    path_patterns: tuple[str, ...] = ()
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -116,6 +120,8 @@ def from_json(text: str) -> Recipe:
     content["time_fields"] = tuple(content["time_fields"])
     if "multiline" in content:
         content["multiline"] = Rule(**content["multiline"])
+    if "path_patterns" in content:
+        content["path_patterns"] = tuple(content["path_patterns"])
     return Recipe(**content)
 
 
@@ -124,12 +130,10 @@ def program_version() -> str:
     return f"framing-{FRAMING_VERSION} press-{PRESS_VERSION}"
 
 
-def program_of(parser: str, timezone: str | None, *, is_multiline: bool = False) -> str:
+def program_of(recipe: Recipe) -> str:
     """The versions of all code that decides which record a line becomes. If an intent's recipe has
     other versions, the intent's records cannot be made again: the agent asks the brokers which of
     these records arrived.
-
-    timezone: the zone of times that name no zone; None if no times are parsed.
 
     The following versions are left out, because they never change a record. The compression library
     and `compression.type` change only the bytes of a batch. NumPy computes only integers here
@@ -139,26 +143,24 @@ def program_of(parser: str, timezone: str | None, *, is_multiline: bool = False)
     have version numbers of their own.
     """
     names = [program_version()]
-    if parser == "json":
+    if recipe.parser == "json" or recipe.container == DOCKER:
         # Python's decoder decides which lines are JSON, and how long a number may be; patch
         # releases have changed this length. If a line is not JSON, its rejected record contains the
         # decoder's error text.
         names.append(f"python-{platform.python_version()}")
-    if parser in ("regex", "json") or is_multiline:
+    if recipe.parser != "raw" or recipe.multiline or recipe.container or recipe.path_patterns:
         # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
         # and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
-    if timezone is not None and timezone.upper() not in _UTC:
+    if recipe.time_format is not None and recipe.timezone.upper() not in _UTC:
         # The rules of time zones change, and they come with the machine, not with Python.
-        names.append(f"zone-{_zone_rules(timezone)}")
+        names.append(f"zone-{_zone_rules(recipe.timezone)}")
     return " ".join(names)
 
 
 def at_present(recipe: Recipe) -> Recipe:
     """The same recipe with the versions of the program that runs now."""
-    timezone = None if recipe.time_format is None else recipe.timezone
-    program = program_of(recipe.parser, timezone, is_multiline=recipe.multiline is not None)
-    return replace(recipe, program=program)
+    return replace(recipe, program=program_of(recipe))
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
@@ -202,12 +204,8 @@ def recipe_of(
 ) -> Recipe:
     """The recipe for bytes that are read from now on."""
     time, multiline = source.timestamp, source.multiline
-    return Recipe(
-        program=program_of(
-            source.parser.type,
-            None if time is None else time.timezone,
-            is_multiline=multiline is not None,
-        ),
+    recipe = Recipe(
+        program="",
         data=data,
         rejected=rejected,
         schema=schema,
@@ -224,38 +222,69 @@ def recipe_of(
         encoding=source.encoding,
         on_error=source.on_error,
         multiline=None if multiline is None else multiline.rule,
+        container=source.container,
+        path_patterns=source.path_patterns,
     )
+    return at_present(recipe)
 
 
 def derived_schema(source: SourceSettings) -> str:
     """The schema of a source that names no schema. Raises ConfigurationRefused."""
-    with_mark = source.on_error == "replace"
-    if source.parser.type == "raw":
-        return derived.raw_schema(source.topic, with_mark=with_mark)
-    # The parser must be regex, which has a pattern, because raw is handled above and the settings
-    # require a schema for json.
-    assert source.parser.pattern is not None
-    groups = groups_of(source.parser.pattern)
-    with_time = source.timestamp is not None
-    return derived.regex_schema(source.topic, groups, with_time=with_time, with_mark=with_mark)
+    # The settings require a schema for json, so the parser is raw or regex.
+    pattern = source.parser.pattern
+    return derived.schema(
+        source.topic,
+        [derived.LINE_FIELD] if pattern is None else groups_of(pattern),
+        with_time=source.timestamp is not None,
+        with_mark=source.on_error == "replace",
+        is_container=source.container is not None,
+        path_groups=paths.groups_of(source.path_patterns),
+    )
 
 
 def framer_of(recipe: Recipe) -> Framer:
     """The recipe's framer. Raises ConfigurationRefused."""
-    if recipe.multiline is None:
+    if recipe.multiline is None and recipe.container is None:
         return LineFramer()
-    return JoiningFramer(recipe.multiline, recipe.line_bytes)
+    return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container)
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser. Raises ConfigurationRefused if the parser does not fit the schema."""
+    """The recipe's parser, which fills the fields of the schema except those of `path_fields`.
+    Raises ConfigurationRefused if it does not fit the schema.
+    """
     try:
-        build = _BUILDERS[recipe.parser]
-        if recipe.on_error == "replace":
-            return ReplacingParser(build(recipe, without_mark(codec.arrow_schema)))
-        return build(recipe, codec.arrow_schema)
+        schema = codec.arrow_schema
+        for name in paths.groups_of(recipe.path_patterns):
+            schema = schema.remove(schema.get_field_index(name))
+        return _marking(recipe, schema)
     except ConfigurationRefused as error:
-        raise ConfigurationRefused(f"source of topic {recipe.data.name}: {error}") from error
+        raise _of_source(recipe, error) from error
+
+
+def path_fields(recipe: Recipe, codec: Codec) -> PathFields:
+    """What adds the fields that come from paths. Raises ConfigurationRefused."""
+    try:
+        return PathFields(recipe.path_patterns, codec.arrow_schema)
+    except ConfigurationRefused as error:
+        raise _of_source(recipe, error) from error
+
+
+def _of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefused:
+    return ConfigurationRefused(f"source of topic {recipe.data.name}: {error}")
+
+
+def _marking(recipe: Recipe, schema: pa.Schema) -> Parser:
+    if recipe.on_error == "replace":
+        return ReplacingParser(_unwrapping(recipe, without_mark(schema)))
+    return _unwrapping(recipe, schema)
+
+
+def _unwrapping(recipe: Recipe, schema: pa.Schema) -> Parser:
+    build = _BUILDERS[recipe.parser]
+    if recipe.container is None:
+        return build(recipe, schema)
+    return ContainerParser(recipe.container, build(recipe, without_fields(schema)), schema)
 
 
 def _time_format(recipe: Recipe) -> TimeFormat | None:

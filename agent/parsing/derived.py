@@ -1,13 +1,14 @@
 """Derives the schema of a source that names no schema. The schema's fields are strings, except the
-field of the parsed time.
+fields for times.
 
 raw     one string field `line`
 regex   each named group a string field, and with `timestamp` configured the parsed time as
         timestamp-millis in a field `timestamp` (`event_time` if a group is named `timestamp`)
 
-With `on_error: replace`, both schemas also have the mark (see `replacing`), a boolean field that is
-false by default. Because of this default, schemas with and without the mark are compatible in both
-directions.
+A source with `container` also has the fields of `containers.FIELDS`, and a source with
+`path.pattern` has a string field for each named group. With `on_error: replace`, a schema also has
+the mark (see `replacing`), a boolean field that is false by default. Because of this default,
+schemas with and without the mark are compatible in both directions.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import re
 from collections.abc import Sequence
 from typing import Final
 
+from skidway.agent.parsing.containers import STREAM, TIME
 from skidway.agent.parsing.replacing import MARK, check_groups
 from skidway.errors import ConfigurationRefused
 
@@ -34,20 +36,36 @@ def record_name(topic: str) -> str:
     return f"_{name}" if name[:1].isdigit() else name
 
 
-def raw_schema(topic: str, *, with_mark: bool = False) -> str:
-    """The schema of a raw source."""
-    return _schema(topic, [(LINE_FIELD, _STRING)], with_mark=with_mark)
-
-
-def regex_schema(
-    topic: str, groups: Sequence[str], *, with_time: bool, with_mark: bool = False
+def schema(
+    topic: str,
+    groups: Sequence[str],
+    *,
+    with_time: bool = False,
+    with_mark: bool = False,
+    is_container: bool = False,
+    path_groups: Sequence[str] = (),
 ) -> str:
-    """The schema of a regex source."""
+    """The schema of a source.
+
+    groups: the string fields that the parser fills. path_groups: the string fields that come from
+    the path. with_time: whether the parser finds the event time. Raises ConfigurationRefused if two
+    fields would have the same name.
+    """
     if with_mark:
         check_groups(groups)
     fields: list[tuple[str, object]] = [(group, _STRING) for group in groups]
     if with_time:
         fields.append((time_field(groups), _TIMESTAMP))
+    if is_container:
+        fields += [(STREAM, _STRING), (TIME, _TIMESTAMP)]
+    fields += [(group, _STRING) for group in path_groups]
+    names = [name for name, _ in fields]
+    twice = next((name for name in names if names.count(name) > 1), None)
+    if twice is not None:
+        raise ConfigurationRefused(
+            f"two fields would have the name {twice!r}: a group of parser.pattern, and a field of "
+            "the container or of path.pattern; rename the group"
+        )
     return _schema(topic, fields, with_mark=with_mark)
 
 

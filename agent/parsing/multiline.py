@@ -30,6 +30,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from skidway.agent.parsing import containers
 from skidway.agent.parsing.framing import Frames, Int64s, LineFramer
 from skidway.agent.parsing.lines import slices
 from skidway.errors import ConfigurationRefused
@@ -39,6 +40,9 @@ Booleans = npt.NDArray[np.bool_]
 START: Final = "start"
 CONTINUATION: Final = "continuation"
 END: Final = "end"
+
+CONTAINER_LINES_MAX: Final = 1_000
+"""Most parts of one line of a container."""
 
 TRACES: Final = {
     "java": (
@@ -82,13 +86,32 @@ class Rule:
             raise ConfigurationRefused(f"multiline.pattern {self.pattern!r}: {error}") from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Joints:
+    """What each line says by itself, one entry per line.
+
+    begins: whether a record begins there. closes: whether no line after it can belong to its
+    record. is_beginning, is_end: whether it can be the first, or the last line of a whole record.
+    """
+
+    begins: Booleans
+    closes: Booleans
+    is_beginning: Booleans
+    is_end: Booleans
+
+
 class JoiningFramer:
     """Makes records of one or several lines."""
 
-    def __init__(self, rule: Rule, bytes_max: int) -> None:
-        """bytes_max: no record of several lines has more bytes, without the last line's end."""
-        rule.check()
-        self._rule, self._bytes_max = rule, bytes_max
+    def __init__(self, rule: Rule | None, bytes_max: int, container: str | None = None) -> None:
+        """rule: None if only the parts of a container's line are joined. bytes_max: no record of
+        several lines has more bytes, without the last line's end. container: how the container's
+        runtime wraps the lines (containers.py); the pattern is searched in what it wraps.
+        """
+        if rule is not None:
+            rule.check()
+        self._rule, self._bytes_max, self._container = rule, bytes_max, container
+        self._lines_max = CONTAINER_LINES_MAX if rule is None else rule.lines_max
         self._lines = LineFramer()
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
@@ -96,18 +119,16 @@ class JoiningFramer:
         lines = self._lines.frame(data, range_ends)
         if not len(lines):
             return lines
-        said = self._said(data, lines)
-        begins = self._begins(said) | np.isin(lines.first, np.append(0, range_ends[:-1]))
-        begins = self._divided(lines, begins)
-        at = np.flatnonzero(begins)
-        last = np.append(at[1:], len(lines)) - 1
-        whole = said[last] if self._rule.kind == END else self._begins(said)[at]
+        joints = self._joints(data, lines)
+        forced = np.isin(lines.first, np.append(0, range_ends[:-1]))
+        first = np.flatnonzero(self._divided(lines, joints.begins | forced))
+        last = np.append(first[1:], len(lines)) - 1
         return Frames(
-            lines.first[at],
+            lines.first[first],
             lines.content_end[last],
             lines.end[last],
             are_lines=False,
-            pieces=int(np.count_nonzero(~whole)),
+            pieces=int(np.count_nonzero(~(joints.is_beginning[first] & joints.is_end[last]))),
         )
 
     def whole_records_end(self, data: bytes) -> int:
@@ -116,28 +137,39 @@ class JoiningFramer:
         if end == 0:
             return 0
         lines = self._lines.frame(data[:end], np.array([end]))
-        said = self._said(data, lines)
-        begins = self._begins(said)
+        joints = self._joints(data, lines)
+        begins = joints.begins.copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])
         is_closed = (
-            (self._rule.kind == END and bool(said[-1]))
-            or len(lines) - last >= self._rule.lines_max
+            bool(joints.closes[-1])
+            or len(lines) - last >= self._lines_max
             or len(data) - data.endswith(b"\r") - int(lines.first[last]) > self._bytes_max
         )
         return end if is_closed else int(lines.first[last])
 
-    def _said(self, data: bytes, lines: Frames) -> Booleans:
-        """For each line, whether it matches the pattern."""
-        return _matches(slices(data, lines.first, lines.content_end), self._rule.pattern)
+    def _joints(self, data: bytes, lines: Frames) -> _Joints:
+        values = slices(data, lines.first, lines.content_end)
+        if self._container is None:
+            return self._by_rule(values)
+        wrapped = containers.unwrap(self._container, values)
+        joints, alone = self._by_rule(wrapped.texts), containers.is_alone(wrapped)
+        return _Joints(
+            (joints.begins & ~containers.goes_on(wrapped)) | alone,
+            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,
+            joints.is_beginning,
+            joints.is_end & ~wrapped.is_part,
+        )
 
-    def _begins(self, said: Booleans) -> Booleans:
-        """For each line, whether the pattern says that a record begins there."""
-        if self._rule.kind == START:
-            return said.copy()
-        if self._rule.kind == CONTINUATION:
-            return ~said
-        return np.append(True, said[:-1])
+    def _by_rule(self, texts: pa.BinaryArray) -> _Joints:
+        yes = np.ones(len(texts), np.bool_)
+        if self._rule is None:
+            return _Joints(yes, yes, yes, yes)
+        said = _matches(texts, self._rule.pattern)
+        if self._rule.kind == END:
+            return _Joints(np.append(True, said[:-1]), said, yes, said)
+        begins = said if self._rule.kind == START else ~said
+        return _Joints(begins, ~yes, begins, yes)
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
         """Lets records that would be too large end earlier. begins: for each line, whether a record
@@ -145,7 +177,7 @@ class JoiningFramer:
         """
         first = np.flatnonzero(begins)
         last = np.append(first[1:], len(lines)) - 1
-        large = (last - first >= self._rule.lines_max) | (
+        large = (last - first >= self._lines_max) | (
             (lines.content_end[last] - lines.first[first] > self._bytes_max) & (last > first)
         )
         if not large.any():
@@ -155,7 +187,7 @@ class JoiningFramer:
             record = int(first[at])
             for line in range(record + 1, int(last[at]) + 1):
                 size = int(lines.content_end[line] - lines.first[record])
-                if line - record >= self._rule.lines_max or size > self._bytes_max:
+                if line - record >= self._lines_max or size > self._bytes_max:
                     begins[line] = True
                     record = line
         return begins

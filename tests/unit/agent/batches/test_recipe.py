@@ -5,7 +5,9 @@ from __future__ import annotations
 
 import hashlib
 import zoneinfo
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -52,18 +54,31 @@ def test_known_lines_become_known_records() -> None:
     assert (FRAMING_VERSION, PRESS_VERSION, digest()) == (1, 1, KNOWN)
 
 
+def program(parser: str = "raw", timezone: str | None = None, **source: Any) -> str:
+    """Returns the field `program` of a recipe."""
+    pattern = "(?P<line>.*)" if parser == "regex" else None
+    time = timezone and TimestampSettings(fields=["line"], format="%Y", timezone=timezone)
+    kind = ParserSettings(type="raw" if pattern is None else "regex", pattern=pattern)
+    made = recipe(parser=kind, timestamp=time or None, **source)
+    return program_of(replace(made, parser=parser))
+
+
 @promise("2 another program")
 def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
     """The field `program` of a recipe identifies the code that makes the records. For JSON sources,
     it contains the version of Python. For regex and JSON sources, it contains the version of
     pyarrow. For a source with a time zone, it also contains the rules of this zone."""
-    assert program_of("raw", None) == recipes.program_version()
-    assert "pyarrow-" in program_of("regex", None)
-    assert "python-" not in program_of("regex", None)
-    assert "python-" in program_of("json", None)
-    assert "zone-" not in program_of("regex", "utc")
-    assert "zone-" in program_of("regex", "Europe/Berlin")
-    assert program_of("regex", "Europe/Berlin") != program_of("regex", "Asia/Tokyo")
+    assert program() == recipes.program_version()
+    assert "pyarrow-" in program("regex")
+    assert "python-" not in program("regex")
+    assert "python-" in program("json")
+    assert "python-" in program(container="docker")
+    for option in ({"container": "cri"}, {"path_pattern": "(?P<app>[^/]+)"}):
+        assert "python-" not in program(**option)
+        assert "pyarrow-" in program(**option)
+    assert "zone-" not in program("regex", "utc")
+    assert "zone-" in program("regex", "Europe/Berlin")
+    assert program("regex", "Europe/Berlin") != program("regex", "Asia/Tokyo")
     monkeypatch.setattr(recipes.platform, "python_version", lambda: "9.9.9")
     monkeypatch.setattr(recipes, "_version", lambda name: f"{name}-9")
     made = recipe(**regex("(?P<line>.*)"))
@@ -98,6 +113,6 @@ def test_new_rules_of_a_zone_are_another_program(
     for rules in (b"one", b"two"):
         recipes._zone_rules.cache_clear()
         zone.write_bytes(rules)
-        names.add(program_of("regex", "Nowhere/City"))
+        names.add(program("regex", "Nowhere/City"))
     recipes._zone_rules.cache_clear()
     assert len(names) == 2

@@ -3,7 +3,8 @@ import json
 import pyarrow as pa
 import pytest
 
-from skidway.agent.parsing.derived import raw_schema, record_name, regex_schema
+from skidway.agent.parsing.derived import record_name
+from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.raw import RawParser
 from skidway.errors import ConfigurationRefused
 
@@ -18,12 +19,12 @@ def test_names_of_topics_become_names_of_records() -> None:
 def test_derived_schemas_hold_the_groups_and_the_time() -> None:
     """The schema that the agent derives for a raw parser has one string field. The schema for a
     regex parser has a field for each group, and the parsed time under a name that no group has."""
-    assert [f["name"] for f in json.loads(raw_schema("t"))["fields"]] == ["line"]
-    fields = json.loads(regex_schema("t", ["a", "timestamp"], with_time=True))["fields"]
+    assert [f["name"] for f in json.loads(schema_of("t", ["line"]))["fields"]] == ["line"]
+    fields = json.loads(schema_of("t", ["a", "timestamp"], with_time=True))["fields"]
     assert [f["name"] for f in fields] == ["a", "timestamp", "event_time"]
     assert fields[2]["type"]["logicalType"] == "timestamp-millis"
     with pytest.raises(ConfigurationRefused):
-        regex_schema("t", ["timestamp", "event_time"], with_time=True)
+        schema_of("t", ["timestamp", "event_time"], with_time=True)
 
 
 def test_a_raw_parser_fills_the_one_string_field() -> None:

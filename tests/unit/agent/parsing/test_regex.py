@@ -6,7 +6,7 @@ import pyarrow as pa
 import pytest
 
 from skidway.agent.parsing import lines
-from skidway.agent.parsing.derived import regex_schema
+from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.framing import LineFramer
 from skidway.agent.parsing.parser import NO_TIME, Parsed
 from skidway.agent.parsing.regex import RegexParser, groups_of
@@ -50,7 +50,7 @@ def test_real_logs_are_parsed_as_others_parsed_them(name: str) -> None:
     pattern, time_fields, time_format = REAL[name]
     data = (LOGS / f"{name}.log").read_bytes()
     column = lines.cut(data, LineFramer().frame(data, np.array([len(data)])))
-    codec = Codec(regex_schema(name, groups_of(pattern), with_time=True))
+    codec = Codec(schema_of(name, groups_of(pattern), with_time=True))
     parser = RegexParser(
         pattern, codec.arrow_schema, frozenset(), time_fields, TimeFormat(time_format)
     )
@@ -95,7 +95,7 @@ def test_groups_become_numbers_where_the_schema_says_so() -> None:
 
 def test_a_line_whose_time_is_none_is_rejected() -> None:
     """A line without a valid time is rejected, because the parsed time is a field of the record."""
-    codec = Codec(regex_schema("t", ["d"], with_time=True))
+    codec = Codec(schema_of("t", ["d"], with_time=True))
     parsed = parse(
         [b"2020-01-02", b"2020-99-02"], r"(?P<d>\S+)", codec.arrow_schema,
         time_fields=["d"], time_format=TimeFormat("%Y-%m-%d"),

@@ -8,7 +8,7 @@ import pytest
 
 from skidway.agent.batches.press import Press
 from skidway.agent.batches.recipe import Recipe, Schema, TopicSnapshot, from_json, recipe_of
-from skidway.agent.parsing.derived import raw_schema, regex_schema
+from skidway.agent.parsing.derived import schema as schema_of
 from skidway.agent.parsing.lines import repaired
 from skidway.agent.settings import ParserSettings, SourceSettings
 from skidway.errors import ConfigurationRefused
@@ -113,7 +113,7 @@ def test_the_setting_is_part_of_the_recipe() -> None:
     """A recipe consists of the settings and schemas by which lines become records. Two recipes that
     differ only in on_error have different fingerprints. A recipe that was stored before this
     setting existed keeps its fingerprint."""
-    schema = raw_schema("logs")
+    schema = schema_of("logs", ["line"])
     assert recipe().fingerprint != recipe(on_error="replace").fingerprint
     kept = json.loads(recipe().to_json())
     assert kept["schema"]["text"] == schema
@@ -166,7 +166,10 @@ def test_a_schema_without_the_mark_is_refused_with_a_sentence() -> None:
 def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> None:
     """The derived schemas with and without the field `encoding_replaced` are compatible at every
     compatibility level. So the setting on_error can be changed and changed back."""
-    without, marked = parse(raw_schema("logs")), parse(raw_schema("logs", with_mark=True))
+    without, marked = (
+        parse(schema_of("logs", ["line"])),
+        parse(schema_of("logs", ["line"], with_mark=True)),
+    )
     assert check(marked, [(1, without)], Level.FULL_TRANSITIVE) is None
     assert check(without, [(1, without), (2, marked)], Level.FULL_TRANSITIVE) is None
 
@@ -176,5 +179,5 @@ def test_a_group_cannot_take_the_marks_name() -> None:
     mark, and allowed otherwise."""
     groups = ["encoding_replaced"]
     with pytest.raises(ConfigurationRefused, match="a group 'encoding_replaced'"):
-        regex_schema("logs", groups, with_time=False, with_mark=True)
-    assert "encoding_replaced" in regex_schema("logs", groups, with_time=False)
+        schema_of("logs", groups, with_mark=True)
+    assert "encoding_replaced" in schema_of("logs", groups)

@@ -1,0 +1,210 @@
+r"""Takes a container's lines out of the lines in which its runtime wraps them.
+
+    cri      2026-11-20T08:15:01.669794202Z stdout F text        containerd, CRI-O (Kubernetes)
+    docker   {"log":"text\n","stream":"stdout","time":"..."}     Docker's driver json-file
+
+A runtime divides a long line into parts: in a cri log, P instead of F says that the line's next
+part follows; in a docker log, the text of such a part does not end with \n. The framer joins the
+lines of a file whose texts belong together, and `ContainerParser` makes one text of them. A line
+with the text of another stream (stdout, stderr) is never joined to the line before it.
+
+Source: the Kubernetes CRI logging format (kubelet's log directory), Docker's documentation of
+json-file.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+import numpy.typing as npt
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from skidway.agent.parsing.framing import Int64s, LineFramer
+from skidway.agent.parsing.lines import sizes, slices
+from skidway.agent.parsing.parser import NO_MATCH, NO_TIME, Parsed, Parser, Reject
+from skidway.agent.parsing.timestamps import TimeFormat
+from skidway.errors import ConfigurationRefused
+
+Booleans = npt.NDArray[np.bool_]
+
+CRI: Final = "cri"
+DOCKER: Final = "docker"
+
+STREAM: Final = "container_stream"
+TIME: Final = "container_time"
+FIELDS: Final = (STREAM, TIME)
+"""The schema's fields that get the stream and the time that the runtime wrote."""
+
+_CRI_LINE: Final = (
+    r"(?s)\A(?P<time>[0-9T:.Z+-]+) (?P<stream>stdout|stderr) (?P<tag>[PF])\S*(?: (?P<text>.*))?\z"
+)
+_RFC3339: Final = TimeFormat("rfc3339")
+
+
+@dataclass(frozen=True, slots=True)
+class Unwrapped:
+    """One entry per line. texts: what the container wrote, without a line end. streams, times: what
+    the runtime wrote before it. is_part: whether the next part of the text is in another line.
+    is_good: whether the line is one of the runtime; the other entries of other lines mean nothing.
+    """
+
+    texts: pa.BinaryArray
+    streams: pa.BinaryArray
+    times: pa.BinaryArray
+    is_part: Booleans
+    is_good: Booleans
+
+
+def unwrap(kind: str, lines: pa.BinaryArray) -> Unwrapped:
+    """Takes each line apart. kind: CRI or DOCKER."""
+    return _unwrap_cri(lines) if kind == CRI else _unwrap_docker(lines)
+
+
+def goes_on(lines: Unwrapped) -> Booleans:
+    """For each line, whether its text belongs to the text of the line before."""
+    joined = np.zeros(len(lines.is_good), np.bool_)
+    joined[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
+    return joined
+
+
+def is_alone(lines: Unwrapped) -> Booleans:
+    """For each line, whether no record may have both this line and the line before."""
+    alone = ~lines.is_good | _differs(lines)
+    alone[1:] |= ~lines.is_good[:-1]
+    return alone
+
+
+class ContainerParser:
+    """Hands the texts of containers to another parser, and adds stream and time.
+
+    The other parser's schema does not have FIELDS. A record without an event time of its own gets
+    the time that the runtime wrote.
+    """
+
+    def __init__(self, kind: str, inner: Parser, schema: pa.Schema) -> None:
+        self._kind, self._inner = kind, inner
+        self._fields = [field for field in schema if field.name in FIELDS]
+        for field in self._fields:
+            fits = types.is_string if field.name == STREAM else types.is_timestamp
+            if not fits(field.type):
+                raise ConfigurationRefused(
+                    f"container: the schema's field {field.name!r} takes the container's "
+                    f"{field.name}; it cannot be a {field.type}"
+                )
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """Parses the texts of records, each of which has one or several lines of the runtime."""
+        values, first = _lines_of(lines)
+        found = unwrap(self._kind, values)
+        texts = _joined(found, first, len(values))
+        good = np.logical_and.reduceat(found.is_good, first) if len(first) else np.ones(0, np.bool_)
+        rows = np.flatnonzero(good)
+        rejects = [Reject(row, NO_MATCH, self._detail) for row in np.flatnonzero(~good).tolist()]
+        if len(rows) < len(lines):
+            texts = texts.take(pa.array(rows))
+        parsed = self._inner.parse(texts, now_ms)
+        kept = rows[parsed.rows]
+        rejects += [
+            Reject(int(rows[each.row]), each.reason, each.detail) for each in parsed.rejects
+        ]
+        at = pa.array(first[kept])
+        event_ms, is_time = _RFC3339.parse(found.times.take(at).cast(pa.string()), now_ms)
+        event_ms = np.where(is_time, event_ms, NO_TIME)
+        batch = parsed.batch
+        for field in self._fields:
+            if field.name == STREAM:
+                column = found.streams.take(at).cast(pa.string())
+            else:
+                moments = np.where(is_time, event_ms, now_ms)
+                column = pa.array(moments, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)
+            batch = batch.append_column(field.name, column)
+        event_ms = np.where(parsed.event_ms == NO_TIME, event_ms, parsed.event_ms)
+        return Parsed(kept, batch, event_ms, rejects)
+
+    @property
+    def _detail(self) -> str:
+        return f"the line is no line of a {self._kind} container log"
+
+
+def without_fields(schema: pa.Schema) -> pa.Schema:
+    """The schema without FIELDS."""
+    return pa.schema([field for field in schema if field.name not in FIELDS])
+
+
+def _lines_of(records: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
+    """The lines of records, and for each record the index of its first line."""
+    lengths = sizes(records)
+    data = b"\n".join([*records.to_pylist(), b""]) if len(records) else b""
+    ends = np.cumsum(lengths + 1)
+    if not len(ends):
+        return records, ends
+    frames = LineFramer().frame(data, ends)
+    begins = np.append(0, ends[:-1])
+    return slices(data, frames.first, frames.content_end), np.searchsorted(frames.first, begins)
+
+
+def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
+    """For each record, the texts of its lines. There is a line end between two texts, except where
+    one line goes on in the next.
+    """
+    if len(first) == count:
+        return lines.texts
+    inside = np.ones(count, np.bool_)
+    inside[np.append(first[1:], count) - 1] = False  # the last line of each record
+    ends = pa.array(np.where(inside & ~lines.is_part, "\n", "")).cast(pa.binary())
+    texts = pc.binary_join_element_wise(lines.texts, ends, b"")
+    bounds = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :]
+    bounds = np.ascontiguousarray(bounds[np.append(first, count)])
+    return pa.BinaryArray.from_buffers(
+        pa.binary(), len(first), [None, pa.py_buffer(bounds), texts.buffers()[2]]
+    )
+
+
+def _differs(lines: Unwrapped) -> Booleans:
+    """For each line, whether it is of another stream than the line before."""
+    differs = np.zeros(len(lines.streams), np.bool_)
+    streams = np.asarray(pc.equal(lines.streams, b"stdout"))
+    differs[1:] = streams[1:] != streams[:-1]
+    return differs
+
+
+def _unwrap_cri(lines: pa.BinaryArray) -> Unwrapped:
+    found = pc.extract_regex(lines, _CRI_LINE)
+    times, streams, tags, texts = (
+        pc.fill_null(found.field(name), b"") for name in ("time", "stream", "tag", "text")
+    )
+    is_part = np.asarray(pc.equal(tags, b"P"))
+    return Unwrapped(texts, streams, times, is_part, np.asarray(found.is_valid()))
+
+
+def _unwrap_docker(lines: pa.BinaryArray) -> Unwrapped:
+    texts, streams, times, parts, goods = [], [], [], [], []
+    for line in lines.to_pylist():
+        text, stream, time, is_good = _of_json(line)
+        ended = text.removesuffix(b"\n")
+        parts.append(is_good and len(ended) == len(text))
+        texts.append(ended.removesuffix(b"\r"))
+        streams.append(stream)
+        times.append(time)
+        goods.append(is_good)
+    columns = [pa.array(values, pa.binary()) for values in (texts, streams, times)]
+    return Unwrapped(
+        columns[0], columns[1], columns[2], np.array(parts, np.bool_), np.array(goods, np.bool_)
+    )
+
+
+def _of_json(line: bytes) -> tuple[bytes, bytes, bytes, bool]:
+    """Returns the text with its line end, the stream and the time of a docker line, and whether it
+    is one.
+    """
+    try:
+        wrapped: Any = json.loads(line)
+        text, stream, time = (wrapped[name] for name in ("log", "stream", "time"))
+        return text.encode(), stream.encode(), time.encode(), stream in ("stdout", "stderr")
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
+        return b"", b"", b"", False

@@ -1,0 +1,67 @@
+"""Fields of a record that come from the path of its file.
+
+A pattern (RE2) is searched in the path, and its named groups are fields. A file's path is the one
+that its announcement names, so it stays the same when the file is renamed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyarrow import types
+
+from skidway.agent.parsing.framing import Int64s
+from skidway.errors import ConfigurationRefused
+
+KUBERNETES: Final = (
+    r"/pods/(?P<namespace>[^/_]+)_(?P<pod>[^/_]+)_[^/]*/(?P<container>[^/]+)/[^/]+$",
+    r"/containers/(?P<pod>[^/_]+)_(?P<namespace>[^/_]+)_(?P<container>[^/]+)-[0-9a-f]{64}\.log$",
+)
+"""The two layouts of kubelet: /var/log/pods, and the links in /var/log/containers."""
+
+
+def groups_of(patterns: Sequence[str]) -> list[str]:
+    """The fields of the patterns, sorted. Raises ConfigurationRefused if RE2 refuses a pattern, or
+    if the patterns have different groups.
+    """
+    found: list[list[str]] = []
+    for pattern in patterns:
+        try:
+            extracted = pc.extract_regex(pa.array([], pa.string()), pattern)
+        except pa.ArrowInvalid as error:
+            raise ConfigurationRefused(f"path.pattern {pattern!r}: {error}") from error
+        found.append(sorted(field.name for field in extracted.type))
+    if any(each != found[0] or not each for each in found):
+        raise ConfigurationRefused("path.pattern has no named group such as (?P<app>[^/]+)")
+    return found[0] if found else []
+
+
+class PathFields:
+    """Finds the fields of paths."""
+
+    def __init__(self, patterns: Sequence[str], schema: pa.Schema) -> None:
+        """Raises ConfigurationRefused if a field is missing in the schema, or is no string."""
+        self._patterns = patterns
+        self.names = groups_of(patterns)
+        for name in self.names:
+            at = schema.get_field_index(name)
+            if at < 0 or not types.is_string(schema.field(at).type):
+                raise ConfigurationRefused(
+                    f"the path's group {name!r} needs a string field of that name in the schema"
+                )
+
+    def add(self, batch: pa.RecordBatch, paths: Sequence[str], owner: Int64s) -> pa.RecordBatch:
+        """Adds the fields to rows. owner: for each row the index of its file's path. A field is
+        empty if no pattern is found in the path.
+        """
+        if not self.names:
+            return batch
+        values = pa.array(paths, pa.string())
+        found = [pc.extract_regex(values, pattern) for pattern in self._patterns]
+        for name in self.names:
+            column = pc.coalesce(*(pc.struct_field(each, name) for each in found), pa.scalar(""))
+            batch = batch.append_column(name, column.take(pa.array(owner)))
+        return batch

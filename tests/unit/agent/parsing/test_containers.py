@@ -1,0 +1,170 @@
+"""What containers wrote is taken out of their runtime's lines, and parts of a line are joined."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from skidway.agent.parsing import lines
+from skidway.agent.parsing.containers import CRI, DOCKER, ContainerParser, without_fields
+from skidway.agent.parsing.derived import schema as schema_of
+from skidway.agent.parsing.multiline import START, JoiningFramer, Rule
+from skidway.agent.parsing.parser import NO_MATCH, Parsed
+from skidway.agent.parsing.raw import RawParser
+from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
+from support.promises import promise
+
+NOW_MS = 1_763_629_000_000
+TIME, TIME_MS = b"2025-11-20T08:15:01.669794202Z", 1_763_626_501_669
+SCHEMA = Codec(schema_of("logs", ["line"], is_container=True)).arrow_schema
+
+
+def cri(text: bytes, tag: bytes = b"F", stream: bytes = b"stdout") -> bytes:
+    return b" ".join([TIME, stream, tag, text]) + b"\n"
+
+
+def docker(text: str, stream: str = "stdout") -> bytes:
+    wrapped = {"log": text, "stream": stream, "time": TIME.decode()}
+    return json.dumps(wrapped).encode() + b"\n"
+
+
+def parsed(kind: str, data: bytes, rule: Rule | None = None) -> Parsed:
+    frames = JoiningFramer(rule, 1 << 20, kind).frame(data, np.array([len(data)]))
+    parser = ContainerParser(kind, RawParser(without_fields(SCHEMA), frozenset()), SCHEMA)
+    return parser.parse(lines.cut(data, frames), NOW_MS)
+
+
+def texts(kind: str, data: bytes, rule: Rule | None = None) -> list[str]:
+    return list(parsed(kind, data, rule).batch.column("line").to_pylist())
+
+
+def test_a_line_has_stream_and_time_of_its_runtime() -> None:
+    """A record has the text of the container, its stream, and the time that the runtime wrote,
+    which is also the event time."""
+    for kind, data in ((CRI, cri(b"a b", stream=b"stderr")), (DOCKER, docker("a b\n", "stderr"))):
+        found = parsed(kind, data)
+        assert found.event_ms.tolist() == [TIME_MS]
+        (row,) = found.batch.to_pylist()
+        assert (row["line"], row["container_stream"]) == ("a b", "stderr")
+        assert row["container_time"].timestamp() * 1000 == pytest.approx(TIME_MS, abs=0.5)
+
+
+def test_parts_of_a_line_are_joined() -> None:
+    """The parts of a line that the runtime divided are one record again."""
+    data = cri(b"on", b"P") + cri(b"e l", b"P") + cri(b"ine") + cri(b"") + cri(b"x", b"F:a")
+    assert texts(CRI, data) == ["one line", "", "x"]
+    assert texts(DOCKER, docker("on") + docker("e\n") + docker("\n") + docker("x\r\n")) == [
+        "one", "", "x"
+    ]  # fmt: skip
+
+
+def test_parts_of_another_stream_are_not_joined() -> None:
+    """If a line of another stream stands between two parts, they stay two records, which are
+    counted as pieces."""
+    data = cri(b"on", b"P") + cri(b"other", stream=b"stderr") + cri(b"e")
+    assert texts(CRI, data) == ["on", "other", "e"]
+    assert JoiningFramer(None, 1 << 20, CRI).frame(data, np.array([len(data)])).pieces == 1
+
+
+def test_a_trace_in_a_container_is_one_record() -> None:
+    """With multiline, the pattern is searched in what the container wrote. A record has the lines
+    of one stream."""
+    data = (
+        cri(b"A", b"P") + cri(b"1") + cri(b" at b") + cri(b" at c", b"P") + cri(b"d")
+        + cri(b"Err", stream=b"stderr") + cri(b" at e", stream=b"stderr") + cri(b"B")
+    )  # fmt: skip
+    assert texts(CRI, data, Rule(START, "^[A-Z]", 500)) == ["A1\n at b\n at cd", "Err\n at e", "B"]
+
+
+@pytest.mark.parametrize(
+    ("kind", "bad"),
+    [
+        (CRI, b"no line of a runtime\n"),
+        (CRI, TIME + b" stdout X text\n"),
+        (DOCKER, b'{"log":"a\\n","stream":"stdout"}\n'),
+        (DOCKER, b'{"log":1,"stream":"stdout","time":"x"}\n'),
+        (DOCKER, b'{"log":"\\ud800\\n","stream":"stdout","time":"x"}\n'),
+        (DOCKER, b"\xff\n"),
+        (DOCKER, b"[]\n"),
+    ],
+)
+def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: bytes) -> None:
+    """A line that does not have the runtime's format is rejected by itself, and is never joined to
+    the lines beside it."""
+    good = cri(b"a", b"P") if kind == CRI else docker("a")
+    last = cri(b"b") if kind == CRI else docker("b\n")
+    found = parsed(kind, good + bad + last)
+    assert found.rows.tolist() == [0, 2]
+    assert found.batch.column("line").to_pylist() == ["a", "b"]
+    ((row, reason),) = [(each.row, each.reason) for each in found.rejects]
+    assert (row, reason) == (1, NO_MATCH)
+
+
+def test_a_time_that_is_no_time_is_the_time_of_reading() -> None:
+    """If the runtime's time cannot be read, the record has no event time, and the field gets the
+    time of reading."""
+    found = parsed(CRI, b"2025-99-20T08:15:01Z stdout F a\n")
+    assert found.event_ms.tolist() == [-(1 << 63)]
+    (row,) = found.batch.to_pylist()
+    assert row["container_time"].timestamp() * 1000 == NOW_MS
+
+
+def test_the_last_part_is_awaited() -> None:
+    """A line is whole when its last part is there."""
+    framer = JoiningFramer(None, 1 << 20, CRI)
+    whole = cri(b"a")
+    assert framer.whole_records_end(whole + cri(b"b", b"P")) == len(whole)
+    data = whole + cri(b"b", b"P") + cri(b"c")
+    assert framer.whole_records_end(data) == len(data)
+
+
+def test_a_schema_that_cannot_take_the_fields_is_refused() -> None:
+    """Fields that have the names of the runtime's fields must have their types."""
+    schema = pa.schema([("line", pa.string()), ("container_time", pa.string())])
+    with pytest.raises(ConfigurationRefused, match="container_time"):
+        ContainerParser(CRI, RawParser(without_fields(schema), frozenset()), schema)
+
+
+PARTS = st.lists(
+    st.tuples(st.sampled_from([b"A", b" b", b""]), st.booleans(), st.booleans()), max_size=10
+)
+
+
+def reference(parts: list[tuple[bytes, bool, bool]], is_multiline: bool) -> list[str]:
+    """The records of parts (text, whether another part follows, whether it is on stderr), joined
+    part by part."""
+    found: list[str] = []
+    before: tuple[bytes, bool, bool] | None = None
+    for text, is_part, is_error in parts:
+        same = before is not None and before[2] == is_error
+        if before is not None and same and before[1]:
+            found[-1] += text.decode()
+        elif is_multiline and same and not text.startswith(b"A"):
+            found[-1] += "\n" + text.decode()
+        else:
+            found.append(text.decode())
+        before = text, is_part, is_error
+    return found
+
+
+@promise("2 framing")
+@given(PARTS, st.booleans(), st.sampled_from([CRI, DOCKER]))
+def test_texts_are_those_of_a_simple_program(
+    parts: list[tuple[bytes, bool, bool]], is_multiline: bool, kind: str
+) -> None:
+    """The texts of the records are those of a program that joins part by part."""
+    data = b"".join(
+        cri(text, b"P" if is_part else b"F", b"stderr" if is_error else b"stdout")
+        if kind == CRI
+        else docker(text.decode() + ("" if is_part else "\n"), "stderr" if is_error else "stdout")
+        for text, is_part, is_error in parts
+    )
+    if data:
+        rule = Rule(START, "^A", 500) if is_multiline else None
+        assert texts(kind, data, rule) == reference(parts, is_multiline)
