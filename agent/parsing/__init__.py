@@ -10,9 +10,10 @@ result for a line never depends on other lines, nor on the time at which the lin
 line that cannot be parsed becomes a Reject with a reason from a closed set. Such a line is never
 dropped, and never raises an error.
 
-Read the modules in this order: framing (where each record begins and ends), multiline (records of
-several lines), lines (bytes to Arrow), parser (the interface of parsers), timestamps (event times),
-and the parsers raw, regex and json_lines. Then come replacing, which wraps one of these three
-parsers for lines that are not UTF-8, and derived, which makes a schema for sources that name none.
-`skidway.agent.batches.recipe` picks the parser of a source.
+Read the modules in this order: framing (where each record begins and ends), lines (bytes to Arrow),
+parser (the interface of parsers), timestamps (event times), and the parsers raw, regex and
+json_lines. Then come containers (takes a container's lines out of its runtime's lines), multiline
+(records of several lines), paths (fields that come from a file's path), replacing, which wraps
+another parser for lines that are not UTF-8, and derived, which makes a schema for sources that name
+none. `skidway.agent.batches.recipe` picks the parser of a source.
 """

@@ -372,8 +372,8 @@ MUTANTS = (
     Mutant(
         "the first lines of a range belong to the record of another file",
         "agent/parsing/multiline.py",
-        "self._begins(said) | np.isin(lines.first, np.append(0, range_ends[:-1]))",
-        "self._begins(said) | (lines.first == 0)",
+        "        forced = np.isin(lines.first, np.append(0, range_ends[:-1]))\n",
+        "        forced = lines.first == 0\n",
         (
             "tests/unit/agent/parsing/test_multiline.py::"
             "test_records_of_several_lines_never_depend_on_another_range",
@@ -382,7 +382,7 @@ MUTANTS = (
     Mutant(
         "a record has as many lines as there are",
         "agent/parsing/multiline.py",
-        "                if line - record >= self._rule.lines_max or size > self._bytes_max:\n",
+        "                if line - record >= self._lines_max or size > self._bytes_max:\n",
         "                if size > self._bytes_max:\n",
         (
             "tests/unit/agent/parsing/test_multiline.py::"
@@ -393,8 +393,8 @@ MUTANTS = (
     Mutant(
         "a record of several lines may not be longer than a byte",
         "agent/batches/recipe.py",
-        "    return JoiningFramer(recipe.multiline, recipe.line_bytes)\n",
-        "    return JoiningFramer(recipe.multiline, 1)\n",
+        "    return JoiningFramer(recipe.multiline, recipe.line_bytes, recipe.container)\n",
+        "    return JoiningFramer(recipe.multiline, 1, recipe.container)\n",
         ("tests/unit/agent/loop/test_multiline.py::test_a_record_waits_for_its_last_line",),
     ),
     Mutant(
@@ -413,6 +413,48 @@ MUTANTS = (
         "            flush_s=None if multiline is None else multiline.timeout_ms / 1000,\n",
         "",
         ("tests/unit/agent/loop/test_multiline.py::test_a_record_waits_for_its_last_line",),
+    ),
+    Mutant(
+        "parts of a container's line are records of their own",
+        "agent/parsing/multiline.py",
+        "            (joints.begins & ~containers.goes_on(wrapped)) | alone,\n",
+        "            joints.begins | alone,\n",
+        (
+            "tests/unit/agent/parsing/test_containers.py::test_parts_of_a_line_are_joined",
+            "tests/unit/agent/parsing/test_containers.py::test_texts_are_those_of_a_simple_program",
+        ),
+    ),
+    Mutant(
+        "lines of two streams of a container become one record",
+        "agent/parsing/containers.py",
+        "    alone = ~lines.is_good | _differs(lines)\n",
+        "    alone = ~lines.is_good\n",
+        ("tests/unit/agent/parsing/test_containers.py::test_a_trace_in_a_container_is_one_record",),
+    ),
+    Mutant(
+        "a line that is not of the runtime goes with the line before it",
+        "agent/parsing/containers.py",
+        "    alone = ~lines.is_good | _differs(lines)\n",
+        "    alone = _differs(lines)\n",
+        (
+            "tests/unit/agent/parsing/test_containers.py::test_texts_are_those_of_a_simple_program",
+            "tests/unit/agent/parsing/test_containers.py::"
+            "test_a_line_that_is_not_of_the_runtime_is_rejected_alone",
+        ),
+    ),
+    Mutant(
+        "a part is read before the next part is there",
+        "agent/parsing/multiline.py",
+        "            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,\n",
+        "            joints.closes | ~wrapped.is_good,\n",
+        ("tests/unit/agent/parsing/test_containers.py::test_the_last_part_is_awaited",),
+    ),
+    Mutant(
+        "all rows have the fields of the first file's path",
+        "agent/parsing/paths.py",
+        "column.take(pa.array(owner))",
+        "column.take(pa.array(owner * 0))",
+        ("tests/unit/agent/parsing/test_paths.py::test_each_row_has_the_fields_of_its_own_file",),
     ),
     Mutant(
         "what is missing is decided before late batches can have come",

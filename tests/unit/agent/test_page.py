@@ -8,6 +8,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
+import yaml
 
 from skidway import settings
 from skidway.agent.settings import AgentSettings
@@ -42,6 +43,22 @@ def test_the_examples_are_accepted(number: int, tmp_path: Path) -> None:
     """The agent accepts every example of the page."""
     assert EXAMPLES
     assert load(EXAMPLES[number], tmp_path).sources
+
+
+def test_the_manifest_for_kubernetes_has_settings_that_work(tmp_path: Path) -> None:
+    """The manifest in docs/kubernetes.md is YAML, the agent accepts its configuration, and each
+    volume that is mounted exists."""
+    page = agent_page.PAGE.with_name("kubernetes.md").read_text()
+    (text,) = re.findall(r"```yaml\n(.*?)```", page, re.DOTALL)
+    config, daemons = yaml.safe_load_all(text)
+    file = tmp_path / "agent.yml"
+    file.write_text(config["data"]["agent.yml"])
+    check_settings(settings.load(AgentSettings, file))
+    pod = daemons["spec"]["template"]["spec"]
+    (container,) = pod["containers"]
+    volumes = {each["name"] for each in pod["volumes"]}
+    assert {each["name"] for each in container["volumeMounts"]} == volumes
+    assert container["args"][:3] == ["skidway", "agent", "run"]
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from skidway.agent.parsing import lines
 from skidway.agent.parsing.containers import CRI, DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.derived import schema as schema_of
-from skidway.agent.parsing.multiline import START, JoiningFramer, Rule
+from skidway.agent.parsing.multiline import CONTINUATION, START, JoiningFramer, Rule
 from skidway.agent.parsing.parser import NO_MATCH, Parsed
 from skidway.agent.parsing.raw import RawParser
 from skidway.errors import ConfigurationRefused
@@ -77,9 +77,9 @@ def test_a_trace_in_a_container_is_one_record() -> None:
     of one stream."""
     data = (
         cri(b"A", b"P") + cri(b"1") + cri(b" at b") + cri(b" at c", b"P") + cri(b"d")
-        + cri(b"Err", stream=b"stderr") + cri(b" at e", stream=b"stderr") + cri(b"B")
+        + cri(b"err", stream=b"stderr") + cri(b" at e", stream=b"stderr") + cri(b"B")
     )  # fmt: skip
-    assert texts(CRI, data, Rule(START, "^[A-Z]", 500)) == ["A1\n at b\n at cd", "Err\n at e", "B"]
+    assert texts(CRI, data, Rule(START, "^[A-Z]", 500)) == ["A1\n at b\n at cd", "err\n at e", "B"]
 
 
 @pytest.mark.parametrize(
@@ -96,10 +96,10 @@ def test_a_trace_in_a_container_is_one_record() -> None:
 )
 def test_a_line_that_is_not_of_the_runtime_is_rejected_alone(kind: str, bad: bytes) -> None:
     """A line that does not have the runtime's format is rejected by itself, and is never joined to
-    the lines beside it."""
-    good = cri(b"a", b"P") if kind == CRI else docker("a")
-    last = cri(b"b") if kind == CRI else docker("b\n")
-    found = parsed(kind, good + bad + last)
+    the lines beside it, not even by a pattern that joins all lines."""
+    good = cri(b"a", b"P", b"stderr") if kind == CRI else docker("a", "stderr")
+    last = cri(b"b", stream=b"stderr") if kind == CRI else docker("b\n", "stderr")
+    found = parsed(kind, good + bad + last, Rule(CONTINUATION, "", 500))
     assert found.rows.tolist() == [0, 2]
     assert found.batch.column("line").to_pylist() == ["a", "b"]
     ((row, reason),) = [(each.row, each.reason) for each in found.rejects]

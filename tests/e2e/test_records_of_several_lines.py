@@ -1,0 +1,92 @@
+"""Records of several lines, and logs of containers, become rows: each record one row, although the
+agent is killed while the records are being written."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from support.trials import Stage, Stories, Story, Told, Trial
+
+pytestmark = pytest.mark.e2e
+TRACES = Path(__file__).parents[1] / "data" / "traces"
+STORIES = Stories()
+
+
+def write(trial: Trial, name: str, data: bytes) -> None:
+    """Appends to a log in two parts. Between them, the agent is killed while a line is half
+    written."""
+    path = trial.folder / name
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("ab") as log:
+        log.write(data[: len(data) // 2])
+        log.flush()
+        trial.oracle.bytes += len(data)
+        trial.pipeline.restart("agent")
+        log.write(data[len(data) // 2 :])
+
+
+def values(trial: Trial, field: str = "line") -> list[str]:
+    rows = sorted(trial.rows().to_pylist(), key=lambda row: (row["_file"], int(row["_offset"])))
+    return [row[field] for row in rows]
+
+
+@STORIES.add(multiline={"type": "python", "timeout.ms": 10_000})
+def traces(trial: Trial) -> Told:
+    """The lines of a stack trace are one row with the log line before them."""
+    sample = (TRACES / "python.txt").read_text()
+    write(trial, "app.log", sample.replace("=== ", "").encode())
+    trial.settle()
+    yield
+    expected = [each.removesuffix("\n") for each in sample.split("=== ") if each]
+    assert values(trial) == expected
+    trial.expect_complete()
+
+
+@STORIES.add(
+    pattern="pods/*/*/*.log",
+    container="cri",
+    multiline={"type": "java", "timeout.ms": 10_000},
+)
+def pods(trial: Trial) -> Told:
+    """A container's log on Kubernetes becomes rows with the container's texts. The parts of a line
+    and the lines of a trace are joined, and the rows name namespace, pod and container."""
+    sample = (TRACES / "java.txt").read_text()
+    wrapped = b""
+    for number, line in enumerate(sample.replace("=== ", "").splitlines()):
+        time = f"2026-11-20T08:15:{number:02d}.123456789Z"
+        at = len(line) // 2
+        wrapped += f"{time} stdout P {line[:at]}\n{time} stdout F {line[at:]}\n".encode()
+    write(trial, "pods/shop_web-1_3f0c/app/0.log", wrapped)
+    trial.settle()
+    yield
+    assert values(trial) == [each.removesuffix("\n") for each in sample.split("=== ") if each]
+    for field, expected in (("namespace", "shop"), ("pod", "web-1"), ("container", "app")):
+        assert set(values(trial, field)) == {expected}
+    assert {row["_timestamp"].second for row in trial.rows().to_pylist()} >= {0, 1}
+    trial.expect_complete()
+
+
+@STORIES.add(pattern="containers/*/*-json.log", container="docker")
+def containers(trial: Trial) -> Told:
+    """A log of Docker's driver json-file becomes rows with the containers' texts."""
+    texts = [f"line {number} ".ljust(40, "x") for number in range(200)]
+    wrapped = b""
+    for number, text in enumerate(texts):
+        time = f"2026-11-20T08:15:{number % 60:02d}.5Z"
+        for part in (text[:20], f"{text[20:]}\n"):
+            wrapped += json.dumps({"log": part, "stream": "stderr", "time": time}).encode() + b"\n"
+    write(trial, "containers/abc/abc-json.log", wrapped)
+    trial.settle()
+    yield
+    assert values(trial) == texts
+    assert set(values(trial, "container_stream")) == {"stderr"}
+    trial.expect_complete()
+
+
+@pytest.mark.parametrize("story", STORIES, ids=str)
+def test_records_of_several_lines(stage: Stage, story: Story) -> None:
+    """A record of several lines becomes one row, and every byte of its file is accounted for."""
+    stage.result(story)
