@@ -5,7 +5,7 @@ The benchmark runs the whole pipeline on this machine: agent, broker, mirror int
 cluster, and once a minute a load from the offline cluster into a local directory. Each load is a
 new process with its own Spark, as a systemd timer or cron would start it. Every line contains the
 time at which it was written. The first figure is the time until a consumer of the datacenter's
-broker gets the line, which happens only after the broker has flushed the line. The second figure is
+broker gets the line. The broker flushes a line before consumers can get it. The second figure is
 the time until the row's file is in its final place. A rename moves the file there and sets the
 file's change time (ctime), so the benchmark uses the change time as the end of this figure.
 """
@@ -186,7 +186,7 @@ def watch(address: str, lines: Lines) -> None:
 
 
 def load(folder: Path, offline: str, schemas: str) -> None:
-    """Runs `skidway load run` once, as a timer starts it. Raises RuntimeError if it fails."""
+    """Runs `skidway load run` once, as a timer would. Raises RuntimeError if the load fails."""
     config = folder / "loader.yml"
     settings = {
         "bootstrap.servers": offline,

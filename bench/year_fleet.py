@@ -33,11 +33,11 @@ START_MS = 1_767_225_600_000
 """2026-01-01T00:00Z."""
 
 SHIFT_MS = 20_000
-"""A load begins 20 s after the beginning of a minute. So its lines belong to two minutes, like
-those of a real load, which begins at any moment."""
+"""A load begins 20 s after the beginning of a minute. So its lines belong to two minutes. A real
+load may begin at any moment, so its lines belong to two minutes too."""
 
 FILE_MINUTES = 72
-"""Twenty files a day."""
+"""A host writes one file for this many minutes, so it writes twenty files a day."""
 
 LINES, LENGTH = 60, 100
 """The number of lines that a host writes in a minute, and the number of bytes in a line."""

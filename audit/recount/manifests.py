@@ -11,8 +11,8 @@
                       created it again
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
-recount takes only two things from the loader without a proof: which files belong to the output, and
-the length, CRC-32C, number of rows and checksum of each file.
+recount relies on the loader for only two facts: which files belong to the output, and which length,
+CRC-32C, number of rows and checksum each file must have.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _NEEDED: Final = {"number", "source", "producer", "files", "audit", "partitions"
 
 
 class ManifestUnreadable(SkidwayError):
-    """A manifest cannot be understood. Then the recount stops: if it guessed which files belong to
-    the output, its result would prove nothing."""
+    """A manifest cannot be understood. The recount stops, because it would have to guess which
+    files belong to the output, and its result would prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +60,7 @@ def loads(output: Output, topic: str) -> list[int]:
 
 def loads_after(output: Output, topic: str, last: int) -> list[int]:
     """The numbers of the loads after load `last`. Raises ManifestUnreadable if some of their
-    manifests are gone already."""
+    manifests were deleted already."""
     known = loads(output, topic)
     if oldest_kept(output, topic) > last + 1:
         raise ManifestUnreadable(

@@ -1,4 +1,4 @@
-"""Names of source topics: how reports print them, and how people and programs give them as
+"""Names of source topics: how reports print them, and how people and programs pass them as
 arguments.
 
 A name is `<topic>` or `<cluster>.<topic>`. If a topic was deleted and created again, the name is
@@ -59,8 +59,8 @@ def topics_named(names: Sequence[str] | None) -> list[str] | None:
 
 
 def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether one of these names is the topic's name. A name may contain the cluster's name and the
-    beginning of the topic id, or leave them out."""
+    """Whether one of these names is the topic's name. A name may begin with the cluster's name, and
+    may end with the beginning of the topic id."""
     known = {source.topic, topic_name(source)}
     topic_id = source.topic_id or "none"
     return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))

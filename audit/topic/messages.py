@@ -153,8 +153,8 @@ class Loss:
     agent did not see the end.
 
     from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket of the time
-    at which the agent declared the loss. Either is None if it is unknown. Lost lines can be older
-    than `from_bucket` (see Bounds).
+    at which the agent declared the loss. If one of these two buckets is unknown, it is None. Lost
+    lines can be older than `from_bucket` (see Bounds).
     """
 
     source: Source
@@ -243,7 +243,7 @@ class Announcement:
     """The meaning of a file id.
 
     fingerprint: SHA-256 of the first fingerprint_length bytes.
-    source: the topic into which the file's records go.
+    source: the topic to which the agent sends the file's records.
     begin: the position of the first byte to which the id refers.
     length: the final length once the file is closed; None while the file is open.
     born_ns: when the file's inode was created, in ns since 1970; None if unknown.

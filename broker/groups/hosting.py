@@ -1,9 +1,10 @@
 """The groups in memory: reads them from ZooKeeper, stores them, sets their timers, and forgets
 them.
 
-A group is read from ZooKeeper at the first request for it, and forgotten when it has been without
-members for a while. While ZooKeeper cannot be reached, groups in memory continue to work. A request
-that needs ZooKeeper gets COORDINATOR_LOAD_IN_PROGRESS, after which its client tries again.
+The broker reads a group from ZooKeeper at the first request for the group. When the group has had
+no members for a while, the broker removes it from memory. While ZooKeeper cannot be reached, groups
+in memory continue to work. A request that needs ZooKeeper gets COORDINATOR_LOAD_IN_PROGRESS, after
+which its client tries again.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Hosted:
 
 @dataclass(slots=True)
 class GroupCounts:
-    """How much work was done since the broker's start."""
+    """How much work the broker has done for groups since its start."""
 
     joins: int = 0
     rebalances: int = 0
