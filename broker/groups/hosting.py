@@ -123,8 +123,9 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called at intervals. Looks at the groups without members. Stores each of them whose
-        record in ZooKeeper is out of date, and forgets each of them that was not used for a while.
+        """Called at intervals. Looks at the groups without members. If the record of such a group
+        in ZooKeeper is out of date, stores the group. If such a group was not used for a while,
+        forgets it.
         """
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
@@ -183,7 +184,8 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            # If the record lacks members, it has to be replaced when the group is empty.
+            # If the stored record lacks members, the broker must replace the record when the group
+            # is empty.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)

@@ -54,7 +54,7 @@ class Waybill:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all files."""
+        """The number of bytes of all files together."""
         return sum(each.size for each in self.files)
 
 

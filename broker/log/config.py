@@ -1,5 +1,5 @@
 """The settings of one topic that concern its logs. If the topic does not set a value, the broker's
-default is filled in."""
+default applies."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class LogConfig:
     topic, which keeps the gaps of its source.
     """
     gaps: tuple[Gap, ...] | None = None
-    """If the log is not contiguous, only these offsets may be missing from it; None if any offsets
-    may be missing.
+    """If the log is not contiguous, only these offsets may be missing from the log. None if any
+    offset may be missing.
     """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:

@@ -1,4 +1,5 @@
-"""Finds the bytes of a log for an offset: the segment, the position, and how many whole batches."""
+"""Finds the batches of a log from an offset on: the segment, the position, and the number of
+bytes."""
 
 from __future__ import annotations
 

@@ -15,8 +15,8 @@ this::
 
 CRCs are computed over the bytes that the producer sent. If a batch has the sequence of a stored
 batch, but another CRC, the producer has mixed up its batches. This batch is no duplicate, so the
-broker must not answer that it is stored. The producer gets OutOfOrderSequence. Then it waits for
-its batches in flight, and begins again.
+broker must not answer that it is stored. The producer gets OutOfOrderSequence. Then the producer
+waits for its batches in flight, and starts its sequence again.
 
 Entries are immutable, so a failed append is undone by restoring the old entry. The state is derived
 from the log. A snapshot of the state (`.producers`) saves the broker from reading the whole log.
@@ -70,7 +70,7 @@ class InvalidProducerEpoch(SequenceRefused):
 
 
 class SnapshotDamaged(Exception):
-    """A snapshot that must be ignored. The state can be made from the log."""
+    """A snapshot that the broker must ignore. It can make the state from the log instead."""
 
 
 class StoredBatch(NamedTuple):
@@ -137,7 +137,7 @@ class ProducerState:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
-        """Adds the state `later`, which was made from batches that follow the batches of this
+        """Adds the state `later`, which was computed from batches that follow the batches of this
         state. The result is the same as if `update` had been called on this state for each of the
         later batches, because a producer's epoch never decreases.
         """

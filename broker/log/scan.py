@@ -35,7 +35,8 @@ _MAGIC_POSITION = 16
 
 
 class InvalidBatch(Exception):
-    """The bytes at a position are no batch, or a batch that does not belong there."""
+    """The bytes at a position are no batch, or are a batch that does not belong at this
+    position."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(f"position {position}: {reason}")
@@ -44,7 +45,8 @@ class InvalidBatch(Exception):
 
 
 class Window:
-    """A part of a file in memory. The window moves to each position that is read."""
+    """A part of a file in memory. When a caller reads a position outside the window, the window
+    moves to that position."""
 
     __slots__ = ("_bytes", "_data", "_descriptor", "_start")
 
