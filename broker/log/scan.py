@@ -126,7 +126,7 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     """Whether the bytes at a position are a batch with the right length and CRC. Other fields are
     not checked.
 
-    A crash never leaves such a batch where it does not belong.
+    A crash never leaves such a batch at a wrong position.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -140,7 +140,7 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
     """Whether the file ends within the batch at a position. The length field may point beyond the
     end of the file although the CRC shows that the bytes up to the end of the file are the whole
-    batch. Then the length field is damaged, and the result is False.
+    batch. In this case the length field is damaged, and the result is False.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -156,7 +156,7 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
-    """Whether a part of the batch at a position never reached the disk. This is the case if the
+    """Whether a part of the batch at a position never reached the disk. The result is true if the
     batch's first page has only zeros from the position on, or if another page that the batch should
     fill has only zeros.
 
@@ -181,7 +181,8 @@ def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) 
     """The position of the first whole, valid batch from `start` on; None if there is none.
 
     The result distinguishes damage, after which valid batches follow, from a torn tail, after which
-    no valid batches follow. Every position is tried, because the length of a batch may be damaged.
+    no valid batches follow. The function tries every position, because the length of a batch may be
+    damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:
@@ -218,5 +219,6 @@ def _is_batch(
 
 
 def _any(_first: int, _end: int) -> bool:
-    """Allows every hole, because a valid batch after damage may begin with any offset."""
+    """Allows all offsets to be missing, because a valid batch after damage may begin with any
+    offset."""
     return True

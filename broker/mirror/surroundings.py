@@ -19,7 +19,8 @@ from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 Done = Callable[[SkidwayError | None], None]
-"""A function that is called when an operation is done, with its error or with None for success."""
+"""A function that is called when an operation is done. Its argument is the operation's error, or
+None for success."""
 
 
 class Ask(Protocol):
