@@ -155,8 +155,8 @@ class Inbound:
         """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
         FrameTooLarge.
 
-        Whole frames that have been moved out once are not moved again, however many turns it takes
-        to handle them. So each byte moves once.
+        Whole frames that were moved out once are not moved again, even if it takes many turns to
+        handle them. So each byte moves at most once.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -182,8 +182,8 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate: enough for the first frame of `held`, but at most a few
-        times as much as the bytes that have arrived.
+        """How much memory to allocate: enough for the first frame of `held`, but only a few times
+        the number of bytes that have arrived.
         """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES

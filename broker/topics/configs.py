@@ -21,8 +21,8 @@ from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
 """The longest value of a setting. In the flexible versions of Kafka's requests a client could send
-a longer value, but no response could contain that value. Also, one ZooKeeper node holds all
-settings of a topic, and a node takes at most 1 MB.
+a longer value, but no response could contain that value. Also, one ZooKeeper node contains all
+settings of a topic, and a node has at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {
