@@ -2,14 +2,14 @@
 
 The setting `retention.hold` lists groups, for example of a mirror or a loader. The committed
 offsets of such a group show which records it has not read yet. The broker keeps these records even
-if retention would delete them: the group holds the segments back. A group that has committed
-nothing holds everything back. The offsets are in ZooKeeper, so the broker reads them in the
+if retention would delete them: the group holds the segments back. A group that has committed no
+offsets holds all segments back. The offsets are in ZooKeeper, so the broker reads them in the
 background, and only for partitions with expired segments. While ZooKeeper cannot be reached, the
 broker uses the offsets that it read last.
 
-Segments are held back only up to a limit. Segments beyond `retention.hold.max.ms` or
-`retention.hold.max.bytes` are deleted. If a group has not read some offsets of these segments, the
-broker logs these offsets as a gap.
+Segments are held back only up to a limit. The broker deletes segments beyond
+`retention.hold.max.ms` or `retention.hold.max.bytes`. If a group has not read some offsets of these
+segments, the broker logs these offsets as a gap.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""At most this many faults are kept; further faults are only counted."""
+"""At most this many faults are kept. Further faults are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000
@@ -78,8 +78,7 @@ class Fault:
 
 @dataclass(slots=True)
 class Faults:
-    """All faults of a topic. Only the first `FAULTS_MAX` faults are kept; further faults are only
-    counted."""
+    """All faults of a topic. Keeps only the first `FAULTS_MAX` faults, and counts the others."""
 
     kept: list[Fault] = field(default_factory=list)
     more: int = 0

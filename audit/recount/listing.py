@@ -21,11 +21,11 @@ from skidway.audit.recount.manifests import STATE
 from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
-"""A file that no manifest names is compared with at most this many named files of the same
+"""The recount compares a file that no manifest names with at most this many named files of the same
 length."""
 
 _UNFINISHED: Final = "._COPYING_"
-"""Hadoop's own tools add this ending to the name of a file that they have not yet copied whole."""
+"""While Hadoop's own tools copy a file, the name of the copy has this ending."""
 
 _ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/(?:part-\d+-\d+-\d+|rows-\d+-\d+)\.parquet$")
 

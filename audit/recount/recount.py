@@ -1,8 +1,8 @@
 """The recount verifies an output by reading its files and rows. The recount checks that all of
 these statements are true:
 
-    files   the directories hold every file that a manifest names, and no other file that programs
-            read as rows
+    files   the directories contain every file that a manifest names, and no other file that
+            programs read as rows
     bytes   each file has the length and the CRC-32C that were committed
     rows    every column of every row can be read. The recount computes count, bytes and checksum
             from `_agent`, `_file_id`, `_offset`, `_length` and `_timestamp` of rows and rejects.
@@ -177,8 +177,8 @@ def compare(
     """The buckets in which the rows differ from the counts of tier hdfs or tier agent. A tier is
     compared only if `tiers` names it.
 
-    since: the (agent, bucket) pairs that were loaded during this recount. They are left to the next
-    recount, like the buckets that overlap an unjudged hour.
+    since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves them
+    to the next recount, as it leaves the buckets that overlap an unjudged hour.
 
     If the rows equal the counts of tier hdfs but the agents counted more, the loader has not loaded
     the missing records. The recount does not report these records as a difference, because the

@@ -25,9 +25,9 @@ def topic_name(source: Source) -> str:
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """For each topic, its name as `topic_name` returns it. If several of these topics have the same
-    name (the topic was deleted and created again), each name is followed by the beginning of the
-    topic's id."""
+    """Maps each topic to its name as `topic_name` returns it. Several of these topics have the same
+    name if a topic was deleted and created again. In this case each of the names is followed by the
+    beginning of the topic's id."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)

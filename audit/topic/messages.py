@@ -131,8 +131,8 @@ class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
     previous: the number of the last earlier delta of the same producer and epoch that has counts
-    for the bucket. 0 if there is no such delta; -1 if there may be one, but the producer no longer
-    knows the number.
+    for the bucket. 0 if there is no such delta; -1 if there may be such a delta, but the producer
+    no longer has its number.
     """
 
     source: Source
@@ -282,7 +282,7 @@ def encode(message: Message) -> bytes:
 
 def encodings(message: Delta | Seal) -> list[bytes]:
     """All encodings of exactly this message: at most one for each schema that this version of
-    Skidway knows.
+    Skidway has.
 
     The caller needs all of them, because a program of another version may have sent the same
     message in another encoding.

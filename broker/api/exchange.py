@@ -87,8 +87,8 @@ class Exchange:
         return body
 
     def reply_body(self, body: bytes) -> None:
-        """Answers with an encoded body. A long body is not copied, so the same memory serves all
-        clients that get the same body.
+        """Answers with an encoded body. Does not copy a long body, so all clients that get the same
+        body share its memory.
         """
         head = response_head(self.key, self.version, self.correlation_id, len(body))
         self.send([head + body] if len(body) < SHARED_BYTES_MIN else [head, body])

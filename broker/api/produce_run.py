@@ -7,9 +7,9 @@ together at the end of the turn. With acks=all, the batches of a run are flushed
 answers are sent when the high watermark has passed all these batches.
 
 Some requests do not join a run, but are handled by the general path in
-`skidway.broker.api.produce`. Some of them cannot simply be appended, because the batch must be
-refused or is a duplicate, or because the log cannot be written. The others need a special answer:
-it must contain the time of the append, or state that there are too few replicas.
+`skidway.broker.api.produce`. The run cannot append some of these requests, because the batch must
+be refused or is a duplicate, or because the log cannot be written. The others need a special
+answer: it must contain the time of the append, or state that there are too few replicas.
 """
 
 from __future__ import annotations

@@ -21,19 +21,19 @@
     reassignment  reads and changes a partition's assignment and state together
     reader        reads the whole catalog at first, and later only the nodes that have changed, as
                   ZooKeeper's watches report
-    session       the thread that carries out all operations; opens a new session when the session
-                  is lost
+    session       the thread that carries out all operations; registers the broker again after the
+                  session was lost
     producer_ids  assigns producer ids from the block that this broker owns
 
 Only the session's thread talks to ZooKeeper, so the broker's event loop never waits for ZooKeeper:
 the loop submits a job to the session, and the session posts the outcome to the loop. While
 ZooKeeper cannot be reached, the session accepts no job. Requests that need a job then get an error
-after which clients try again. The catalog stays unchanged meanwhile, so the broker still serves
-produce and fetch requests.
+after which clients try again. The catalog does not change during this time, so the broker still
+serves produce and fetch requests.
 
 Most writes are conditional: they create a node only if it does not exist, or change a node only if
-it still has the version that was read. So if two brokers make the same change at the same time,
-only one of them succeeds. At the end of a topic's deletion, the broker removes the topic's nodes,
+it still has the version that was read. So if two brokers make the same change at the same time, the
+change is made only once. At the end of a topic's deletion, the broker removes the topic's nodes,
 and after them the node in /admin/delete_topics. All these removals are in transactions that fail if
 the node in /admin/delete_topics is already gone.
 

@@ -33,7 +33,7 @@ class ProducerIds:
         self._waiting: list[Given] = []
 
     def give(self, given: Given) -> None:
-        """Calls `given` with an unused id, or with the reason why there is no id now."""
+        """Calls `given` with an unused id, or with the reason why no id is available now."""
         if self._next <= self._last and not self._waiting:
             self._next += 1
             given(self._next - 1)

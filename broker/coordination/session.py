@@ -222,5 +222,5 @@ class ZooKeeperSession:
 
 
 def _ignore(_outcome: object) -> None:
-    """Ignores the outcome of one of the session's own jobs, because these jobs log their errors
-    themselves."""
+    """Ignores the outcome of one of the session's own jobs, because these jobs already log their
+    errors."""

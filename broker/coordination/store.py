@@ -256,11 +256,11 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a topic that is marked as being deleted and whose partitions are gone. Also removes
-    the offsets that groups have committed in the topic. Can be repeated.
+    """Removes a topic that is marked as being deleted and whose partitions are already deleted.
+    Also removes the offsets that groups have committed in the topic. Can be repeated.
 
-    If the mark is missing, removes nothing: another broker has finished the deletion, and a topic
-    that now has the name is a new topic.
+    If the mark is missing, removes nothing: another broker has finished the deletion, and if there
+    is a topic with this name now, it is a new topic.
     """
     mark = documents.deletion_path(topic)
     with answered(coordinator) as client:

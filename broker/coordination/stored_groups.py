@@ -155,8 +155,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     """Deletes a group if it has not changed since it was read. Returns the number of deleted
-    offsets. If an offset was committed or a member has joined since then, that offset or member is
-    kept, and so is the group.
+    offsets. If an offset was committed or a member has joined since then, keeps that offset or
+    member, and keeps the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:

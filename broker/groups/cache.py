@@ -1,5 +1,5 @@
-"""Caches the committed offsets of groups with members, so that they need not be read again after
-each rebalance.
+"""Caches the committed offsets of groups with members, so that the broker need not read the offsets
+again after each rebalance.
 
 The cache has no groups without members, because other programs may write the offsets of such
 groups. Examples are an administrator's tool, and consumers that coordinate through ZooKeeper. If a

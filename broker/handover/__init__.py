@@ -22,7 +22,7 @@ After a crash between any two of these steps, either the old broker serves the p
 broker serves it. In the second case, the operator runs the interrupted step again and completes the
 move. Only one copy can be taken over: the first take-over raises the leader epoch, and later
 take-overs refuse every other copy. With `take-over`, the old broker may also take its own directory
-back. The directory on the old broker's host is kept until somebody removes it.
+back. The directory on the old broker's host remains until somebody removes it.
 
     waybill              writes, reads and compares the list of the files of a moved partition
     hand_over            what the old broker's host does

@@ -25,8 +25,8 @@ class LogConfig:
     retention_ms: int = WEEK_MS
     retention_bytes: int = UNLIMITED
     held_by: tuple[str, ...] = ()
-    """The groups in `retention.hold`. A segment that one of these groups still needs is not
-    deleted, up to the limits in the next two fields.
+    """The groups in `retention.hold`. The broker keeps a segment that one of these groups still
+    needs, up to the limits in the next two fields.
     """
     hold_bytes_max: int = UNLIMITED
     hold_ms_max: int = 2 * WEEK_MS

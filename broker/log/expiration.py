@@ -16,7 +16,7 @@ from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]
 """A function that returns the lowest offset of a partition that a group of the topic's
-`retention.hold` still needs; None if no group is listed there.
+`retention.hold` still needs; None if `retention.hold` lists no group.
 """
 _log = log.get(__name__)
 

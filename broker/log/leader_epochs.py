@@ -83,7 +83,7 @@ class LeaderEpochs:
         self.latest, self.changed = epoch, True
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets epochs that begin at an offset or later, because their records are gone."""
+        """Forgets epochs that begin at an offset or later, because their records were removed."""
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
             self.changed = True

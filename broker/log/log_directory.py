@@ -3,10 +3,10 @@ broker. It is either in use or offline.
 
 The failure of a directory does not affect the other directories. If the disk of a directory has a
 lasting failure (the device or an fsync reports an error), the directory is offline until the broker
-is started again. Requests for its partitions get an error, and nothing is written to it any more. A
-full disk is no lasting failure: the broker refuses appends until there is space. If a directory
-cannot be used when the broker starts, it is offline until the next start. If no directory can be
-used, the broker does not start.
+is started again. Requests for its partitions get an error, and the broker writes nothing more to
+the directory. A full disk is no lasting failure: the broker refuses appends until there is space.
+If a directory cannot be used when the broker starts, it is offline until the next start. If no
+directory can be used, the broker does not start.
 """
 
 from __future__ import annotations

@@ -81,7 +81,8 @@ class LogManager:
         correct as long as the mapping is the same object.
         """
         self.unclean: set[TopicPartition] = set()
-        """The partitions whose logs had to be read again because the last stop was not clean."""
+        """The partitions whose logs the broker had to read again because the last stop was not
+        clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
         """The LogManager calls this function when it notices a failure. If the failure is lasting,
         the function must call `fail`.

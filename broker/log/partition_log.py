@@ -1,13 +1,13 @@
 """The log of one partition: its segments in order. The log appends batches, reads them, and writes,
 flushes, rolls and removes segments.
 
-The offsets are always in this order, which the code asserts wherever they change::
+The offsets are always in this order, and the code asserts this order at every change::
 
     log start offset <= flushed offset <= written offset <= log end offset
 
 During a turn of the loop, `append` only writes the offset and leader epoch into a batch's header
 and remembers the batch's bytes. At the end of the turn, `write` writes all these batches into the
-active segment with one `pwritev`. If this `pwritev` fails, the log takes back everything that was
+active segment with one `pwritev`. If this `pwritev` fails, the log undoes everything that was
 appended since the last write: offsets, index entries and producers. So an offset that `append` has
 returned is valid only after the written offset has passed it.
 
@@ -169,7 +169,7 @@ class PartitionLog:
 
     def write(self) -> None:
         """Writes the appended batches into the file. If `write` raises StorageFailed, the log has
-        taken back all of these appends.
+        undone all of these appends.
         """
         refusal, self._refusal = self._refusal, None
         if refusal is not None:

@@ -1,8 +1,8 @@
 """Reads the batches of a segment's file one by one. The caller chooses how much is checked.
 
 The file is read in windows: one system call reads one window, which may contain many small batches.
-Of a large batch, only one window is in memory at a time. A length in the file may be wrong, so it
-is compared with the number of bytes that are left in the file before it is used.
+Of a large batch, only one window is in memory at a time. A length in the file may be wrong. So
+before a length is used, it is compared with the number of bytes that remain in the file.
 """
 
 from __future__ import annotations

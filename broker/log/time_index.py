@@ -62,7 +62,7 @@ class TimeIndex:
         return entry[0], entry[1] + self._base_offset
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset such that all records with lower offsets are earlier than `timestamp`."""
+        """An offset before which all records are earlier than `timestamp`."""
         entry = self._entries.floor(timestamp - 1, _timestamp)
         return self._base_offset if entry is None else entry[1] + self._base_offset
 

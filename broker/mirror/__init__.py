@@ -1,10 +1,9 @@
 """Mirroring: copies topics of another cluster (the source) byte for byte and offset for offset.
 
     selection     which topics of the source are mirrored, and under which names  (pure)
-    rounds        compares the topics of both clusters: which mirror topics to create or extend
-                  (pure)
+    rounds        compares both clusters: which mirror topics to create or extend (pure)
     follower      the states of one partition: checked, followed, stopped         (pure)
-    partition one partition: its follower, its log, and the reason why copying waits
+    partition     one partition: its follower, its log, and the reason why copying waits
     surroundings  the interfaces that a source needs: a client of its cluster, and this broker
     topics        one source cluster: creates and extends its topics here         (loop)
     bounds        asks the source where a partition begins and ends               (loop)

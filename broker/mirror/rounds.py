@@ -160,8 +160,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan the mirror topics that no longer change because there is no source topic for
-    them to follow."""
+    """Adds to the plan the mirror topics that follow no topic of the source any more, each with the
+    reason."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)

@@ -76,8 +76,8 @@ class HostedPartitions:
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Stops serving a partition. Operations that wait for the partition are checked, so that
-        they complete.
+        """Stops serving a partition. Then checks the operations that wait for the partition, so
+        that they complete.
         """
         replica = self.replicas.pop(partition, None)
         if replica is not None:

@@ -1,4 +1,4 @@
-"""Turns a topic's settings into the settings of the topic's logs, and checks settings before a
+"""Computes the settings of a topic's logs from the topic's settings, and checks settings before a
 topic gets them.
 """
 

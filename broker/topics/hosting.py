@@ -1,9 +1,9 @@
 """Follows the topics in ZooKeeper, and hosts the partitions that are assigned to this broker.
 
-`apply` takes over a new catalog (the topics and brokers that ZooKeeper lists): it makes a log for
-each new partition, begins to lead the partition, and stops serving partitions that are gone. At the
-start, `load` opens the partitions that the log directories contain. If a partition belongs to no
-known topic or is assigned to another broker, its directory is set aside and not deleted (see
+`apply` adopts a new catalog (the topics and brokers that ZooKeeper lists). It makes a log for each
+new partition, begins to lead the partition, and stops serving partitions that no longer exist. At
+the start, `load` opens the partitions that the log directories contain. If a partition belongs to
+no known topic or is assigned to another broker, its directory is set aside and not deleted (see
 `skidway.broker.handover`).
 """
 
@@ -124,7 +124,7 @@ class Hosting:
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
     def apply(self, catalog: Catalog) -> None:
-        """Takes over a new catalog: hosts new partitions, and drops partitions that are gone."""
+        """Adopts a new catalog: hosts new partitions, and drops partitions that no longer exist."""
         catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()
