@@ -27,8 +27,8 @@ EVERY_S: Final = 1.0
 STEPS: Final = 4
 COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
 MEDIAN_OF: Final = 100
-"""The CPU time of a load is a median. It is taken over the last MEDIAN_OF loads of a step (a
-quarter of the day), or over all loads of the step if the step has fewer."""
+"""The CPU time of a load is the median of the last MEDIAN_OF loads of a step (a quarter of the
+day). If a step has fewer loads, it is the median of all loads of the step."""
 
 
 def run() -> SidesTable:

@@ -114,14 +114,14 @@ class Fleet:
             first = until
 
     def _file(self, host: int, number: int) -> int:
-        """The id of a file; it looks random."""
+        """The id of a file, which looks random."""
         return (self._ids[host] * 0x9E3779B97F4A7C15 + number * 0xBF58476D1CE4E5B9) >> 3 & (
             (1 << 62) - 1
         )
 
     def _write(self, taken: Taken, key: FileKey, host: int, first: int, end: int) -> None:
-        """Adds to `taken` that a file grows in the minutes [first, end). These minutes begin
-        SHIFT_MS after the full minute."""
+        """Adds to `taken` that a file grows in the minutes [first, end). Each of these minutes
+        begins SHIFT_MS after a full minute."""
         size = LINES * LENGTH
         position = (first + host) % FILE_MINUTES * size
         taken.lowest[key], taken.highest[key] = position, position + (end - first) * size

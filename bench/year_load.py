@@ -58,8 +58,8 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, Mem
 
 BATCH_RECORDS = 500
 MEDIAN_OF = 100
-"""A figure is the median over the last MEDIAN_OF loads of a step, or over all loads of the step if
-the step has fewer."""
+"""A figure is the median of the last MEDIAN_OF loads of a step. If a step has fewer loads, the
+figure is the median of all loads of the step."""
 
 LATE_MINUTES = 3
 """A load merges the small files of an hour this many minutes after the end of the hour."""

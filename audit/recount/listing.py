@@ -44,9 +44,9 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """Yields a fault for each file that does not belong to the output. If a manifest removes a
-    file, but its load has not moved all of its own files into place yet, the removed file is no
-    fault, because the next load deletes it. Raises StoreFailed and StoreUnreachable."""
+    """Yields a fault for each file that does not belong to the output. A load's manifest may remove
+    a file while the load still has to move its own files into place. In this case the removed file
+    is no fault, because the next load deletes it. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)

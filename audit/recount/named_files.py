@@ -129,8 +129,8 @@ class NamedFiles:
         self._connection.execute("DELETE FROM surplus WHERE path = ?", (path,))
 
     def surplus(self) -> Iterator[FileEntry]:
-        """The surplus files, sorted by path. They are in the directories but do not belong to the
-        output, either because no manifest names them or because a manifest removed them."""
+        """The surplus files, sorted by path. A surplus file is in a directory but does not belong
+        to the output, because no manifest names it or because a manifest removed it."""
         for row in self._connection.execute("SELECT path, length FROM surplus ORDER BY path"):
             yield FileEntry(*row)
 

@@ -177,8 +177,8 @@ def compare(
     """The buckets in which the rows differ from the counts of tier hdfs or tier agent. A tier is
     compared only if `tiers` names it.
 
-    since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves them
-    to the next recount, as it leaves the buckets that overlap an unjudged hour.
+    since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves these
+    pairs, and all buckets that overlap an unjudged hour, to the next recount.
 
     If the rows equal the counts of tier hdfs but the agents counted more, the loader has not loaded
     the missing records. The recount does not report these records as a difference, because the

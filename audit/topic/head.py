@@ -4,8 +4,9 @@ Most messages of a busy audit topic are deltas (counts) of agents, which a loade
 largest messages are deltas of loaders, with the counts of all agents. For a small load, decoding
 all of these messages would cost more than the rest of the load.
 
-In every version of the schema `Audit`, a message begins with its kind and its tier. Both are Avro
-enums with few symbols, so each is one byte: the index of the symbol times two.
+In every version of the schema `Audit`, a message begins with its kind and its tier. The kind and
+the tier are Avro enums with few symbols, so each of them is one byte: the index of the symbol times
+two.
 """
 
 from __future__ import annotations

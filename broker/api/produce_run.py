@@ -44,7 +44,8 @@ class Alike:
 
 
 class Run:
-    """Valid requests of one connection in one turn, in their order. They are answered together."""
+    """Valid requests of one connection in one turn, in their order. All of them are answered
+    together."""
 
     __slots__ = ("_alike", "_broker", "_connection", "_parts", "_slot", "acks", "shape")
 

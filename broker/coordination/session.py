@@ -7,7 +7,7 @@ If ZooKeeper stops answering during a job, the job ends within the session's tim
 wait in `skidway.coordination` is bounded.
 
 If the session was lost, the broker waits for a new session. Then the broker registers again and
-reads the whole catalog. It repeats these two steps until they succeed.
+reads the whole catalog. The broker repeats these two steps until both succeed.
 """
 
 from __future__ import annotations

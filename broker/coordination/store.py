@@ -70,8 +70,8 @@ def register(
     has ended. Then registers the broker. Returns the broker's epoch.
 
     If the predecessor has the same directory id, its process has ended, because this broker now has
-    the lock of the directory. Then the predecessor's node is deleted at once. Raises SkidwayError
-    if another broker keeps the broker id for longer than `wait_s`.
+    the lock of the directory. In this case the function deletes the predecessor's node at once.
+    Raises SkidwayError if another broker keeps the broker id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -346,8 +346,8 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """Takes a new block of producer ids. They are higher than the ids of every earlier block, and
-    higher than `above`. Returns the block's first and last id.
+    """Takes a new block of producer ids. The new ids are higher than the ids of every earlier
+    block, and higher than `above`. Returns the block's first and last id.
     """
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):

@@ -47,7 +47,8 @@ class StorageFailed(SkidwayError):
 
 
 class DamagedLog(SkidwayError):
-    """A log contains bytes that the broker has not written. Its partition must not be served."""
+    """A log contains bytes that the broker has not written. The broker must not serve the log's
+    partition."""
 
     def __init__(self, path: Path, position: int, reason: str) -> None:
         super().__init__(f"{path} is damaged at position {position}: {reason}")

@@ -100,8 +100,8 @@ def sync(flush: Flush) -> None:
     """Carries out a flush: makes leader epochs, closed segments, the active segment and the names
     of files durable.
 
-    Raises OSError. This is NothingSynced if the file of leader epochs cannot be written, for
-    example because the disk is full.
+    Raises OSError. If the file of leader epochs cannot be written, for example because the disk is
+    full, this error is NothingSynced.
     """
     if flush.epochs is not None:
         try:

@@ -1,5 +1,5 @@
 """One of `log.dirs`. The broker has locked it, and its meta.properties says that it belongs to this
-broker. It is either in use or offline.
+broker. A log directory is either in use or offline.
 
 The failure of a directory does not affect the other directories. If the disk of a directory has a
 lasting failure (the device or an fsync reports an error), the directory is offline until the broker

@@ -86,7 +86,7 @@ class OffsetLookup:
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
         """The segment and position of the batch that contains an offset. If the offset is in a gap,
-        the segment and position of the next batch.
+        the result is the segment and position of the next batch.
         """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:

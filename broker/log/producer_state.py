@@ -71,7 +71,8 @@ class InvalidProducerEpoch(SequenceRefused):
 
 
 class SnapshotDamaged(Exception):
-    """A snapshot that the broker must ignore. It can make the state from the log instead."""
+    """A snapshot that the broker must ignore. The broker can compute the state from the log
+    instead."""
 
 
 class StoredBatch(NamedTuple):

@@ -26,8 +26,8 @@ A log that ends before its recovery point is also damaged, because a file is mis
 Recovery does not read segments that end before the recovery point, but each of them must end where
 the next segment begins. (Recovery reads a segment that ends exactly at the recovery point, because
 its indexes may not be on disk yet.) In a mirror's log, only the offsets in the gaps of the topic's
-settings may be missing. Recovery makes an index again if it is missing, partial or too short. It
-also makes an index again if the index's last entry does not match its batch.
+settings may be missing. Recovery makes an index again if it is missing, partial or too short.
+Recovery also makes an index again if the index's last entry does not match its batch.
 
 Recovery syncs the valid batches before they count as flushed.
 """

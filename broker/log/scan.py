@@ -161,7 +161,8 @@ def was_never_written(descriptor: int, position: int, end: int) -> bool:
     fill has only zeros.
 
     A flush of the file would have written the page, so nothing from this page on was flushed. A
-    valid batch never begins with twelve zero bytes, because its length is in these bytes.
+    valid batch never begins with twelve zero bytes, because its length is in these bytes and is
+    never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)

@@ -16,8 +16,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TAIL_MAX = 512
-"""When this many entries are in memory, they are written to the file. They fill 4 or 6 KiB of the
-file."""
+"""When this many entries are in memory, they are written to the file, where they fill 4 or 6
+KiB."""
 
 Entry = tuple[int, int]
 

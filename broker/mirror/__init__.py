@@ -35,9 +35,9 @@ of the last batch in the mirror's log:
                 first batch, writes the missing offsets into ZooKeeper (topic config `mirror.gaps`),
                 and copies from this batch on
 
-The partition treats a gap between two batches in the same way. It records every gap for two
-reasons: the audit and the loader read the gaps from the topic's configs, and recovery treats all
-other missing offsets in a mirror's log as damage.
+The partition treats a gap between two batches in the same way. The partition records every gap for
+two reasons: the audit and the loader read the gaps from the topic's configs, and recovery treats
+all other missing offsets in a mirror's log as damage.
 
 Some failures may pass: the disk is full, ZooKeeper cannot be reached, a transfer was damaged, or a
 permission is missing. After such a failure, the partition tries again after a wait, which becomes

@@ -1,9 +1,9 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
 Mirrors run inside a broker, so this command only asks the broker's /health. The exit status is 0 if
-there is no problem. It is 1 if a partition, a topic or a whole source is stopped and waits for an
-operator, or if the broker does not serve a mirrored partition. It is 3 if the broker or one of its
-sources cannot be reached.
+there is no problem. The exit status is 1 if a partition, a topic or a whole source is stopped and
+waits for an operator, or if the broker does not serve a mirrored partition. The exit status is 3 if
+the broker or one of its sources cannot be reached.
 """
 
 from __future__ import annotations

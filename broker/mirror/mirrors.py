@@ -159,7 +159,8 @@ class Mirrors:
         )
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes that a batch was appended. Its log writes it to the disk at the end of the turn."""
+        """Notes that a batch was appended. At the end of the turn, the log writes the batch to its
+        file."""
         self._broker.partitions.touch(replica)
         self._broker.counts.batches += 1
         self._broker.counts.messages += header.count

@@ -83,7 +83,7 @@ class MirrorPartition:
         return self.replica.log.log_end_offset != self._end
 
     def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:
-        """Appends batches to the log. They are written at the end of the turn. Raises
+        """Appends batches to the log, which writes them to its file at the end of the turn. Raises
         StorageFailed."""
         for batch, header in batches:
             self.replica.log.append_mirrored(batch, header, now_ms)

@@ -231,7 +231,8 @@ class MirrorSource:
 
     def _look_at_end(self, each: MirrorPartition) -> None:
         """Finds out from the high watermark whether the source has no batch at the fetched offset.
-        This is necessary because the client does not report fetch responses without batches.
+        The high watermark is needed because the client does not report fetch responses without
+        batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:

@@ -89,7 +89,8 @@ class Local(Protocol):
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes that a batch was appended; it is written at the end of the turn."""
+        """Notes that a batch was appended. At the end of the turn, the log writes the batch to its
+        file."""
         ...
 
     def refused(self, replica: Replica) -> None:

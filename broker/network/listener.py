@@ -34,7 +34,7 @@ _PASSING = (
 
 
 class Listener:
-    """A socket for new connections. It binds when it is created, so that an occupied port is
+    """A socket for new connections. The constructor binds the socket, so that an occupied port is
     noticed early. Clients can connect only after `listen`.
     """
 

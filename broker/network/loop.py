@@ -6,9 +6,9 @@ the ready connections is served next, and for how long. Other threads may only c
 
 A bug in the broker does as little damage as possible. An unexpected exception in the handling of a
 request closes the connection, and an exception in a timer or a posted call ends only that call.
-Both are logged with a traceback and counted. An exception at the end of a turn, where logs are
-written, ends the broker (`run` raises it). After such an exception the state in memory may be
-wrong. The next start computes the state again from the files.
+The loop logs both kinds of exceptions with a traceback, and counts them. An exception at the end of
+a turn, where logs are written, ends the broker (`run` raises it). After such an exception the state
+in memory may be wrong. The next start computes the state again from the files.
 """
 
 from __future__ import annotations
