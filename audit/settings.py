@@ -92,7 +92,7 @@ class CounterSettings:
 
     @property
     def cluster(self) -> str:
-        """The cluster's name: from the settings, or as the cluster's brokers gave it."""
+        """The cluster's name, from the settings or from the cluster's brokers."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     @property
@@ -104,8 +104,9 @@ class CounterSettings:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditSettings:
-    """The settings of `skidway audit run`: the clusters whose audit topics it reads, what it
-    expects of them, and the address at which it serves its pages."""
+    """The settings of `skidway audit run` (the collector): the clusters whose audit topics the
+    collector reads, what it expects of these clusters, and the address at which it serves its
+    pages."""
 
     bootstrap_servers: str = setting(
         "bootstrap.servers",

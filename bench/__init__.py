@@ -15,8 +15,8 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
     produce       200-byte messages by librdkafka, batch 1 and 50, acks 0 and 1: Apache Kafka 4.1
     consume       reads 200-byte messages with confluent-kafka, with kcat and with Skidway's
                   fetcher, which returns columns: Apache Kafka 4.1
-    shapes        messages of 1 and 10 KB; several acks, numbers of producers, and codecs; CPU and
-                  memory for each GB: Apache Kafka 4.1
+    shapes        messages of 1 and 10 KB; several values of acks, numbers of producers, and codecs;
+                  CPU and memory for each GB: Apache Kafka 4.1
     latency       from produce to consume at a steady rate: Apache Kafka 4.1
     fleet         5,000 connections that each send a little (fleet_load: the load): Apache Kafka 4.1
     neighbours    one client with few requests beside 20 clients that send without pause
@@ -47,7 +47,7 @@ The modules are listed here. A benchmark's peer, or each of its peers, follows a
                   Runs only on request (`make bench-paper`), because it installs RabbitMQ and
                   ActiveMQ
 
-No benchmark fails because of a figure. docs/performance.md has the figures of the last run. If
+A bad figure does not make a benchmark fail. docs/performance.md has the figures of the last run. If
 BENCH_QUICK=1 is set, every benchmark is only a trial that takes seconds and writes no results.
 """
 

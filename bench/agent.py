@@ -2,10 +2,10 @@
 lines to a broker.
 
 The agent and rsyslog read the same file and write to one partition of the same Skidway broker, with
-acknowledgements. rsyslog does not parse lines. The CPU seconds of each program include its start;
-they are read from /proc when the last line has arrived. The agent also does the rest of its usual
-work: it records what it is about to send (its intents) and how far it has read (its checkpoints),
-and sends the counts for the audit.
+acknowledgements. rsyslog does not parse lines. The CPU seconds of each program include its start.
+The benchmark reads them from /proc when the last line has arrived. The agent also does the rest of
+its usual work: it records what it is about to send (its intents) and how far it has read (its
+checkpoints), and sends the counts for the audit.
 """
 
 from __future__ import annotations

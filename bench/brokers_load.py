@@ -51,8 +51,7 @@ class ClosedLoop:
                 self._poll.register(made, select.EPOLLIN)
 
     def run(self, seconds: float) -> dict[str, float]:
-        """Sends requests for `seconds` seconds, then waits for the answers that are still
-        missing."""
+        """Sends requests for `seconds` seconds. Then waits for the remaining answers."""
         begin, cpu = time.perf_counter(), time.process_time()
         for fd in self._links:
             self._send(fd, BLOCKS)

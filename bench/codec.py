@@ -3,7 +3,7 @@
 The figures are records per CPU second. Every side (Skidway's codec, fastavro, avro) does the same
 job in one process on one thread: it encodes a record batch of `ROWS` rows to an array of datums,
 and decodes the array again. Skidway's side is `skidway.schemas.codec.Codec`, with all of its
-checks. The peers are the fastest simple code that these libraries allow:
+checks. The code of the peers is simple, and as fast as these libraries allow:
 
     fastavro   encode: to_pylist(), schemaless_writer per row (its C extension) into one buffer;
                decode: schemaless_reader per datum, then conversion of the rows to a batch of the
@@ -11,16 +11,16 @@ checks. The peers are the fastest simple code that these libraries allow:
     avro       Apache's own library in pure Python: DatumWriter and DatumReader per row; the other
                code is the same as for fastavro
 
-All sides give the same bytes and the same columns; the benchmark asserts this before it measures.
-It measures several shapes. A shape is a schema with a batch of its records. No shape has dates or
-times, because the peers would spend most of their time on making Python objects of them. Skidway's
-codec checks everything; the peers make only their built-in checks.
+All sides produce the same bytes and the same columns; the benchmark asserts this before it
+measures. The benchmark measures several shapes. A shape is a schema with a batch of its records. No
+shape has dates or times, because the peers would spend most of their time on creating Python
+objects for the dates and times. The peers make only their built-in checks.
 
 The shapes `narrow`, `wide` and `nullable` are flat, so Skidway's codec encodes them with the Rust
 library pyruhvro (the path `pyruhvro`). The codec encodes the other shapes, and decodes all shapes,
-in whole columns with numpy and Arrow (the path `columns`). It decodes datums one at a time if it
-cannot decode them in whole columns; most of these datums are damaged. The last row of the table
-measures this slow path.
+in whole columns with numpy and Arrow (the path `columns`). If the codec cannot decode datums in
+whole columns, it decodes them one at a time. Most of such datums are damaged. The last row of the
+table measures this slow path.
 """
 
 from __future__ import annotations
@@ -48,8 +48,8 @@ from skidway.schemas.codec.rows import Rows
 
 ROWS = scaled(16_384, 1_024)
 AVRO_ROWS = 512
-"""The number of rows for Apache's avro. It is smaller than for the other two sides, because avro is
-a hundred times slower."""
+"""The number of rows for Apache's avro. This number is smaller than for the other two sides,
+because avro is a hundred times slower."""
 ROUNDS = scaled(5, 1)
 SECONDS_MIN = scaled(0.1, 0.0)
 

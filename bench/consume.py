@@ -89,7 +89,7 @@ def stock(address: str, topic: str) -> float:
 
     Sets `fetch.queue.backoff.ms`, because by default librdkafka stops fetching for a whole second
     whenever 64 MB wait for the application. The faster the broker is, the more often librdkafka
-    would stop. Then the figure would mainly show how many of these pauses happened during the run.
+    would stop. So the figure would mainly show how many of these pauses happened during the run.
     """
     consumer = Consumer(
         {

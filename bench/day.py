@@ -1,8 +1,8 @@
 """Measures a day of small loads by one loader that keeps running. Does the loader need more memory,
 or more CPU time for a load, at the end of the day than at its beginning? There is no peer.
 
-The event times of each load's rows lie within one minute. But the loader waits only EVERY_S seconds
-between two loads, and not a minute.
+The event times of each load's rows are within one minute. But between two loads the loader waits
+only EVERY_S seconds instead of a minute.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ EVERY_S: Final = 1.0
 STEPS: Final = 4
 COLUMNS: Final = tuple(f"{number}/{STEPS} of the day" for number in range(1, STEPS + 1))
 MEDIAN_OF: Final = 100
-"""The CPU time of a load is the median over the last MEDIAN_OF loads of a step, or over all loads
-of the step if there are fewer."""
+"""The CPU time of a load is the median of the last MEDIAN_OF loads of a step (a quarter of the
+day). If a step has fewer loads, it is the median of all loads of the step."""
 
 
 def run() -> SidesTable:

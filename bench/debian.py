@@ -17,7 +17,8 @@ def provide(command: str, packages: Sequence[str], why: str) -> str:
     """The path of a command. If the command is missing and the user is root, the function installs
     `packages` first.
 
-    Raises SkidwayError, which says why the command is needed and what to install.
+    Raises SkidwayError if the command is still missing. The error says why the command is needed
+    and what to install.
     """
     with _services_not_started():
         return peers.provide(command, packages, why)

@@ -3,11 +3,11 @@
     python -m bench.fleet_load load ADDRESS TOPIC CONNECTIONS REQUESTS_PER_S SECONDS
     python -m bench.fleet_load storm ADDRESS TOPIC CONNECTIONS
 
-`load` is an open loop: each request is sent at a planned time, whether or not earlier requests were
-answered, and its latency counts from this time. So a broker that stalls does not get fewer
-requests; this avoids coordinated omission. In `storm` all clients connect at once. Each client
-tries to connect until the broker listens, then asks for versions and metadata, and produces one
-record. Both commands print one JSON object.
+`load` is an open loop: each request is sent at a planned time, even if earlier requests were not
+answered yet. A request's latency counts from its planned time. So a broker that stalls does not get
+fewer requests; this avoids coordinated omission. In `storm` all clients connect at once. Each
+client tries to connect until the broker listens, then asks for versions and metadata, and produces
+one record. Both commands print one JSON object.
 """
 
 from __future__ import annotations

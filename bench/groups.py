@@ -1,11 +1,11 @@
 """Measures the latency of 1,000 groups that commit once a second, and the work of brokers and
 ZooKeeper.
 
-Each group is a simple consumer, which has its own connection and commits every partition of a
-topic. The loop is open: the groups' commits are spread evenly over each second, and a latency
-counts from the time at which the commit was due. The number of ZooKeeper's transactions is the
-difference between its last transaction id (zxid) before the run and after the run. Apache Kafka
-uses no ZooKeeper: it stores offsets in a topic.
+Each group is a simple consumer, which has its own connection and commits an offset for every
+partition of a topic. The loop is open: the groups' commits are spread evenly over each second, and
+a latency counts from the time at which the commit was due. The number of ZooKeeper's transactions
+is the difference between its last transaction id (zxid) before the run and after the run. Apache
+Kafka uses no ZooKeeper: it stores offsets in a topic.
 """
 
 from __future__ import annotations
@@ -173,7 +173,8 @@ def commits(
 
 
 class Zxid:
-    """Reads the id of ZooKeeper's last transaction: makes a transaction, and returns its id."""
+    """Returns the id of ZooKeeper's last transaction. To get this id, makes a transaction of its
+    own."""
 
     def __init__(self, zookeeper: ZooKeeper) -> None:
         self._client = KazooClient(hosts=zookeeper.address)

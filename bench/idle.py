@@ -89,8 +89,8 @@ def agent(folder: Path, address: str, schemas: str) -> Figures:
 
 
 def rsyslog(folder: Path, address: str, files: int) -> Figures:
-    """Measures rsyslog, which reads with imfile and sends with omkafka. It reads only the files
-    in the folder `fewer`, because it cannot open more files."""
+    """Measures rsyslog, which reads with imfile and sends with omkafka. rsyslog reads only the
+    files in the folder `fewer`, because it cannot open more files."""
     topic = "bench-idle-rsyslog"
     create(address, topic)
     work = folder / topic

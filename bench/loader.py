@@ -2,10 +2,10 @@
 from_avro.
 
 Both sides read the same topics of Apache Kafka 4.1, run on the same Spark with local[2], and write
-to a local directory. The peer neither removes repeats nor counts records.
+to a local directory. The peer neither removes repeated records nor counts records.
 
-Two costs are measured. The first is the cost of a load of FEW rows, including the start of Spark: a
-load costs this much however small it is. The second is the cost of ROWS - FEW further rows:
+Two costs are measured. The first is the cost of a load of FEW rows, including the start of Spark:
+even the smallest load costs this much. The second is the cost of ROWS - FEW further rows:
 
     ours    loads FEW rows in one process, and ROWS rows in another process. The difference between
             their CPU times is the CPU time of the further rows. The second process prints the rows

@@ -40,7 +40,7 @@ AGENT, CLUSTER, AUDIT = 7, "bench", "_skidway_audit"
 PEER: Final = "Spark 4.3 kafka source + from_avro"
 WITHIN_S: Final = 600.0
 SAMPLE_S: Final = 0.05
-"""The pause between two looks at the CPU time and the memory of a program that is measured."""
+"""The pause between two samples of the CPU time and the memory of a measured program."""
 _ENVIRONMENT: Final = {**os.environ, "PYSPARK_PYTHON": sys.executable}
 _TIME: Final = {"name": "ts", "type": {"type": "long", "logicalType": "timestamp-millis"}}
 WIDE: Final[Mapping[str, Any]] = {

@@ -48,9 +48,8 @@ def family_cpu_seconds(pid: int) -> float:
 
 
 class Family:
-    """A program that runs in a session of its own, and all processes that it has started, even
-    those for which it no longer waits. If a process has ended, its CPU time is the value that the
-    last call of `cpu_seconds` read."""
+    """A program that runs in a POSIX session of its own, and all other processes of that session.
+    If a process has ended, its CPU time is the value that the last call of `cpu_seconds` read."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         self.process = process
@@ -90,9 +89,10 @@ def warm_memory(size_bytes: int) -> None:
     """Allocates and frees memory, so that a virtual machine really has this memory for the next
     second or two.
 
-    A virtual machine gives free memory back to its host, and each page that it uses again costs a
-    page fault in the host. On this machine the page cache then fills at some 200 MB/s instead of 3
-    GB/s. So without this function, a benchmark that writes would measure the host, not the broker.
+    A virtual machine returns free memory to its host. When the virtual machine uses such a page
+    again, this costs a page fault in the host. On this machine the page cache then fills at about
+    200 MB/s instead of 3 GB/s. So without this function, a benchmark that writes would measure the
+    host, not the broker.
     """
     block = bytes(1 << 20)
     with tempfile.TemporaryFile() as file:

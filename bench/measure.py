@@ -168,8 +168,8 @@ def save(table: Result, machine: str) -> None:
 def in_turn(
     sides: Mapping[str, Callable[[], float]], rounds: int, warm_up: int = 0
 ) -> dict[str, tuple[float, ...]]:
-    """Measures every side once in each round, so that if the machine becomes slower or faster, this
-    affects all sides.
+    """Measures every side once in each round. So if the machine becomes slower or faster, all sides
+    are affected.
 
     The first `warm_up` rounds are not counted, because JIT compilers are still compiling then.
     """
@@ -189,8 +189,8 @@ def with_cost(
 ) -> tuple[dict[str, tuple[float, ...]], dict[str, tuple[float, ...]]]:
     """Like `in_turn`, and also returns the CPU seconds of each side's server per unit of work.
 
-    All servers have the same client. If this client limits the values, the CPU seconds still show
-    the difference between the servers.
+    All servers have the same client. Even if the client is the bottleneck, the CPU seconds show the
+    difference between the servers.
     """
     costs: dict[str, list[float]] = {name: [] for name in sides}
 

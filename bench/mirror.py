@@ -1,7 +1,7 @@
 """Copies a topic into another cluster. Compares Skidway's broker, which mirrors the topic itself,
 with MirrorMaker 2 and its target broker.
 
-Both sides copy the same topic of the same Apache Kafka 4.1, one after the other. Skidway's broker
+Both sides copy the same topic from one Apache Kafka 4.1, one side after the other. Skidway's broker
 fetches and writes in one process; MirrorMaker 2 copies into a second Apache Kafka. The measurement
 begins with the first mirrored message and ends with the last. So it does not include the programs'
 start, because a JVM needs seconds before it copies anything.

@@ -53,7 +53,7 @@ def run(brokers: Brokers) -> Table:
 
 
 def measured(address: str, kind: str) -> dict[str, float]:
-    """The figures of one run. The run begins when all data of the previous run is on disk, and
+    """The figures of one run. Waits until all data of the previous run is on disk. Then the run
     writes into new topics."""
     os.sync()
     topic, other = f"good-{time.time_ns()}", f"busy-{time.time_ns()}"
@@ -73,8 +73,8 @@ def measured(address: str, kind: str) -> dict[str, float]:
 def neighbours(
     kind: str, address: str, more: Sequence[object], said: dict[str, float]
 ) -> Iterator[None]:
-    """Runs the neighbours during the `with` block. After the block, `said` has the figures that
-    they printed."""
+    """Runs the neighbours during the `with` block. After the block, `said` has the figures that the
+    neighbours printed."""
     if not kind:
         yield
         return

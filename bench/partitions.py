@@ -1,5 +1,5 @@
-"""Measures, for a broker with 2,000 partitions, how long a start after a clean stop takes, and how
-much CPU and memory the idle broker uses."""
+"""Measures a broker with 2,000 partitions: how long it takes to start after a clean stop, and how
+much CPU and memory it uses while idle."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Draws the results as SVG files beside the CSV files: bars of medians, and curves over a run.
 
-A bar is the median of a side's rounds; its whisker goes from the least round to the greatest.
+A bar shows the median of a side's rounds; its whisker extends from the least value to the greatest.
 Figures with the same unit share an axis, which is logarithmic if these figures differ by more than
 a factor of 30.
 """

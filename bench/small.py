@@ -1,13 +1,13 @@
 """Measures what a load of few rows costs in CPU, time and memory. There are two cases: a timer
 starts the loader for each load, or the loader keeps running (`skidway load run --every`).
 
-The benchmark compares three sides. The first is Skidway's loader with default settings, which loads
-so few rows without Spark. The second is Skidway's loader with `spark.above.offsets: 0`, which runs
-every load on Spark. The third is the peer, Spark's own Kafka source. All sides have the same
-version of Spark (the version in which the tests of `format("skidway")` run), read topics of one
-Apache Kafka 4.1, and write to a local directory with local[2]. CPU and memory are those of all
-processes of a side: Python, JVM, Python workers. Unlike Skidway, the peer neither drops repeated
-records nor counts the records.
+The benchmark compares three sides. The first is Skidway's loader with default settings. With these
+settings, a load of few rows does not use Spark. The second is Skidway's loader with
+`spark.above.offsets: 0`, which runs every load on Spark. The third is the peer, Spark's own Kafka
+source. All sides have the same version of Spark (the version in which the tests of
+`format("skidway")` run), read topics of one Apache Kafka 4.1, and write to a local directory with
+local[2]. The figures for CPU and memory include all processes of a side: Python, the JVM, and
+Python workers. Unlike Skidway, the peer neither drops repeated records nor counts the records.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class GrowingTopic(Topic):
     end: int = 0
 
     def grow(self) -> None:
-        """Sends the records of one load. Their event times lie within one minute."""
+        """Sends the records of one load. Their event times are within one minute."""
         count = self.rows // PARTITIONS
         i = np.arange(self.end, self.end + count)
         stamps = START_MS + i * 60_000 // count
@@ -75,7 +75,7 @@ class GrowingTopic(Topic):
 @dataclass(slots=True)
 class Costs:
     """What the loads of one side cost. early_mb: the memory of all processes of the side after the
-    first loads. late_mb: the same after all loads."""
+    first loads. late_mb: their memory after all loads."""
 
     cpu_s: list[float] = field(default_factory=list)
     seconds: list[float] = field(default_factory=list)
@@ -210,8 +210,8 @@ def _loads(load: Callable[[], float], family: Family) -> Costs:
 
 
 def _alone(folder: Path, command: Sequence[str], given: str, costs: Costs) -> None:
-    """Runs a program to its end, with the text `given` on its standard input, and adds what it cost
-    to `costs`."""
+    """Runs a program until it ends, with the text `given` on its standard input. Adds the CPU, time
+    and memory of the program to `costs`."""
     begin = time.perf_counter()
     with program(command, folder) as family:
         assert family.process.stdin is not None

@@ -1,11 +1,11 @@
 """Measures loader and counter on batches of one or two records, such as many producers send.
 
-Normally both readers put small batches together and parse about 1 MB of them at once. The table
-compares this with the same code if it parses each batch by itself. The batches are in memory, so
-the figures include no broker and no network. Seconds are CPU seconds of one process.
+Normally both readers combine small batches and parse about 1 MB of them at once. The table compares
+this way of reading with the same code when it parses each batch separately. The batches are in
+memory, so the figures include no broker and no network. Seconds are CPU seconds of one process.
 
-    loader   does all of a task's work on the batches: decodes them, computes marks and counts, and
-             makes Parquet files in memory
+    loader   does all of a task's work on the batches: decodes them, computes counts and the marks
+             by which a load recognizes repeated records, and makes Parquet files in memory
     counter  checks that the batches have no gaps, computes marks and counts, and commits nothing
 """
 

@@ -5,8 +5,8 @@ Kafka's tool ProducerPerformance sends messages of 200 bytes to Apache Kafka, wi
 settings and with batches of about 50 messages. Skidway's producer sends to Skidway's broker in two
 forms. In the first form, which the agent uses, it makes whole batches from Arrow columns. The
 second form is `skidway.producer.Producer`, which gets 1,000 messages as Python bytes in each call.
-It is measured with its default settings and with batches of about 50 messages. Before a read from a
-cold page cache, the benchmark drops the topic's files from the page cache.
+This second form is measured with its default settings and with batches of about 50 messages. Before
+a read from a cold page cache, the benchmark drops the topic's files from the page cache.
 """
 
 from __future__ import annotations

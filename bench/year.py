@@ -34,8 +34,8 @@ FIGURES = (
 
 @dataclass(frozen=True, slots=True)
 class Simulated:
-    """What a benchmark simulates. step: minutes between two loads. hours: one compaction puts
-    together the small files of this many hours."""
+    """What a benchmark simulates. step: minutes between two loads. hours: one compaction merges the
+    small files of this many hours."""
 
     title: str
     hosts: int

@@ -33,11 +33,11 @@ START_MS = 1_767_225_600_000
 """2026-01-01T00:00Z."""
 
 SHIFT_MS = 20_000
-"""A load begins 20 s after the beginning of a minute. So its lines belong to two minutes, like
-those of a real load, which begins at any moment."""
+"""A load begins 20 s after the beginning of a minute. So its lines belong to two minutes. A real
+load may begin at any moment, so its lines belong to two minutes too."""
 
 FILE_MINUTES = 72
-"""Twenty files a day."""
+"""A host writes one file for this many minutes, so it writes twenty files a day."""
 
 LINES, LENGTH = 60, 100
 """The number of lines that a host writes in a minute, and the number of bytes in a line."""
@@ -114,14 +114,14 @@ class Fleet:
             first = until
 
     def _file(self, host: int, number: int) -> int:
-        """The id of a file; it looks random."""
+        """The id of a file, which looks random."""
         return (self._ids[host] * 0x9E3779B97F4A7C15 + number * 0xBF58476D1CE4E5B9) >> 3 & (
             (1 << 62) - 1
         )
 
     def _write(self, taken: Taken, key: FileKey, host: int, first: int, end: int) -> None:
-        """Adds to `taken` that a file grows in the minutes [first, end). These minutes begin
-        SHIFT_MS after the full minute."""
+        """Adds to `taken` that a file grows in the minutes [first, end). Each of these minutes
+        begins SHIFT_MS after a full minute."""
         size = LINES * LENGTH
         position = (first + host) % FILE_MINUTES * size
         taken.lowest[key], taken.highest[key] = position, position + (end - first) * size

@@ -58,11 +58,11 @@ from support.memory_kafka import MemoryClient, MemoryCluster, MemoryFetcher, Mem
 
 BATCH_RECORDS = 500
 MEDIAN_OF = 100
-"""A figure is the median over the last MEDIAN_OF loads of a step, or over all loads of the step if
-there are fewer."""
+"""A figure is the median of the last MEDIAN_OF loads of a step. If a step has fewer loads, the
+figure is the median of all loads of the step."""
 
 LATE_MINUTES = 3
-"""The small files of an hour are put together this many minutes after the end of the hour."""
+"""A load merges the small files of an hour this many minutes after the end of the hour."""
 
 TOPIC = SOURCE.topic
 BYTES = b"no rows."
@@ -131,8 +131,8 @@ class Loads:
         log.expire(next(iter(feed.positions.values())))
 
     def compact(self, hours: int) -> None:
-        """Puts small files together as soon as this many further hours have ended, the last of them
-        at least LATE_MINUTES ago."""
+        """Merges small files as soon as this many further hours have ended. The last of these hours
+        must have ended at least LATE_MINUTES ago."""
         hour = (self._fleet.time_ms - LATE_MINUTES * MINUTE_MS) // layout.HOUR_MS
         if hour < self._rows_compacted + hours:
             return
@@ -149,7 +149,7 @@ class Loads:
         self.compactions.append(time.process_time() - began)
 
     def figures(self, loads: int) -> dict[str, float]:
-        """The figures now. loads: the medians are over this many of the last loads."""
+        """The current figures. loads: the medians are computed over this many of the last loads."""
         gc.collect()
         state = self._folder / layout.state(TOPIC)
         manifests = sorted(state.glob("*.json"))
@@ -247,7 +247,7 @@ def _header_at(_client: object, tp: TopicPartition, offset: int) -> Any:
 
 
 def main(fleet: Fleet, loads: int, steps: int, hours: int) -> None:
-    """Makes the loads. hours: one compaction puts together the small files of this many hours."""
+    """Makes the loads. hours: one compaction merges the small files of this many hours."""
     shared = "/dev/shm" if os.path.isdir("/dev/shm") else None
     with tempfile.TemporaryDirectory(prefix="skidway-bench-", dir=shared) as name:
         each = Loads(fleet, Path(name))

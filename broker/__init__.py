@@ -1,13 +1,13 @@
-"""The broker accepts record batches from producers, stores them in segment logs, and gives them to
+"""The broker accepts record batches from producers, stores them in segment logs, and sends them to
 consumers.
 
-The broker speaks the Kafka protocol, so stock clients work unmodified. It does not look at the
-records in a batch: it checks the header, the CRC and limits, writes base offset and leader epoch
-into the header (both are outside the CRC), and sends the same bytes out with sendfile. The broker
-has no cache of its own, because the kernel's page cache is enough. It imports neither numpy nor
-pyarrow.
+The broker speaks the Kafka protocol, so stock clients work unmodified. The broker does not look at
+the records in a batch: it checks the header, the CRC and limits. The broker writes base offset and
+leader epoch into the header; the CRC does not cover these two fields. Then it stores the batch, and
+sends the stored bytes to consumers with sendfile. The broker has no cache of its own, because the
+kernel's page cache is enough. The broker imports neither numpy nor pyarrow.
 
-Packages, low to high::
+Packages, from the lowest layer to the highest::
 
     log            batches in files: append, flush, read, recover, expire
     catalog        the cluster's brokers and topics: an immutable snapshot of ZooKeeper
@@ -49,7 +49,7 @@ Who owns which state:
 Threads: the loop has one thread. The flusher's threads wait for the disk. The threads of the
 session and of kazoo (the ZooKeeper client) wait for ZooKeeper. The resolver's threads look up the
 host names of mirrors' sources. The metrics endpoint's thread only reads numbers. The flusher, the
-session and the resolver give their results to the loop with `Loop.post`; the threads share no other
+session and the resolver pass their results to the loop with `Loop.post`; the threads share no other
 state.
 
 The broker makes these promises (their tests are in tests/crash/broker and
@@ -60,12 +60,12 @@ tests/conformance/broker):
 2. Consumers get only records that are on disk. A record that a consumer got never changes, and only
    retention removes it.
 3. A batch that an idempotent producer retries is stored once, also across a crash. The retry gets
-   the offset of the stored batch only if both batches are equal, and the stored batch is on disk.
+   the offset of the stored batch only if both batches are equal and the stored batch is on disk.
 4. After any crash a log is a prefix of what was appended, and contains everything that was flushed.
    Recovery cuts off all other bytes at the end of the files, and keeps a copy of these bytes. If
    good data follows bytes that must be cut off, the broker stops the partition and reports this.
-5. While ZooKeeper cannot be reached, produce and fetch continue to work, and so do groups that have
-   their assignment.
+5. While ZooKeeper cannot be reached, produce and fetch continue to work. Groups whose members
+   already have their assignments continue to work too.
 6. An offset commit is answered when the offset is in ZooKeeper. A commit from an older generation
    of the group never replaces this offset.
 """

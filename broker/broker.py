@@ -27,8 +27,8 @@ from skidway.kafka.protocol.apis import ApiKey, VersionRange
 from skidway.kafka.types import TopicPartition
 
 DISK_FULL = "DiskFull"
-"""If a batch was refused because the disk is full, it is counted under this reason. All other
-reasons are names of exceptions.
+"""The reason under which the broker counts a batch that was refused because the disk is full. All
+other reasons are names of exceptions.
 """
 _log = log.get(__name__)
 
@@ -61,7 +61,8 @@ class Broker:
         groups: Groups,
         group_administration: GroupAdministration,
     ) -> None:
-        # There are so many parameters because only this object needs all parts of the broker.
+        # This constructor has so many parameters because this object, unlike all others, needs all
+        # parts of the broker.
         self.settings = settings
         self.loop = loop
         self.logs = logs
@@ -89,7 +90,8 @@ class Broker:
 
     def read_clock(self) -> None:
         """Called when the handling of a request begins. Reads the clock if nothing was appended in
-        this turn yet. From the first append in a turn on, the time stays the same.
+        this turn yet. After the first append in a turn, the time stays the same until the end of
+        the turn.
         """
         if not self.appended:
             self.now_ms = self._clock.time_ms()
@@ -125,8 +127,8 @@ class Broker:
         self.counts.count_refused(DISK_FULL if is_full else kind.__name__)
 
     def not_written(self, partition: TopicPartition) -> str | None:
-        """Counts a batch that could not be written to its log. Returns why the log directory is
-        full; None if it is not."""
+        """Counts a batch that could not be written to its log. If the log directory is full,
+        returns the reason; otherwise returns None."""
         self.count_refused(partition, StorageFailed)
         return self.logs.why_full(partition)
 

@@ -53,7 +53,7 @@ class Topic:
 
 @dataclass(frozen=True, slots=True)
 class Catalog:
-    """Everything that is needed to make an answer to a Metadata request."""
+    """Everything that the broker needs to answer a Metadata request."""
 
     cluster_id: str
     brokers: Mapping[int, BrokerAddress] = field(default_factory=dict)

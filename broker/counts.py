@@ -22,5 +22,5 @@ class Counts:
     refused: dict[str, int] = field(default_factory=dict)
 
     def count_refused(self, reason: str) -> None:
-        """Counts a refused batch, by a reason from a small set."""
+        """Counts a refused batch under its reason. There are only a few different reasons."""
         self.refused[reason] = self.refused.get(reason, 0) + 1

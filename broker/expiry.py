@@ -1,15 +1,15 @@
 """Applies retention at intervals, and finds out which groups still need expired segments.
 
-The setting `retention.hold` lists groups, for example of a mirror or a loader. If such a group has
-not read some records yet, according to its committed offsets, these records are kept even if
-retention would delete them: the group holds the segments back. A group that has committed nothing
-holds everything back. The offsets are in ZooKeeper, so they are read in the background, and only
-for partitions with expired segments. While ZooKeeper cannot be reached, the offsets that were read
-last are used.
+The setting `retention.hold` lists groups, for example of a mirror or a loader. The committed
+offsets of such a group show which records it has not read yet. The broker keeps these records even
+if retention would delete them: the group holds the segments back. A group that has committed no
+offsets holds all segments back. The offsets are in ZooKeeper, so the broker reads them in the
+background, and only for partitions with expired segments. While ZooKeeper cannot be reached, the
+broker uses the offsets that it read last.
 
-Segments are held back only up to a limit. Segments beyond `retention.hold.max.ms` or
-`retention.hold.max.bytes` are deleted. The offsets in them that a group has not read are logged as
-a gap.
+Segments are held back only up to a limit. The broker deletes segments beyond
+`retention.hold.max.ms` or `retention.hold.max.bytes`. If a group has not read some offsets of these
+segments, the broker logs these offsets as a gap.
 """
 
 from __future__ import annotations
@@ -93,9 +93,9 @@ class Expiry:
         def held_from(partition: TopicPartition) -> int | None:
             groups = _of(held, partition)
             if not set(self._logs.logs[partition].config.held_by).issubset(held.get(partition, ())):
-                # After ZooKeeper was asked for the offsets, segments of the partition have expired,
-                # or another group has begun to hold the partition's segments back. At the next
-                # `look`, ZooKeeper is asked for the missing offsets.
+                # The last `look` did not ask ZooKeeper for this offset: since then segments of the
+                # partition have expired, or another group has begun to hold the partition's
+                # segments back. The next `look` asks for the missing offsets.
                 return 0  # hold everything until the next look
             return min((known[reader] for reader in groups), default=None)
 

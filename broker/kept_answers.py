@@ -1,11 +1,11 @@
-"""Keeps encoded answers to requests that many clients send with the same bytes. An answer is kept
-as long as it is right.
+"""Keeps encoded answers to requests that many clients send with the same bytes. The broker keeps an
+answer as long as it is correct.
 
 After a restart of the broker, all clients ask for ApiVersions and Metadata at once, and most of
 them name the same topics. The bytes of an answer depend only on the request's version, on its body
 and on some snapshots. A snapshot is an immutable object, which is replaced by a new object when
-something changes. So an answer is right as long as the snapshots are the same objects, and no other
-code has to report a change.
+something changes. So an answer is correct as long as the snapshots are the same objects. No other
+code has to report changes to this module.
 
 The handler of a request must not keep its answer if the answer depends on anything else, or if the
 request has an effect, such as the creation of a topic.
@@ -49,12 +49,12 @@ class KeptAnswers:
 
     @property
     def size_bytes(self) -> int:
-        """About how many bytes of memory the answers need."""
+        """The approximate number of bytes of memory that the answers need."""
         return self._bytes
 
     def get(self, version: int, request: memoryview) -> bytes | None:
         """The body of the kept answer to a request with this version and body; None if there is no
-        kept answer, or if it is no longer right.
+        kept answer, or if the kept answer is no longer correct.
 
         If the result is None, the caller makes the answer from the current snapshots, and may
         `keep` it.

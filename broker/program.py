@@ -132,7 +132,7 @@ class Program:
         self._serve(cluster_id)
 
     def tell_ready(self) -> None:
-        """Tells systemd, from the loop, that the broker is registered, listens and runs."""
+        """Called on the loop. Tells systemd that the broker is registered and accepts requests."""
         count = len(self.partitions.replicas)
         systemd.ready(f"broker {self._settings.broker_id} serves {count} partitions")
 

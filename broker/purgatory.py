@@ -1,6 +1,6 @@
 """Requests that cannot be answered yet: fetches for which there is too little data, and produce
-requests that wait for the high watermark. Such a request is called an *operation* here. The name
-"purgatory" comes from Kafka, and so does the rule that every operation completes exactly once.
+requests that wait for the high watermark. Such a request is called an *operation* here. Two things
+come from Kafka: the name "purgatory", and the rule that every operation completes exactly once.
 
 An operation is registered for each partition for which it waits. Code that changes a partition
 calls `check`, which asks each operation of that partition whether it can complete. At its deadline,
@@ -39,8 +39,8 @@ class Delayed(Protocol):
 
 WATCHED_MAX = 1_000_000
 """All operations together may wait for at most this many partitions. A million entries need about
-200 MB of memory. A limit is necessary because an operation stays when its connection is closed, so
-the number of connections does not limit the number of operations.
+200 MB of memory. A limit is necessary because an operation remains after its connection is closed.
+So the number of connections does not limit the number of operations.
 """
 _log = log.get(__name__)
 

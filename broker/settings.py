@@ -376,7 +376,8 @@ class BrokerSettings:
             )
 
     def mirrors_as(self, topic: str) -> str | None:
-        """The source cluster of a topic with this name; None if the topic would not be a mirror."""
+        """The source cluster of a topic with this name; None if a topic with this name is not a
+        mirror."""
         cluster, dot, _ = topic.partition(".")
         mirrored = bool(dot) and cluster in {each.cluster for each in self.mirror_sources}
         return cluster if mirrored else None

@@ -1,11 +1,11 @@
-"""The recount counts the rows of an output itself, as a second and independent way to a verdict.
+"""The recount reads the files of an output and counts their rows, independently of other counts.
 
 The package has these modules:
 
     manifests        reads the manifests of loads
     checkpoints      reads the checkpoints, which replace manifests that were deleted
     named_files      the list of the output's files
-    committed_files  fills this list from a checkpoint and manifests
+    committed_files  fills the list of files from a checkpoint and manifests
     faults           the kinds of faults in files of the output, each with the file's name and place
     row_files        reads one file of rows: its bytes, and the rows in it
     listing          finds files in the output's directories that no manifest names

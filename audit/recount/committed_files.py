@@ -1,9 +1,9 @@
 """Lists the files that the loads of a topic have committed. The recount begins at a checkpoint, if
 there is one, and reads every manifest after that checkpoint.
 
-The recount begins at the oldest usable checkpoint, and reads all manifests that are kept, not only
-those after the newest checkpoint. So the recount can compare the newest checkpoint, from which the
-loader continues, with the manifests.
+The loader continues from the newest checkpoint. To compare that checkpoint with the manifests, the
+recount begins at the oldest checkpoint after which all manifests are kept, and reads all of these
+manifests.
 """
 
 from __future__ import annotations
@@ -80,8 +80,8 @@ def _take(manifest: Mapping[str, Any], load: int, named: NamedFiles) -> Iterator
 
 
 def _compared(output: Output, checkpoint: Checkpoint, named: NamedFiles) -> Iterator[Fault]:
-    """Yields a fault if a checkpoint does not name exactly the files that, by the manifests, belong
-    to the output after the checkpoint's load."""
+    """Compares the files that a checkpoint names with the files that belong to the output after the
+    checkpoint's load according to the manifests. Yields a fault if they differ."""
     files = checkpoints.files_of(output, checkpoint)
     others = [file.path for file in files if named.named(file.path) != [file]]
     if others or len(files) != named.count():

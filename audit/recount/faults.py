@@ -10,7 +10,7 @@ from enum import Enum
 from typing import Any, Final
 
 FAULTS_MAX: Final = 1_000
-"""At most this many faults are kept; further faults are only counted."""
+"""At most this many faults are kept. Further faults are only counted."""
 
 AGENTS_MAX: Final = 10
 HOUR_MS: Final = 3_600_000
@@ -37,9 +37,9 @@ class Kind(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Whereabouts:
-    """What is known about the rows of a file: the hour of their event times (such as
-    `2026-01-31T07`), their agents, their partition, and the range of offsets [first, end) that
-    contains them."""
+    """What is known about the rows of a file. hour: the hour of the rows' event times, such as
+    `2026-01-31T07`. agents, partition: where the rows come from. first, end: the offsets of all
+    rows are in the range [first, end)."""
 
     hour: str = ""
     agents: tuple[int, ...] = ()
@@ -71,15 +71,14 @@ class Fault:
 
     @property
     def sentence(self) -> str:
-        """What is wrong, and which rows it concerns."""
+        """Says what is wrong, and which rows the fault affects."""
         place = str(self.place)
         return f"{self.what} ({place})" if place else self.what
 
 
 @dataclass(slots=True)
 class Faults:
-    """All faults of a topic. Only the first `FAULTS_MAX` faults are kept; further faults are only
-    counted."""
+    """All faults of a topic. Keeps only the first `FAULTS_MAX` faults, and counts the others."""
 
     kept: list[Fault] = field(default_factory=list)
     more: int = 0
@@ -90,7 +89,7 @@ class Faults:
         return len(self.kept) >= FAULTS_MAX
 
     def add(self, fault: Fault) -> None:
-        """Keeps a fault. If FAULTS_MAX faults are kept already, only counts it."""
+        """Keeps a fault. If FAULTS_MAX faults are kept already, only counts the fault."""
         if self.is_full:
             self.more += 1
         else:
@@ -128,12 +127,13 @@ def is_before(path: str, since_ms: int) -> bool:
 
 
 def by_manifest(path: str, manifest: Mapping[str, Any]) -> Whereabouts:
-    """What is known about the rows of a file from its path and from the manifest that names it. The
-    agents are those with counts in the file's hour. The offsets are those from the file's first
-    offset to the end of the load.
+    """What is known about the rows of a file from its path and from the manifest that names it.
+    `agents` are the agents for which the load has counts in the file's hour. The range of offsets
+    begins at the file's first offset and ends at the end of the load.
 
-    If the file's name has no first offset, only the hour is known. The same is true for a load that
-    replaced files: it loaded no new offsets, and its counts do not describe its files."""
+    If the file's name has no first offset, only the hour is known. If the load replaced files, the
+    agents and offsets are unknown too: the load read no new offsets, and its counts do not describe
+    its files."""
     place, file = by_name(path), _FILE.search(path)
     if not place.hour or file is None or manifest.get("removed"):
         return place

@@ -1,7 +1,8 @@
 """The loads that a loader commits while a recount runs.
 
-The recount reads the manifests first, and then counts the files that they name. Meanwhile a later
-load may put new files into the directories, and may remove files that the recount has not read yet.
+The recount reads the manifests first, and then counts the files that the manifests name. Meanwhile
+a later load may put new files into the directories, and may remove files that the recount has not
+read yet.
 """
 
 from __future__ import annotations
@@ -20,8 +21,9 @@ class LaterLoads:
         self._output, self._topic, self._named, self._last = output, topic, named, last
 
     def read(self) -> None:
-        """Reads the manifests that exist by now. From then on, the files that they name are no
-        surplus files. Raises ManifestUnreadable."""
+        """Reads the manifests of later loads that exist now. If such a manifest names a file, the
+        file is no longer a surplus file (a file that does not belong to the output). Raises
+        ManifestUnreadable."""
         for load in manifests.loads_after(self._output, self._topic, self._last):
             manifest = manifests.read(self._output, self._topic, load)
             for file in manifests.files_of(manifest):
@@ -30,8 +32,9 @@ class LaterLoads:
             self._last = load
 
     def removes(self, path: str) -> bool:
-        """Whether one of these loads removes the file. Call this only if the file was not found: a
-        load writes its manifest before it deletes a file, so by then the manifest exists."""
+        """Whether one of these loads removes the file. The caller must have found that the file is
+        missing: a load writes its manifest before it deletes a file, so the manifest exists by
+        then."""
         if not self._named.is_removed_later(path):
             self.read()
         return self._named.is_removed_later(path)

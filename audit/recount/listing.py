@@ -21,11 +21,11 @@ from skidway.audit.recount.manifests import STATE
 from skidway.audit.recount.named_files import NamedFile, NamedFiles
 
 LIKE_MAX: Final = 10
-"""A file that no manifest names is compared with at most this many named files of the same
+"""The recount compares a file that no manifest names with at most this many named files of the same
 length."""
 
 _UNFINISHED: Final = "._COPYING_"
-"""Hadoop's own tools add this ending to the name of a file that they have not yet copied whole."""
+"""While Hadoop's own tools copy a file, the name of the copy has this ending."""
 
 _ROWS = re.compile(r"/dt=[^/]+/hour=[^/]+/(?:part-\d+-\d+-\d+|rows-\d+-\d+)\.parquet$")
 
@@ -44,9 +44,9 @@ def look(output: Output, topic: str, named: NamedFiles) -> None:
 
 
 def faults(output: Output, named: NamedFiles) -> Iterator[Fault]:
-    """Yields a fault for each file that does not belong to the output. But if a load has removed a
-    file and still has to move its own files into place, the removed file is no fault, because the
-    next load deletes it. Raises StoreFailed and StoreUnreachable."""
+    """Yields a fault for each file that does not belong to the output. A load's manifest may remove
+    a file while the load still has to move its own files into place. In this case the removed file
+    is no fault, because the next load deletes it. Raises StoreFailed and StoreUnreachable."""
     is_moving = cache(lambda load: _is_staged(output, named, load))
     for entry in named.surplus():
         known = named.named(entry.path)
@@ -76,8 +76,8 @@ def _unnamed(path: str) -> Fault:
 
 def _is_staged(output: Output, named: NamedFiles, load: int | None) -> bool:
     """Whether files of a load are still in the staging directory. A load deletes all files that it
-    removes before it moves its last file out of there. So call this first, and look for the removed
-    files afterwards."""
+    removes before it moves its last file out of the staging directory. So a caller must call this
+    function before it looks for the removed files."""
     return any(output.length(path) is not None for path in named.staged(load))
 
 
@@ -89,7 +89,8 @@ def _with_details(fault: Fault, opened: IO[bytes], named: NamedFiles) -> Fault:
 
 
 def _compared(fault: Fault, has: row_files.Bytes, named: NamedFiles) -> Fault:
-    """The fault of a file that no manifest names; says so if the file is a copy of a named file."""
+    """The fault of a file that no manifest names. If the file is a copy of a named file, the fault
+    says so."""
     kind, words = fault.kind, fault.what
     for like in named.of_length(has.length, LIKE_MAX):
         if like.crc32c == has.crc32c:

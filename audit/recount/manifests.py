@@ -1,18 +1,18 @@
 """Reads the manifests of a topic: JSON files that say which files of rows are committed.
 
     <root>/_skidway/<topic>/<load as 20 digits>.json    a manifest: one committed load
-    files[].path      where a file is
-    files[].staged    where the file is as long as the loader has not moved it to `path`
+    files[].path      the place of a file
+    files[].staged    the place of the file until the loader moves it to `path`
     removed           paths of files of earlier loads that this load replaces; this load's files
                       have the same records. Manifests of early builds may lack `removed`
     <root>/_skidway/<topic>/checkpoints/<load>-<oldest>.jsonl    a checkpoint, which replaces old
                       manifests (checkpoints.py). Manifests of loads before `oldest` may be deleted.
-                      If such a manifest exists it does not count, because a late loader may have
-                      created it again
+                      If such a manifest exists, the recount ignores it, because a loader that was
+                      delayed may have created it again
 
 The output consists of the files that a manifest adds and that no later manifest removes. The
-recount takes only two things from the loader without a proof: which files belong to the output, and
-the length, CRC-32C, number of rows and checksum of each file.
+recount relies on the loader for only two facts: which files belong to the output, and which length,
+CRC-32C, number of rows and checksum each file must have.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ _NEEDED: Final = {"number", "source", "producer", "files", "audit", "partitions"
 
 
 class ManifestUnreadable(SkidwayError):
-    """A manifest cannot be understood. Then the recount stops: if it guessed which files belong to
-    the output, its result would prove nothing."""
+    """A manifest cannot be understood. The recount stops, because it would have to guess which
+    files belong to the output, and its result would prove nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,8 +51,8 @@ class Committed:
 
 
 def loads(output: Output, topic: str) -> list[int]:
-    """The numbers of the loads that have a manifest, in order. Manifests that a checkpoint has
-    replaced are left out, because they no longer count."""
+    """The numbers of the loads that have a manifest, in order. Leaves out manifests that a
+    checkpoint has replaced, because they no longer count."""
     found = [_MANIFEST.fullmatch(name) for name in output.names(f"{STATE}/{topic}")]
     oldest = oldest_kept(output, topic)  # read only after the manifests were listed
     return [load for match in found if match and (load := int(match[1])) >= oldest]
@@ -60,7 +60,7 @@ def loads(output: Output, topic: str) -> list[int]:
 
 def loads_after(output: Output, topic: str, last: int) -> list[int]:
     """The numbers of the loads after load `last`. Raises ManifestUnreadable if some of their
-    manifests are gone already."""
+    manifests were deleted already."""
     known = loads(output, topic)
     if oldest_kept(output, topic) > last + 1:
         raise ManifestUnreadable(

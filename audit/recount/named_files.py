@@ -1,6 +1,6 @@
 """The list of an output's files, which the recount makes from manifests and checkpoints.
 
-The list is kept on disk, because all loads together may have made very many files.
+The list is on disk, because all loads together may have made very many files.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from skidway.audit.output import FileEntry
 ROWS, REJECTS = "rows", "rejects"
 COUNTED: Final = (ROWS, REJECTS)
 OF_A_FILE: Final = ("path", "staged", "kind", "length", "crc32c", "rows", "checksum")
-"""The properties of a file that manifests and checkpoints give."""
+"""The properties that manifests and checkpoints state for each file."""
 
 
 class NamedFile(NamedTuple):
@@ -69,8 +69,8 @@ class NamedFiles:
 
     def remove(self, paths: Iterable[str], load: int) -> Iterator[tuple[str, int | None]]:
         """Notes that a load removes files of earlier loads. Yields each path that does not belong
-        to the output: with the load that has removed the file already, or with None if no manifest
-        has named the file."""
+        to the output, together with the earlier load that removed the file. Yields None instead of
+        the load if no manifest has named the file."""
         for path in paths:
             noted = self._connection.execute(
                 "UPDATE named SET removed = ? WHERE path = ? AND removed IS NULL", (load, path)
@@ -111,25 +111,26 @@ class NamedFiles:
         return int(count)
 
     def all(self) -> Iterator[NamedFile]:
-        """Yields every file that belongs to the output, sorted by path. The caller may not add or
-        remove files before the last file was yielded."""
+        """Yields every file that belongs to the output, sorted by path. The caller must not add or
+        remove files before this function has yielded the last file."""
         query = "SELECT * FROM named WHERE removed IS NULL ORDER BY path"
         for row in self._connection.execute(query):
             yield NamedFile(*row)
 
     def found(self, entry: FileEntry) -> None:
-        """Notes a file of a directory as a surplus file, unless the file belongs to the output."""
+        """Takes a file that a directory contains. If the file does not belong to the output, notes
+        it as a surplus file."""
         if all(file.removed is not None for file in self.named(entry.path)):
             row = (entry.path, entry.length)
             self._connection.execute("INSERT OR IGNORE INTO surplus VALUES (?, ?)", row)
 
     def explain(self, path: str) -> None:
-        """Removes a file from the surplus files, because a manifest names it by now."""
+        """Removes a file from the surplus files, because a later manifest names the file."""
         self._connection.execute("DELETE FROM surplus WHERE path = ?", (path,))
 
     def surplus(self) -> Iterator[FileEntry]:
-        """The surplus files, sorted by path. They are in the directories but do not belong to the
-        output, either because no manifest names them or because a manifest removed them."""
+        """The surplus files, sorted by path. A surplus file is in a directory but does not belong
+        to the output, because no manifest names it or because a manifest removed it."""
         for row in self._connection.execute("SELECT path, length FROM surplus ORDER BY path"):
             yield FileEntry(*row)
 

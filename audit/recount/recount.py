@@ -1,25 +1,26 @@
-"""The recount is a second and independent way to a verdict: it reads the files and rows themselves.
-The recount checks that all of the following is true:
+"""The recount verifies an output by reading its files and rows. The recount checks that all of
+these statements are true:
 
-    files   the directories hold every file that a manifest names, and no other file that programs
-            read as rows
+    files   the directories contain every file that a manifest names, and no other file that
+            programs read as rows
     bytes   each file has the length and the CRC-32C that were committed
     rows    every column of every row can be read. The recount computes count, bytes and checksum
             from `_agent`, `_file_id`, `_offset`, `_length` and `_timestamp` of rows and rejects.
             All three equal what the loader reported for its loads (tier hdfs), and what the agents
             reported (tier agent)
 
-The output consists of the files that a manifest adds and that no later manifest removes. A removed
-file is not counted. If a removed file is still in its directory, this is a fault, unless the load
-that removed it still has to move its own files into place.
+The output consists of the files that a manifest adds and that no later manifest removes. The
+recount does not count removed files. If a removed file is still in its directory, this is normally
+a fault. But it is no fault as long as the load that removed the file still has to move its own
+files into place.
 
 A loader may load the topic at the same time. The loader writes a manifest before it moves the first
 file of a load into place. So if the listing finds a file that no manifest named before, the recount
-looks for the file in the manifests that were written since. If a named file is not in its place,
-the recount looks in the staging directory, and then in the place again. Staging directories are not
-listed, because programs do not read rows there. If a later load has removed a named file, this is
-no fault. But the rows of that file are now in a file that this recount does not read, so the
-buckets of the file's hour are left to the next recount.
+looks for the file in the manifests that were written since. If a named file is not in its final
+place, the recount looks in the staging directory, and then in the final place again. The recount
+does not list staging directories, because programs do not read rows there. If a later load has
+removed a named file, this is no fault. But the rows of that file are now in a file that this
+recount does not read. So this recount leaves the buckets of the file's hour to the next recount.
 """
 
 from __future__ import annotations
@@ -96,7 +97,8 @@ class Difference:
 
 
 def topics(output: Output) -> list[str]:
-    """The topics that have a manifest, or rows of a loader without a manifest."""
+    """The topics that have a manifest, and the topics that have rows of a loader but no
+    manifest."""
     known = set(output.names(STATE))
     beside = (name for name in output.names("") if name not in known and name != STATE)
     rows = [name for name in beside if listing.has_rows(output, name)]
@@ -107,8 +109,9 @@ def expected(
     output: Output, known: Iterable[Committed], evidence: Evidence
 ) -> dict[str, Committed]:
     """The topics that the output should have, by name. These are all topics in the output
-    (`known`), and all topics whose rows a loader has counted there, even if nothing is left of
-    them. If a topic has no manifest, its source is the source topic in the counts of its loader."""
+    (`known`), and all topics whose rows a loader has counted there, even if the output has no files
+    of the topic any more. If a topic has no manifest, its source is the source topic in the counts
+    of its loader."""
     there = {each.topic: each for each in known}
     roots = {output.url, *(_root(x.producer) for x in there.values() if x.producer)}
     for producer in sorted({x.producer for x in evidence.senders if x.tier is Tier.HDFS}):
@@ -132,9 +135,9 @@ def _source_of(producer: str, evidence: Evidence) -> Source | None:
 
 
 def recount(output: Output, committed: Committed, since_ms: int | None = None) -> Recounted:
-    """Counts every committed file of a topic. since_ms: only files of hours from this time on are
-    counted, and only buckets that begin at this time or later; but all files are listed. Raises
-    StoreUnreachable, and ManifestUnreadable if a manifest cannot be understood."""
+    """Counts every committed file of a topic. since_ms: counts only files of hours that begin at
+    this time or later, and only buckets that begin at this time or later; but lists all files.
+    Raises StoreUnreachable. Raises ManifestUnreadable if a manifest cannot be understood."""
     if committed.source is None:
         committed = manifests.head(output, committed.topic)  # a load may have written a manifest
     result = Recounted(committed)
@@ -174,12 +177,12 @@ def compare(
     """The buckets in which the rows differ from the counts of tier hdfs or tier agent. A tier is
     compared only if `tiers` names it.
 
-    since: the (agent, bucket) pairs that were loaded during this recount. They are left to the next
-    recount, like the buckets that overlap an unjudged hour.
+    since: the (agent, bucket) pairs that were loaded during this recount. This recount leaves these
+    pairs, and all buckets that overlap an unjudged hour, to the next recount.
 
-    If the rows equal the counts of tier hdfs but the agents counted more, the missing records are
-    just not loaded (yet). The recount does not report them as a difference; the verdict on the
-    bucket takes care of them.
+    If the rows equal the counts of tier hdfs but the agents counted more, the loader has not loaded
+    the missing records. The recount does not report these records as a difference, because the
+    verdict on the bucket already covers them.
     """
     source = result.committed.source
     if source is None:
@@ -299,8 +302,8 @@ def _other_bytes(file: NamedFile, has: row_files.Bytes) -> tuple[Kind, str] | No
 
 
 def _open(output: Output, file: NamedFile) -> IO[bytes] | None:
-    """Opens the file in its place, or where it was staged. The place is tried twice, because the
-    loader may move the file meanwhile."""
+    """Opens the file in its final place, or where it was staged. Tries the final place twice,
+    because the loader may move the file meanwhile."""
     for path in (file.path, file.staged, file.path):
         opened = output.open(path)
         if opened is not None:

@@ -23,7 +23,8 @@ BATCH_ROWS: Final = 65_536
 BUFFER_BYTES: Final = 1 << 20
 
 UNREADABLE: Final = (pa.ArrowException, OSError, ValueError, KeyError)
-"""The errors that reading raises if the file is not one of Skidway's Parquet files."""
+"""The errors that reading raises if the file is damaged or is not one of Skidway's Parquet
+files."""
 
 _ORIGIN = ("_agent", "_file_id", "_offset", "_length")
 _PLACE = ("_agent", "_partition", "_kafka_offset")

@@ -41,8 +41,8 @@ def question(
 
 
 def answered(ledger: Ledger, policy: Policy, asked: Question, now_ms: int) -> Answered:
-    """Answers the question from what is in the ledger now. Raises UsageError, like
-    `completeness`."""
+    """Answers the question from the current content of the ledger. Raises UsageError in the same
+    cases as `completeness`."""
     size = ledger.bucket_ms() or asked.bucket_ms
     topics = topics_named(with_rejects([asked.name]))
     evidence = ledger.evidence((asked.since_ms - size, asked.until_ms), topics)

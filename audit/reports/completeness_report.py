@@ -95,8 +95,8 @@ def _of_short(found: Completeness, name: str, question: Question) -> Iterator[st
 
 
 def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
-    """One sentence for each person who accepted findings, and for each of the person's reasons. The
-    sentence names the buckets that this person accepted for this reason."""
+    """One sentence for each pair of a person who accepted findings and a reason that this person
+    stated. The sentence names the buckets that this person accepted for this reason."""
     by_words: dict[str, list[BucketVerdict]] = {}
     for verdict in found.accepted:
         for words in dict.fromkeys(map(accepted_words, verdict.acceptances)):
@@ -114,15 +114,14 @@ def _of_accepted(found: Completeness, name: str) -> Iterator[str]:
 
 
 def _gravity(verdict: BucketVerdict) -> Status:
-    """The bucket's status without its accepted findings. If the bucket is too young, its status is
-    OPEN or graver."""
+    """The status that the bucket has without its accepted findings. If the bucket is not due yet,
+    the status is at least as grave as OPEN."""
     residue = verdict.residue
     return residue if verdict.due else max(residue, Status.OPEN)
 
 
 def _left(verdict: BucketVerdict) -> list[str]:
-    """The reasons why the bucket is not complete, without the reasons that were accepted and
-    without remarks."""
+    """The reasons why the bucket is not complete. Accepted reasons and remarks are left out."""
     agents = [replace(x, reasons=_words_left(x.findings)) for x in verdict.agents]
     return [*_words_left(verdict.findings), *reasons.by_host(agents)]
 

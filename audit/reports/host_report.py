@@ -100,7 +100,8 @@ def _missed_name(state: HostState) -> str:
 
 
 def status_of(state: HostState) -> Status | None:
-    """The bucket status that is as grave as the host's state; None if nobody waits for the host."""
+    """The bucket status that is as grave as the host's state; None if the audit does not wait for
+    the host."""
     if state.status is HostStatus.REPORTING:
         return Status.COMPLETE
     if not state.expected:
@@ -151,8 +152,8 @@ def host_document(state: HostState) -> dict[str, Any]:
 
 
 def wait_sentences(found: Sequence[Proof], since_ms: int, policy: Policy) -> list[str]:
-    """A sentence for each host without a proof. If there is a proof for every host, one sentence
-    about all hosts."""
+    """A sentence for each host without a proof. If every host has a proof, the result is one
+    sentence about all hosts."""
     short = [proof for proof in found if proof.is_short]
     if short:
         return [f"{_who(proof.state)}: {report.reasons_text(proof.reasons)}." for proof in short]

@@ -76,8 +76,8 @@ def document(compared: Compared) -> dict[str, Any]:
 def results(
     compared: Compared, output: str, since_ms: int | None, time_ms: int
 ) -> Iterator[RecountResult]:
-    """The messages that tell the collector the results, one for each topic. There is no message
-    about rows whose source topic is unknown."""
+    """The messages that report the results to the collector, one for each topic. There is no
+    message about rows whose source topic is unknown."""
     for found, differences in compared:
         if found.committed.source is not None:
             yield RecountResult(

@@ -25,10 +25,10 @@ REASONS_SHOWN = 3
 
 
 def exit_status(found: Standing, *, everything: bool) -> int:
-    """The exit status: 0 if all is good, otherwise 1. All is good if all of these hold: there are
-    buckets; every bucket that is due is complete or accepted (with `everything`, also the buckets
-    that are not due); no bucket has a loss or a warning that nobody accepted; no hour of buckets is
-    left unjudged; and the newest recount of every output agrees with the counts."""
+    """The exit status: 0 if all is good, otherwise 1. All is good if all of these statements are
+    true: There are buckets. Every bucket that is due is complete or accepted; with `everything`,
+    this must be true for all buckets. No bucket has a loss or a warning that nobody accepted. No
+    hour of buckets is left unjudged. The newest recount of every output agrees with the counts."""
     buckets = sum(found.by_status.values())
     good = found.by_status.get(Status.COMPLETE, 0) + sum(found.accepted.values())
     short = good < buckets if everything else bool(found.overdue)

@@ -1,4 +1,4 @@
-"""Names of source topics: how reports print them, and how people and programs give them as
+"""Names of source topics: how reports print them, and how people and programs pass them as
 arguments.
 
 A name is `<topic>` or `<cluster>.<topic>`. If a topic was deleted and created again, the name is
@@ -25,9 +25,9 @@ def topic_name(source: Source) -> str:
 
 
 def topic_names(sources: Iterable[Source]) -> dict[Source, str]:
-    """For each topic, its name as `topic_name` returns it. If several of these topics have the same
-    name (the topic was deleted and created again), each name is followed by the beginning of the
-    topic's id."""
+    """Maps each topic to its name as `topic_name` returns it. Several of these topics have the same
+    name if a topic was deleted and created again. In this case each of the names is followed by the
+    beginning of the topic's id."""
     ids: dict[str, set[Source]] = {}
     for source in sources:
         ids.setdefault(topic_name(source), set()).add(source)
@@ -59,8 +59,8 @@ def topics_named(names: Sequence[str] | None) -> list[str] | None:
 
 
 def is_named(source: Source, names: Iterable[str]) -> bool:
-    """Whether one of these names is the topic's name. A name may contain the cluster's name and the
-    beginning of the topic id, or leave them out."""
+    """Whether one of these names is the topic's name. A name may begin with the cluster's name, and
+    may end with the beginning of the topic id."""
     known = {source.topic, topic_name(source)}
     topic_id = source.topic_id or "none"
     return any(name in known and topic_id.startswith(begin) for name, begin in map(_named, names))

@@ -1,10 +1,10 @@
 """The decisions of people about verdicts: accepted findings and retired places. The module does no
 I/O.
 
-    Acceptance    accepts findings of a bucket: they stay in the verdict, but are no longer held
-                  against the bucket
-    Retirement    retires a place: nobody waits for its counts any more (see retired_places)
-    Revocation    takes back a decision, by its id
+    Acceptance    accepts findings of a bucket: they stay in the verdict, but the audit no longer
+                  counts them as faults of the bucket
+    Retirement    retires a place: the audit no longer waits for its counts (see retired_places)
+    Revocation    revokes the decision with a given id
 
 Decisions are messages on the audit topic (schemas/decision.avsc), so a collector that starts with
 an empty ledger reads them again. Each decision has a random id and is valid until a revocation with
@@ -45,8 +45,8 @@ class Acceptance:
 
 @dataclass(frozen=True, slots=True)
 class Retirement:
-    """A person decides that nobody waits for a place any more. place: the place, in the form that
-    `retired_places` reads."""
+    """A person decides that the audit no longer waits for the counts of a place. place: the place,
+    in the form that `retired_places` reads."""
 
     id: int
     time_ms: int
@@ -57,7 +57,7 @@ class Retirement:
 
 @dataclass(frozen=True, slots=True)
 class Revocation:
-    """Takes back the decision with the id `revoked`."""
+    """Revokes the decision with the id `revoked`."""
 
     id: int
     time_ms: int
@@ -70,7 +70,7 @@ Decision = Acceptance | Retirement | Revocation
 
 
 def not_revoked(decisions: Iterable[Decision]) -> list[Acceptance | Retirement]:
-    """The decisions that no revocation has taken back, without duplicates, the oldest first."""
+    """The decisions that were not revoked, without duplicates, the oldest first."""
     said = sorted(set(decisions), key=_by_age)
     revoked = {each.revoked for each in said if isinstance(each, Revocation)}
     return [x for x in said if not isinstance(x, Revocation) and x.id not in revoked]

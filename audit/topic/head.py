@@ -1,11 +1,12 @@
 """Reads the first fields of a tier's message, without decoding the rest.
 
 Most messages of a busy audit topic are deltas (counts) of agents, which a loader does not need. The
-largest messages are deltas of loaders, with the counts of all agents. If a loader decoded all of
-these messages, this would cost more than all other work of a small load.
+largest messages are deltas of loaders, with the counts of all agents. For a small load, decoding
+all of these messages would cost more than the rest of the load.
 
-In every version of the schema `Audit`, a message begins with its kind and its tier. Both are Avro
-enums with few symbols, so each is one byte: the index of the symbol times two.
+In every version of the schema `Audit`, a message begins with its kind and its tier. The kind and
+the tier are Avro enums with few symbols, so each of them is one byte: the index of the symbol times
+two.
 """
 
 from __future__ import annotations
@@ -69,8 +70,8 @@ def _sorts(header: bytes) -> dict[bytes, tuple[str, Tier]]:
 
 @cache
 def _first_fields(header: bytes) -> Any:
-    """The schema that this header names, without the fields after the message's number. None if it
-    is no schema of a tier's messages."""
+    """The schema that this header names, without the fields after the message's number. None if the
+    header does not name a schema of a tier's messages."""
     schema = single_object.shipped().with_header(header)
     if schema is None or schema.name != AUDIT_SCHEMA:
         return None

@@ -131,8 +131,8 @@ class Count:
     """The counts of one message for one (source topic, agent, bucket); see counts.counts.Sums.
 
     previous: the number of the last earlier delta of the same producer and epoch that has counts
-    for the bucket. 0 if there is no such delta; -1 if there may be one, but the producer no longer
-    knows the number.
+    for the bucket. 0 if there is no such delta; -1 if there may be such a delta, but the producer
+    no longer has its number.
     """
 
     source: Source
@@ -153,8 +153,8 @@ class Loss:
     agent did not see the end.
 
     from_bucket: the first bucket that the agent had not sealed. to_bucket: the bucket of the time
-    at which the agent declared the loss. Either is None if it is unknown. Lost lines can be older
-    than `from_bucket` (see Bounds).
+    at which the agent declared the loss. If one of these two buckets is unknown, it is None. Lost
+    lines can be older than `from_bucket` (see Bounds).
     """
 
     source: Source
@@ -243,7 +243,7 @@ class Announcement:
     """The meaning of a file id.
 
     fingerprint: SHA-256 of the first fingerprint_length bytes.
-    source: the topic into which the file's records go.
+    source: the topic to which the agent sends the file's records.
     begin: the position of the first byte to which the id refers.
     length: the final length once the file is closed; None while the file is open.
     born_ns: when the file's inode was created, in ns since 1970; None if unknown.
@@ -282,7 +282,7 @@ def encode(message: Message) -> bytes:
 
 def encodings(message: Delta | Seal) -> list[bytes]:
     """All encodings of exactly this message: at most one for each schema that this version of
-    Skidway knows.
+    Skidway has.
 
     The caller needs all of them, because a program of another version may have sent the same
     message in another encoding.

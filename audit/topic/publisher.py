@@ -7,8 +7,8 @@ messages that are still in the outbox are sent again. A message that is sent twi
 and the same content, and the collector counts it once.
 
 At start the owner reads back its newest message. If that message is newer than the owner's state,
-the state is an older copy (of a restored machine or a clone). Then the owner stops: if it went on,
-it would give new messages the numbers of messages that were published already.
+the state is an old copy, because the machine was restored or cloned. In this case the owner stops.
+Otherwise its new messages would have the numbers of messages that were published already.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from skidway.kafka.types import TopicPartition
 
 LIMIT_BYTES = 900_000
 ENTRIES_MAX = 500
-"""At most this many entries are taken from the outbox at a time."""
+"""The publisher reads at most this many entries from the outbox at a time."""
 
 FIRST_LOOK_OFFSETS = 1_000
-"""The search for the program's own newest message goes back by this many offsets in the first step,
-and twice as far in each further step."""
+"""The program searches backwards for its own newest message. The first step covers this many
+offsets, and each further step covers twice as many as the step before."""
 
 _HEARTBEAT = "heartbeat"
 
@@ -183,7 +183,7 @@ def newest_own(
     """The producer's message with the highest (epoch, number). Searches the topic backwards from
     its end.
 
-    None if the topic holds no message of this producer, or does not exist.
+    Returns None if the topic has no message of this producer or does not exist.
     """
     found = [
         _newest_in(client, fetcher, tp, offsets, (tier, producer), clock)

@@ -41,7 +41,7 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
     """Creates the topic if it is missing, waits for its leaders, and returns the number of its
     partitions.
 
-    pause: sleeps for the given number of seconds, or shorter if the program is told to stop.
+    pause: sleeps for the given number of seconds, or for a shorter time if the program must stop.
     Raises Unreachable if the topic is not ready in time.
     """
     deadline = clock.monotonic() + READY_WITHIN_S
@@ -62,7 +62,8 @@ def ensure(client: Client, clock: Clock, pause: Callable[[float], object]) -> in
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record of an audit topic. sent_ms: the record's timestamp by the sender's clock; None if
-    the broker has replaced it with the time of the append, which is then in `appended_ms`."""
+    the broker has replaced this timestamp with the time of the append. appended_ms: the time of the
+    append in this case."""
 
     tp: TopicPartition
     offset: int

@@ -34,8 +34,8 @@ Found = dict[str, Series]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """One of the paper's figures: its name, its title, and the phases that it shows with their line
-    styles."""
+    """One of the paper's figures: its name, its title, and the phases that it shows, each with its
+    line style."""
 
     name: str
     title: str

@@ -26,14 +26,14 @@ PACKAGES = ("rabbitmq-server",)
 PERF_TEST = "rabbitmq-perf-test"
 QUEUE = "paper"
 SERVER = "/usr/lib/rabbitmq/lib/rabbitmq_server-*/sbin/rabbitmq-server"
-"""The server's own start script. The script on PATH cannot be used, because it works only with
-Debian's user and directories."""
+"""The server's own start script. The benchmark cannot use the script on PATH, because that script
+works only with Debian's user and directories."""
 SAMPLE = re.compile(r"time ([\d.]+) s, (?:sent|received): (\d+) msg/s")
 
 
 def provide() -> None:
-    """Installs the server, and downloads its load generator. Raises SkidwayError if either
-    fails."""
+    """Installs the server, and downloads its load generator. Raises SkidwayError if the
+    installation or the download fails."""
     debian.provide("rabbitmq-server", PACKAGES, "RabbitMQ is a peer")
     if not peers.is_complete(PERF_TEST):
         peers.fetch(PERF_TEST, peers.provide_maven())
@@ -106,8 +106,8 @@ class RabbitMQ:
 
 
 def sampled(printed: str) -> Series:
-    """The series from the output of perf-test. It prints one line a second, with the time and the
-    rate since the previous line.
+    """The series from the output of perf-test. perf-test prints one line a second, with the time
+    and the rate since the previous line.
 
     >>> sampled("id: test, time 2.000 s, sent: 100 msg/s").points
     [Point(seconds=2.0, messages=200)]

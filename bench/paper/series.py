@@ -53,7 +53,7 @@ class Stopwatch:
 
     @property
     def is_over(self) -> bool:
-        """Whether the time of the run is over."""
+        """Whether the run has used up its time."""
         return time.perf_counter() >= self._end
 
     def tell(self, messages: int) -> None:

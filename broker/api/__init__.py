@@ -11,14 +11,15 @@ with acks=0). The request body is a view that is valid only until the handler re
 decodes the body before it waits for anything.
 
 Produce and Fetch are the hot paths. Their parsers are written by hand, make no object per record,
-and copy nothing. Their handlers only note what has to be done at the end of the loop's turn.
+and copy nothing. Their handlers only note what the broker must do at the end of the current turn of
+the event loop.
 
 The code outside this package raises exceptions and does not use error codes: `errors` maps the
 exceptions to codes.
 
 Besides the files of the APIs, the package has these modules:
 
-    requests         gives each request to its handler
+    requests         passes each request to its handler
     registration     what the file of an API defines
     exchange         one request, and the methods to answer it
     gathering        answers whose parts arrive one by one

@@ -1,9 +1,9 @@
 """AlterConfigs (33), versions 0-2; also the code that it shares with IncrementalAlterConfigs.
 
-After the request, a topic has exactly the given settings, except that settings which a mirror wrote
-stay unchanged. The broker checks the given settings like the settings of a new topic, and writes
-them to ZooKeeper. They apply as soon as the request is answered. If `validate_only` is set, the
-broker only checks them.
+After the request, a topic has exactly the given settings. Only settings that a mirror wrote stay
+unchanged. The broker checks the given settings like the settings of a new topic, and writes them to
+ZooKeeper. The new settings apply as soon as the request is answered. If `validate_only` is set, the
+broker only checks the settings.
 
 The settings of a broker come from its configuration file and cannot be altered over the network.
 """
@@ -34,7 +34,7 @@ from skidway.kafka.protocol.describe_configs import ResourceType
 Key = tuple[int, str]
 """The type and the name of a resource."""
 Alteration = Callable[[Mapping[str, str]], Mapping[str, str]]
-"""A function that makes the wanted settings from a topic's present settings. It raises
+"""A function that computes the wanted settings from a topic's present settings. The function raises
 ConfigRefused and ChangeRefused."""
 Responses = Sequence[AlterConfigsResourceResponse]
 

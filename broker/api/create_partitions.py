@@ -1,4 +1,5 @@
-"""CreatePartitions (37), versions 0-3. Gives a topic more partitions (KIP-195), never fewer."""
+"""CreatePartitions (37), versions 0-3. Adds partitions to a topic (KIP-195), but never removes
+partitions."""
 
 from __future__ import annotations
 

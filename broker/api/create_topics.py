@@ -2,7 +2,7 @@
 
 In every version, -1 for the number of partitions or the replication factor means the broker's
 default (KIP-464; kafkajs sends -1). The broker checks names, counts, settings and assignments
-before it writes anything; if `validate_only` is set, it only checks them. The broker reports
+before it writes anything. If `validate_only` is set, the broker writes nothing. The broker reports
 success as soon as the topic's partitions on this broker can be used. While ZooKeeper cannot be
 reached, the answer is REQUEST_TIMED_OUT, after which clients try again.
 

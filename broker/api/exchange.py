@@ -74,8 +74,8 @@ class Exchange:
         """Answers with a message in the request's version. Returns the message's encoded body.
 
         If the message cannot be encoded in that version, closes the connection and returns None.
-        This is no exception, because timers also send answers, and an exception in a timer would
-        not close the connection.
+        The error is not raised as an exception, because timers also send answers, and an exception
+        in a timer would not close the connection.
         """
         try:
             body = encode(response, self.version)
@@ -87,15 +87,15 @@ class Exchange:
         return body
 
     def reply_body(self, body: bytes) -> None:
-        """Answers with an encoded body. A long body is not copied, so the same memory serves all
-        clients that get the same body.
+        """Answers with an encoded body. Does not copy a long body, so all clients that get the same
+        body share its memory.
         """
         head = response_head(self.key, self.version, self.correlation_id, len(body))
         self.send([head + body] if len(body) < SHARED_BYTES_MIN else [head, body])
 
     def send(self, pieces: Sequence[Piece]) -> None:
-        """Answers with a whole frame, which is given in pieces. Nothing happens if the client has
-        disconnected."""
+        """Answers with a whole frame, which is given in pieces. If the client has disconnected,
+        nothing happens."""
         slot, self._slot = self._slot, None
         assert slot is not None, "a request is answered once"
         self._loop.fill(self.connection, slot, pieces)

@@ -2,16 +2,16 @@
 
 The answer contains whole batches. In each partition, the first batch is the one with the wanted
 offset, and no batch is beyond the high watermark. The batches are slices of files, which sendfile
-sends. The first batch that is found (partitions are read in the order of the request) is sent even
-if it is larger than every limit (KIP-74). If fewer than `min_bytes` bytes can be read, the request
-is parked until there are enough, or until `max_wait_ms` have passed. When a request is parked, its
-partitions are flushed at once.
+sends. The broker reads the partitions in the order of the request. It sends the first batch that it
+finds even if the batch is larger than every limit (KIP-74). If fewer than `min_bytes` bytes can be
+read, the broker parks the request until enough bytes can be read or `max_wait_ms` have passed. When
+the broker parks a request, it flushes the request's partitions at once.
 
     offset below the log start or above the log end    OFFSET_OUT_OF_RANGE, log start filled in
     client's leader epoch older than this broker's     FENCED_LEADER_EPOCH
     client's leader epoch newer than this broker's     UNKNOWN_LEADER_EPOCH
 
-Fetch sessions (KIP-227) are not supported: every answer has session 0, by which clients know that
+Fetch sessions (KIP-227) are not supported: every answer has session 0, which means to clients that
 there is no session. Followers of the replication protocol are not supported. The answer has no
 aborted transactions, because there are no transactions.
 """
@@ -37,13 +37,13 @@ from skidway.kafka.types import TopicPartition
 READ_COMMITTED = 1
 WAIT_MS_MAX = 60_000
 """The greatest `max_wait_ms` that the broker uses. Without this limit, a parked request could stay
-long after its connection is closed."""
+in memory long after its connection is closed."""
 _UNKNOWN = -1
 
 
 class DelayedFetch:
-    """A parked request. Knows how many bytes can be read in each of its partitions, and the sum of
-    these numbers.
+    """A parked request. Records how many bytes can be read in each of its partitions, and the sum
+    of these numbers.
     """
 
     __slots__ = ("_broker", "_exchange", "_found", "_request", "_targets", "_total")
@@ -92,14 +92,14 @@ class DelayedFetch:
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers at once if enough bytes can be read, or if the request may not wait. Otherwise parks
+    """Answers at once if enough bytes can be read, or if the request must not wait. Otherwise parks
     the request.
     """
     request = parse_request(exchange.body, exchange.version)
     broker.counts.fetches += 1
     if len(request.wanted) > 1:
         # If a request names a partition several times, only the last entry is used, as in Kafka. So
-        # a request cannot make the broker read a partition again and again.
+        # a single request cannot make the broker read the same partition many times.
         wanted = {(each.topic, each.partition): each for each in request.wanted}
         if len(wanted) < len(request.wanted):
             request = request._replace(wanted=list(wanted.values()))
@@ -126,8 +126,8 @@ def handle(broker: Broker, exchange: Exchange) -> None:
 
 
 def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> bool:
-    """Whether `min_bytes` can be read, or a partition gives an error. If neither is true, `found`
-    gets the number of bytes that can be read in each partition.
+    """Whether `min_bytes` can be read, or reading a partition causes an error. Otherwise fills
+    `found` with the number of bytes that can be read in each partition.
     """
     total, least_bytes = 0, request.min_bytes
     if least_bytes <= 0:
@@ -146,7 +146,7 @@ def enough(broker: Broker, request: Fetch, found: dict[TopicPartition, int]) -> 
 def available(
     broker: Broker, partition: TopicPartition, target: FetchTarget, least_bytes: int
 ) -> int:
-    """How many bytes can be read in a partition now. If reading the partition gives an error,
+    """How many bytes can be read in a partition now. If reading the partition causes an error,
     returns at least `least_bytes`, so that the error is answered at once.
     """
     replica = broker.partitions.replicas.get(partition)

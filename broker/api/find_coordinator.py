@@ -1,9 +1,9 @@
 """FindCoordinator (10), versions 0-3. Answers which broker coordinates a group.
 
-Several keys in one request are not supported. Transactions are not supported either: as in
-InitProducerId, they are refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED, which is a final error.
-If the answer said instead that no coordinator is available, clients would repeat the request for a
-minute.
+Several keys in one request are not supported. Transactions are not supported either. As in
+InitProducerId, a request about a transaction is refused with TRANSACTIONAL_ID_AUTHORIZATION_FAILED,
+which is a final error. If the answer said instead that no coordinator is available, clients would
+repeat the request for a minute.
 """
 
 from __future__ import annotations

@@ -11,7 +11,8 @@ P = TypeVar("P")
 
 
 class Gathering(Generic[P]):
-    """Gathers parts in a fixed order. Calls `finish` once, with all parts, when none is missing."""
+    """Gathers parts in a fixed order. When no part is missing, calls `finish` once with all
+    parts."""
 
     __slots__ = ("_finish", "_missing", "_parts")
 

@@ -1,8 +1,8 @@
 """InitProducerId (22), versions 0-4. Gives an id to an idempotent producer.
 
 Every request gets a new id with epoch 0, even if the request contains the producer's previous id
-(KIP-360). A new id is always correct, and there are plenty of ids. While the broker has no id to
-give, the answer is COORDINATOR_LOAD_IN_PROGRESS, after which clients try again.
+(KIP-360). A new id is always correct, and there are plenty of ids. While the broker has no unused
+id, the answer is COORDINATOR_LOAD_IN_PROGRESS, after which clients try again.
 
 Transactions are not supported. A request with a transactional id is refused with a final error, so
 that the client does not wait.
@@ -20,7 +20,7 @@ from skidway.kafka.protocol.init_producer_id import InitProducerIdRequest, InitP
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Answers as soon as the broker has an id to give."""
+    """Answers as soon as the broker has an unused id."""
     request = exchange.decode(InitProducerIdRequest)
     if request.transactional_id is not None:
         code = ErrorCode.TRANSACTIONAL_ID_AUTHORIZATION_FAILED

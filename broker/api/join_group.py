@@ -18,15 +18,15 @@ from skidway.kafka.protocol.join_group import (
 )
 
 KNOWN_ID_SINCE = 4
-"""From this version on, a new client joins twice (KIP-394): the answer to the first request gives
-the client a member id, with which the client joins again.
+"""From this version on, a new client joins twice (KIP-394): the answer to the first request
+contains a member id, and the client joins again with this id.
 """
 
 NULL_PROTOCOL_SINCE = 7
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Gives the request to the group, which answers when its next generation begins."""
+    """Passes the request to the group, which answers when its next generation begins."""
     request = exchange.decode(JoinGroupRequest)
 
     def reply(joined: Joined) -> None:

@@ -3,10 +3,10 @@
 The answer is made from the catalog (the broker's snapshot of ZooKeeper), so the broker can answer
 even while ZooKeeper cannot be reached. After a restart all clients send this request at once, so
 encoded answers are kept. A request with the version and body of an earlier request gets the same
-bytes as answer, as long as that answer is still right.
+bytes as answer, as long as that answer is still correct.
 
-If a request names an unknown topic, the broker creates the topic if both the setting
-`auto.create.topics.enable` and the request allow this. Until the topic exists, the answer says
+If a request names an unknown topic, the broker may create it: both the setting
+`auto.create.topics.enable` and the request must allow this. Until the topic exists, the answer says
 LEADER_NOT_AVAILABLE, and clients ask again. If the topic's name belongs to a mirror's source, only
 the mirror creates the topic.
 

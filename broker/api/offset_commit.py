@@ -25,7 +25,7 @@ from skidway.kafka.types import TopicPartition
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Gives the offsets to the group, which stores them."""
+    """Passes the offsets to the group, which stores them."""
     request = exchange.decode(OffsetCommitRequest)
     refused: dict[TopicPartition, ErrorCode] = {}
     offsets: dict[TopicPartition, Committed] = {}

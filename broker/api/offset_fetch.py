@@ -1,7 +1,7 @@
 """OffsetFetch (9), versions 1-7. Answers with the offsets that a group has committed.
 
-For a partition without a committed offset, the answer is -1 and no error. Every offset is stable,
-because there are no transactions.
+For a partition without a committed offset, the answer is the offset -1, without an error. Every
+offset is stable, because there are no transactions.
 """
 
 from __future__ import annotations

@@ -1,14 +1,14 @@
 """Produce (0), versions 3-9. Requests of versions 0-2 are answered with UNSUPPORTED_VERSION.
 
-    acks 0    no answer; if there is an error, the connection is closed, so that the client notices
-              the error
-    acks 1    answered when the batch is written, at the end of the loop turn
+    acks 0    no answer; if there is an error, the broker closes the connection, so that the client
+              notices the error
+    acks 1    answered when the batch is written, at the end of the loop's turn
     acks -1   answered when the high watermark has passed the batch, which means that each in-sync
               replica has flushed it
 
 A duplicate batch (KIP-98) is answered with the offset of the batch that is already stored (the
-original). Whatever acks the request has, the broker answers only when the high watermark has passed
-the original, because before that a crash could lose the original.
+original). For every value of acks, the broker answers only when the high watermark has passed the
+original, because until then a crash could lose the original.
 
 ApiVersions offers Produce from version 0, because otherwise librdkafka before 2.11.1 does not
 compress its batches (KAFKA-18659).

@@ -6,10 +6,10 @@ the others. A run has one place in the connection's queue for all its answers, a
 together at the end of the turn. With acks=all, the batches of a run are flushed together, and the
 answers are sent when the high watermark has passed all these batches.
 
-Some requests do not join a run, but take the general path in `skidway.broker.api.produce`. Some of
-them cannot simply be appended, because the batch must be refused or is a duplicate, or because the
-log cannot be written. The others need a special answer, which must contain the time of the append,
-or say that there are too few replicas.
+Some requests do not join a run, but are handled by the general path in
+`skidway.broker.api.produce`. The run cannot append some of these requests, because the batch must
+be refused or is a duplicate, or because the log cannot be written. The others need a special
+answer: it must contain the time of the append, or state that there are too few replicas.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _Part = tuple[Shape, int, int, int]
 
 
 class Alike:
-    """The data that belongs to a connection: the shapes of its producer's requests, and the open
+    """What this module stores for a connection: the shapes of its producer's requests, and the open
     run."""
 
     __slots__ = ("run", "shapes")
@@ -44,7 +44,8 @@ class Alike:
 
 
 class Run:
-    """Valid requests of one connection in one turn, in their order. They are answered together."""
+    """Valid requests of one connection in one turn, in their order. All of them are answered
+    together."""
 
     __slots__ = ("_alike", "_broker", "_connection", "_parts", "_slot", "acks", "shape")
 

@@ -1,11 +1,11 @@
 """The shape of a producer's requests: the bytes that are the same in all of them. Requests of one
 shape differ only in their correlation ids and records.
 
-For each connection and partition, the broker parses the bytes before the records once, and compares
-later requests with these bytes. Likewise it encodes the answer's bytes before and after the offsets
-once. A request that differs in anything but correlation id and records takes the general path. Only
-requests with one batch have a shape, because only a producer of many small requests needs this
-speed::
+For each connection and partition, the broker parses the bytes before the records only once, and
+compares later requests with these bytes. The broker also encodes only once the answer's bytes
+before and after the offsets. A request that differs in anything but correlation id and records
+takes the general path. Only requests with one batch have a shape, because only a producer of many
+small requests needs this fast path::
 
     int16 key, int16 version | int32 correlation id | prefix | size | records | tail
                                                       ^ compared              ^ compared
@@ -21,8 +21,8 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.produce import Produce, ProduceResult, write_response
 
 SHAPES_MAX: Final = 64
-"""At most this many shapes are remembered for one connection. If a connection has more, all of its
-shapes are forgotten and learned again.
+"""The broker remembers at most this many shapes for one connection. If a connection has more, the
+broker forgets all of its shapes and learns them again.
 """
 PREFIX_BYTES_MAX: Final = 1024
 """A request with a longer prefix gets no shape, because the prefix would take too much memory. A
@@ -86,7 +86,8 @@ class Shape:
         return frame[start:end]
 
     def answer(self, correlation_id: int, base_offset: int) -> bytes:
-        """The frame of the answer. It says that the records were stored from `base_offset` on."""
+        """The frame of the answer, which states that the records were stored from `base_offset`
+        on."""
         size, middle, between, rest = self._answer_parts
         form = self._answer_form
         if not self._has_log_start:

@@ -1,4 +1,4 @@
-"""Gives each request of all connections to the handler of its API."""
+"""Passes every request of all connections to the handler of its API."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from skidway.kafka.protocol.apis import ApiKey
 from skidway.kafka.protocol.frames import read_request_header
 
 REQUEST_COST: Final = 20
-"""The cost of a request outside of its handler, in microseconds: for receiving it, writing, and
-answering."""
+"""The cost of a request outside of its handler, in microseconds: the cost of receiving the request,
+writing its batches, and sending the answer."""
 ALIKE_COST: Final = REQUEST_COST + 5
-"""The cost of a request that `handle_alike` handles on the shorter path, in microseconds. It is an
-estimate for all such requests: they all cost the same, and to read the clock for each of them would
-cost more time.
+"""The cost of a request that `handle_alike` handles on the shorter path, in microseconds. This
+value is an estimate. All such requests cost about the same, and reading the clock for each of them
+would take additional time.
 """
 
 

@@ -1,4 +1,4 @@
-"""SyncGroup (14), versions 0-5. Gives a member its assignment. The broker answers when the
+"""SyncGroup (14), versions 0-5. Sends a member its assignment. The broker answers when the
 assignment that the group's leader sent is stored.
 """
 
@@ -14,7 +14,7 @@ from skidway.kafka.protocol.sync_group import SyncGroupRequest, SyncGroupRespons
 
 
 def handle(broker: Broker, exchange: Exchange) -> None:
-    """Gives the request to the group, which answers when there is an assignment."""
+    """Passes the request to the group, which answers when there is an assignment."""
     request = exchange.decode(SyncGroupRequest)
 
     def reply(synced: Synced) -> None:

@@ -21,23 +21,23 @@
     reassignment  reads and changes a partition's assignment and state together
     reader        reads the whole catalog at first, and later only the nodes that have changed, as
                   ZooKeeper's watches report
-    session       the thread that carries out all operations, and what happens when the session is
-                  lost
-    producer_ids  gives out producer ids from the block that this broker owns
+    session       the thread that carries out all operations; registers the broker again after the
+                  session was lost
+    producer_ids  assigns producer ids from the block that this broker owns
 
 Only the session's thread talks to ZooKeeper, so the broker's event loop never waits for ZooKeeper:
-the loop gives a job to the session, and the session posts the outcome back. While ZooKeeper cannot
-be reached, the session accepts no job, and requests that need a job get an error after which
-clients try again. The catalog stays unchanged meanwhile, so the broker still serves produce and
-fetch requests.
+the loop submits a job to the session, and the session posts the outcome to the loop. While
+ZooKeeper cannot be reached, the session accepts no job. Requests that need a job then get an error
+after which clients try again. The catalog does not change during this time, so the broker still
+serves produce and fetch requests.
 
 Most writes are conditional: they create a node only if it does not exist, or change a node only if
-it still has the version that was read. So if two brokers do the same thing at the same time, it is
-done once. At the end of a topic's deletion, the broker removes the topic's nodes, and after them
-the node in /admin/delete_topics. All these removals are in transactions that fail if the node in
-/admin/delete_topics is already gone.
+it still has the version that was read. So if two brokers make the same change at the same time, the
+change is made only once. At the end of a topic's deletion, the broker removes the topic's nodes,
+and after them the node in /admin/delete_topics. All these removals are in transactions that fail if
+the node in /admin/delete_topics is already gone.
 
-Writes of committed offsets are not conditional: the last commit wins. In a group of Kafka clients
-only the group's coordinator writes committed offsets. If a previous coordinator's commit comes
-late, consumers may read records again.
+Writes of committed offsets are not conditional: the last commit replaces all earlier commits. In a
+group of Kafka clients only the group's coordinator writes committed offsets. If a commit of a
+previous coordinator reaches ZooKeeper late, consumers may read records again.
 """

@@ -1,7 +1,7 @@
 """Waits for kazoo's answers, and raises Unreachable after a time limit.
 
-Requests that do not depend on each other are sent together: none waits for another request's
-answer.
+The module sends requests that do not depend on each other together: no request waits for the answer
+to another request.
 """
 
 from __future__ import annotations

@@ -16,7 +16,8 @@ from skidway.kafka.group_nodes import split_offset
 
 NO_EPOCH = -1
 OFFSET_BYTES: Final = 350
-"""About how many bytes of memory a committed offset needs without the client's metadata."""
+"""The approximate number of bytes of memory that a committed offset needs without the client's
+metadata."""
 _NUMBER = re.compile(r"[0-9]{1,10}\Z")
 
 
@@ -43,7 +44,7 @@ class TopicOffset(NamedTuple):
 
     @property
     def size_bytes(self) -> int:
-        """About how many bytes of memory the offset needs."""
+        """The approximate number of bytes of memory that the offset needs."""
         return OFFSET_BYTES + sys.getsizeof(self.committed.metadata)
 
 

@@ -37,7 +37,7 @@ class Registration:
 
 
 def broker_path(broker_id: int | str) -> str:
-    """Where a broker registers."""
+    """The path of the node in which a broker registers."""
     return f"{BROKER_IDS}/{broker_id}"
 
 
@@ -57,7 +57,7 @@ def deletion_path(topic: str) -> str:
 
 
 def state_path(topic: str, partition: int) -> str:
-    """The state of a partition."""
+    """The path of the node that stores a partition's state."""
     return f"{TOPICS}/{topic}/partitions/{partition}/state"
 
 
@@ -72,7 +72,8 @@ def read_cluster_id(path: str, data: bytes) -> str:
 
 
 def registration(registered: Registration, now_ms: int) -> bytes:
-    """The content of a broker's node: the same as Kafka writes, and also Skidway's directory id."""
+    """The content of a broker's node: the fields that Kafka writes, and also Skidway's directory
+    id."""
     address = registered.address
     return _dump(
         {

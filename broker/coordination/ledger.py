@@ -1,8 +1,8 @@
 """Writes groups to ZooKeeper. The session's thread runs this code and waits for ZooKeeper's
 answers.
 
-One transaction writes the offsets of many groups. If the answer to a job was lost, the job can be
-done again.
+One transaction writes the offsets of many groups. If ZooKeeper's answer to a job was lost, the job
+can be repeated.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Record(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """All the work that the loop gives to the session's thread at one time. The thread does the
+    """All the work that the loop submits to the session's thread at one time. The thread does the
     work in the order of these fields."""
 
     records: Mapping[str, Record] = field(default_factory=dict)
@@ -59,7 +59,7 @@ class Job:
 
 @dataclass(slots=True)
 class Report:
-    """The results of a job for each group: what was read, or an error."""
+    """The results of a job for each group: the data that was read, or an error."""
 
     records: dict[str, SkidwayError | None] = field(default_factory=dict)
     loads: dict[str, bytes | None] = field(default_factory=dict)
@@ -80,8 +80,8 @@ class Ledger:
         self._versions: dict[str, int] = {}
 
     def carry_out(self, coordinator: Coordinator, job: Job) -> Report:
-        """Does all the work of a job. If Unreachable is raised, nobody knows which parts of the
-        work were done.
+        """Does all the work of a job. If this function raises Unreachable, the job may have been
+        done in part or completely.
         """
         report = Report()
         with answered(coordinator) as client:
@@ -113,7 +113,7 @@ class Ledger:
             transaction, version = client.transaction(), self._versions.get(group)
             if record.has_members:
                 # A consumer registers in a transaction that writes to the node `ids`. If that
-                # transaction and the transaction here come at the same time, one of the two fails.
+                # transaction and this one reach ZooKeeper at the same time, one of the two fails.
                 present = one_answer(client.exists_async(ids))
                 if present is None:
                     _make(client, ids)
@@ -137,8 +137,8 @@ class Ledger:
         """Reads the version of a group's node again after a refused write.
 
         The refusal has two possible reasons: another program has created, changed or removed the
-        node or its parent; or an earlier write of this broker was done, and its answer was lost. It
-        cannot be another broker's write, because no other broker coordinates the group.
+        node or its parent; or an earlier write of this broker was done, and its answer was lost. A
+        write by another broker cannot be the reason, because no other broker coordinates the group.
         """
         found = one_answer(client.exists_async(path))
         if found is not None:

@@ -1,9 +1,10 @@
-"""Gives out producer ids from the block that this broker owns.
+"""Assigns producer ids from the block that this broker owns.
 
-When a block is used up, the broker takes a new block from ZooKeeper. Requests that come meanwhile
+When a block is used up, the broker takes a new block from ZooKeeper. Requests that arrive meanwhile
 wait for the new block. The ids of a new block are higher than the ids of every earlier block, and
-higher than the highest id in the broker's logs. So no id is ever given out twice, even if ZooKeeper
-was restored from an older state. When the broker stops, the unused ids of its block are never used.
+higher than the highest id in the broker's logs. So the broker never assigns an id twice, even if
+ZooKeeper was restored from an older state. When the broker stops, the unused ids of its block are
+never used.
 """
 
 from __future__ import annotations
@@ -19,8 +20,9 @@ Block = tuple[int, int]
 
 
 class ProducerIds:
-    """Gives out this broker's producer ids. Only the loop may use it. `take_block` gets a block of
-    ids from ZooKeeper, and then calls its argument with the block, on the loop."""
+    """Assigns this broker's producer ids. Only the loop may use this object. `take_block` gets a
+    block of ids from ZooKeeper, and then calls its argument with the block, on the loop's
+    thread."""
 
     def __init__(
         self, take_block: Callable[[Callable[[Block | SkidwayError], None]], None]
@@ -31,7 +33,7 @@ class ProducerIds:
         self._waiting: list[Given] = []
 
     def give(self, given: Given) -> None:
-        """Calls `given` with an unused id, or with the reason why there is no id now."""
+        """Calls `given` with an unused id, or with the reason why no id is available now."""
         if self._next <= self._last and not self._waiting:
             self._next += 1
             given(self._next - 1)

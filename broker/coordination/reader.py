@@ -1,7 +1,7 @@
 """Reads the catalog from ZooKeeper: first all of it, and then only the nodes that have changed.
 ZooKeeper's watches say which nodes these are. A watch fires only once, and reading the node sets
 the watch again. So no change is missed, and a node that changes twice between two reads is read
-once. If a read fails half-way, the next read reads the changed nodes again.
+once. If a read fails before it is complete, the next read reads the changed nodes again.
 """
 
 from __future__ import annotations
@@ -26,8 +26,8 @@ _log = log.get(__name__)
 
 
 class CatalogReader:
-    """Reads the catalog on the session's thread. Calls `changed`, on kazoo's thread, when the
-    catalog should be read again.
+    """Reads the catalog on the session's thread. When a node has changed, calls `changed` on
+    kazoo's thread, so that the catalog is read again.
     """
 
     def __init__(self, coordinator: Coordinator, changed: Callable[[], None]) -> None:
@@ -92,7 +92,8 @@ class CatalogReader:
             return self._read_topic(client, name)
         except DocumentRefused as error:
             _log.error("topic_refused", topic=name, reason=str(error))
-            # Keep the topic as it was, because a typo in a node must not stop a topic in use.
+            # If the node is invalid, keep the topic as it was: a typo in a node must not stop a
+            # topic that is in use.
             return self._topics.get(name)
 
     def _read_topic(self, client: Any, name: str) -> Topic | None:
@@ -147,8 +148,8 @@ class CatalogReader:
 
     def _watch(self, name: str) -> Callable[[Any], None]:
         """The function that kazoo calls when a node that belongs to `name` has changed. `name` is a
-        topic, or `_BROKERS`. There is only one function for each name, so that kazoo, which keeps
-        watches in a set, calls it only once.
+        topic, or `_BROKERS`. There is only one function for each name. kazoo keeps its watches in a
+        set, so it calls this function only once for each change.
         """
         watch = self._watches.get(name)
         if watch is None:

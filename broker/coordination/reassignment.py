@@ -60,7 +60,7 @@ def write(
     wanted: PartitionState,
 ) -> None:
     """Assigns the partition to the broker `wanted.leader`, and writes `wanted` as the partition's
-    state. Either both are done, or nothing.
+    state. ZooKeeper does both changes or neither of them.
 
     Raises SkidwayError if the assignment or the state has changed since `before` was read. If
     Unreachable is raised, the write may have been done.

@@ -2,12 +2,12 @@
 
 The loop submits jobs with `submit`; `post` brings their outcomes back to the loop. Jobs run one
 after the other, so a topic is never created and deleted at the same time. While the session is not
-connected, `submit` accepts no job, and the caller gets an error at once, not after a timeout. If
-ZooKeeper stops answering during a job, the job ends within the session's timeout, because every
+connected, `submit` accepts no job, and the caller gets an error at once instead of after a timeout.
+If ZooKeeper stops answering during a job, the job ends within the session's timeout, because every
 wait in `skidway.coordination` is bounded.
 
 If the session was lost, the broker waits for a new session. Then the broker registers again and
-reads the whole catalog, and repeats these two steps until they succeed.
+reads the whole catalog. The broker repeats these two steps until both succeed.
 """
 
 from __future__ import annotations
@@ -99,7 +99,7 @@ class ZooKeeperSession:
         return self._coordinator.state is SessionState.CONNECTED
 
     def register(self, registration: Registration, *, wait_s: float) -> None:
-        """Registers the broker. Runs on the calling thread; call it before `start`. Raises
+        """Registers the broker. Runs on the calling thread; must be called before `start`. Raises
         SkidwayError."""
         self.broker_epoch = store.register(
             self._coordinator, registration, wait_s=wait_s, time_ms=self._clock.time_ms()
@@ -107,13 +107,13 @@ class ZooKeeperSession:
         self._registration = registration
 
     def read_catalog(self, broker_id: int) -> Catalog:
-        """Reads the catalog. Runs on the calling thread; call it before `start`. Raises
+        """Reads the catalog. Runs on the calling thread; must be called before `start`. Raises
         Unreachable."""
         return self.reader.read(self._cluster_id, broker_id, self._clock.time_ms())
 
     def lead(self, partition: TopicPartition, wanted: PartitionState) -> PartitionState:
-        """Writes a partition's state. Runs on the calling thread; call it before `start`. Raises
-        SkidwayError."""
+        """Writes a partition's state. Runs on the calling thread; must be called before `start`.
+        Raises SkidwayError."""
         return store.lead(self._coordinator, *partition, wanted)
 
     def start(self) -> None:
@@ -135,10 +135,10 @@ class ZooKeeperSession:
         self._post(lambda: done(refusal))
 
     def close(self) -> None:
-        """Ends the thread, the session, and with the session the broker's registration. The running
-        job has `CLOSE_WITHIN_S` to finish. The other jobs are dropped, and their `done` is never
-        called. Closing takes a bounded time whatever ZooKeeper does, because the end of the session
-        ends every wait for ZooKeeper.
+        """Ends the thread and the session; the end of the session removes the broker's
+        registration. The running job has `CLOSE_WITHIN_S` to finish. The other jobs are dropped,
+        and their `done` is never called. Closing takes a bounded time even if ZooKeeper does not
+        answer, because the end of the session ends every wait for ZooKeeper.
         """
         self._closing.set()
         if self._thread.is_alive():
@@ -222,5 +222,5 @@ class ZooKeeperSession:
 
 
 def _ignore(_outcome: object) -> None:
-    """Ignores the outcome of one of the session's own jobs, because these jobs log their errors
-    themselves."""
+    """Ignores the outcome of one of the session's own jobs, because these jobs already log their
+    errors."""

@@ -1,9 +1,9 @@
 """The operations on ZooKeeper, with one function for each. All of them block, so only the session's
 thread calls them.
 
-They raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content of a node is
-invalid. If the answer to an operation was lost, the operation can be done again: each operation
-looks at the current state before it concludes that another broker was faster.
+These functions raise Unreachable if ZooKeeper does not answer, and DocumentRefused if the content
+of a node is invalid. If the answer to an operation was lost, the operation can be repeated: each
+operation looks at the current state before it concludes that another broker was faster.
 """
 
 from __future__ import annotations
@@ -66,12 +66,12 @@ def cluster_id(coordinator: Coordinator) -> str:
 def register(
     coordinator: Coordinator, registered: Registration, *, wait_s: float, time_ms: int
 ) -> int:
-    """Registers the broker, when the session of its predecessor (another process with the same
-    broker id) has ended. Returns the broker's epoch.
+    """Waits until the session of the broker's predecessor (another process with the same broker id)
+    has ended. Then registers the broker. Returns the broker's epoch.
 
     If the predecessor has the same directory id, its process has ended, because this broker now has
-    the lock of the directory. Then the predecessor's node is deleted at once. Raises SkidwayError
-    if another broker keeps the broker id for longer than `wait_s`.
+    the lock of the directory. In this case the function deletes the predecessor's node at once.
+    Raises SkidwayError if another broker keeps the broker id for longer than `wait_s`.
     """
     path = documents.broker_path(registered.address.broker_id)
     deadline = time.monotonic() + wait_s
@@ -108,7 +108,8 @@ def register(
 
 
 def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> int:
-    """Becomes the controller if there is none. Returns the controller's broker id.
+    """If the cluster has no controller, makes this broker the controller. Returns the controller's
+    broker id.
 
     Raises Unreachable if the controller keeps changing.
     """
@@ -120,8 +121,8 @@ def claim_controller(coordinator: Coordinator, broker_id: int, time_ms: int) -> 
         if found is not None:
             return documents.read_controller(path, found.data)
         # The old controller's session ended between `create_if_absent` and `get`, so no watch will
-        # report its end. Try again at once: otherwise there would be no controller until something
-        # else changes.
+        # report its end. Try again at once: otherwise the cluster would have no controller until
+        # another node changes.
     raise Unreachable(f"ZooKeeper's node {path} changes too often to be read")
 
 
@@ -139,10 +140,10 @@ def create_topic(
         for parent in (documents.TOPICS, documents.TOPIC_CONFIGS):
             client.ensure_path(parent)
         transaction = client.transaction()
-        # A creation or deletion that was not finished may have left settings behind. They are
-        # removed in the same transaction that creates the topic. If another broker creates the
-        # topic at the same time, this transaction fails as a whole, so that broker's settings are
-        # not removed.
+        # A creation or deletion that was not finished may have left settings behind. The
+        # transaction that creates the topic also removes these settings. If another broker creates
+        # the topic at the same time, this transaction fails as a whole and removes none of that
+        # broker's settings.
         if client.retry(client.exists, documents.config_path(topic)) is not None:
             transaction.delete(documents.config_path(topic))
         transaction.create(documents.config_path(topic), documents.configs(configs))
@@ -182,7 +183,7 @@ def committed(
     coordinator: Coordinator, readers: Iterable[tuple[str, TopicPartition]]
 ) -> dict[tuple[str, TopicPartition], int]:
     """The offsets that these groups have committed. If a group has committed no offset in a
-    partition, the result has no entry for them."""
+    partition, the result has no entry for this group and partition."""
     found = {}
     for group, partition in readers:
         path = group_nodes.offset_path(group, partition)
@@ -255,11 +256,11 @@ def mark_deletion(coordinator: Coordinator, topic: str, topic_id: uuid.UUID) -> 
 
 
 def remove_topic(coordinator: Coordinator, topic: str) -> None:
-    """Removes a topic that is marked as being deleted and whose partitions are gone. Also removes
-    the offsets that groups have committed in the topic. Can be done again.
+    """Removes a topic that is marked as being deleted and whose partitions are already deleted.
+    Also removes the offsets that groups have committed in the topic. Can be repeated.
 
-    If the mark is missing, removes nothing: another broker has finished the deletion, and a topic
-    that now has the name is a new topic.
+    If the mark is missing, removes nothing: another broker has finished the deletion, and if there
+    is a topic with this name now, it is a new topic.
     """
     mark = documents.deletion_path(topic)
     with answered(coordinator) as client:
@@ -345,8 +346,8 @@ def lead(
 
 
 def producer_id_block(coordinator: Coordinator, broker_id: int, above: int) -> tuple[int, int]:
-    """Takes a new block of producer ids. They are higher than the ids of every earlier block, and
-    higher than `above`. Returns the block's first and last id.
+    """Takes a new block of producer ids. The new ids are higher than the ids of every earlier
+    block, and higher than `above`. Returns the block's first and last id.
     """
     path = documents.PRODUCER_ID_BLOCK
     for _ in range(_ATTEMPTS_MAX):

@@ -1,7 +1,7 @@
 """Reads, lists and deletes the groups in ZooKeeper. The session's thread runs this code and waits
 for ZooKeeper's answers.
 
-If the answer to an operation was lost, the operation can be done again.
+If ZooKeeper's answer to an operation was lost, the operation can be repeated.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Offsets = dict[TopicPartition, Committed]
 
 
 class GroupInUse(SkidwayError):
-    """The group has members. They may be consumers that registered in ZooKeeper."""
+    """The group has members, or consumers that have registered in ZooKeeper."""
 
 
 class GroupGone(SkidwayError):
@@ -45,12 +45,12 @@ class GroupGone(SkidwayError):
 
 
 class Looked(NamedTuple):
-    """A group as it was read. `native` is the number of consumers that have registered in
-    ZooKeeper.
+    """What ZooKeeper stored for a group when the broker read it. `native` is the number of
+    consumers that have registered in ZooKeeper.
 
     ids_version: the version of the children of the group's `ids` node; consumers register as
     children of this node. ids_writes: the version of the `ids` node itself; each consumer writes to
-    it when it registers.
+    the `ids` node when it registers.
     """
 
     record: bytes | None
@@ -74,7 +74,7 @@ def look(coordinator: Coordinator, group: str) -> Looked:
 
 
 def list_groups(coordinator: Coordinator) -> dict[str, bytes | None]:
-    """The record of every group; None for a group without a record. Raises Unreachable."""
+    """Maps every group to its record, or to None if the group has no record. Raises Unreachable."""
     groups = [group_nodes.group_of(name) for name in coordinator.children(group_nodes.CONSUMERS)]
     with answered(coordinator) as client:
         answers = each_answer(
@@ -92,8 +92,8 @@ def delete_group(coordinator: Coordinator, group: str) -> None:
 
     The transaction includes the node under which Skidway's own consumers register. So a consumer
     that registers meanwhile either prevents the deletion or begins with an empty group. If a group
-    has too many nodes for one transaction, it is deleted in several transactions, of which only the
-    first includes that node.
+    has too many nodes for one transaction, the broker deletes the group in several transactions.
+    Only the first of them includes that node.
     """
     path, ids = group_nodes.group_path(group), group_nodes.ids_path(group)
     with answered(coordinator) as client:
@@ -132,8 +132,8 @@ def delete_offsets(
 
 
 def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> int:
-    """Deletes those offsets that have not changed since they were read. Returns how many offsets
-    were deleted. Newer commits stay.
+    """Deletes those of the given offsets that have not changed since they were read. Returns how
+    many offsets were deleted. Newer commits are kept.
     """
     versions = {
         group_nodes.offset_path(group, each): committed.version
@@ -155,8 +155,8 @@ def expire_offsets(coordinator: Coordinator, group: str, offsets: Offsets) -> in
 
 def expire_group(coordinator: Coordinator, group: str, looked: Looked) -> int:
     """Deletes a group if it has not changed since it was read. Returns the number of deleted
-    offsets. If an offset was committed or a member has joined since then, that offset or member is
-    kept, and so is the group.
+    offsets. If an offset was committed or a member has joined since then, keeps that offset or
+    member, and keeps the group.
     """
     count = expire_offsets(coordinator, group, looked.offsets)
     with answered(coordinator) as client:
@@ -236,7 +236,7 @@ def _forget_beginnings(client: Any, group: str, ids_writes: int) -> None:
             transaction = client.transaction()
             transaction.check(group_nodes.ids_path(group), ids_writes)
             transaction.delete(f"{above}/{topic}")
-            one_answer(transaction.commit_async())  # fails for a node that has offsets below it
+            one_answer(transaction.commit_async())  # this fails if the node has offsets below it
 
 
 def _prune(client: Any, path: str) -> None:

@@ -18,25 +18,26 @@
     retention       deletes the old offsets of groups without members
 
 Members, generations and deadlines are in the memory of the loop. What must survive a crash is
-written to ZooKeeper (`coordination.consumers` has the layout) before any client gets an answer
-about it:
+written to ZooKeeper before any client gets an answer about it (`coordination.consumers` describes
+the content of the nodes):
 
 * A generation is stored with its assignments before the first member gets its assignment. After a
-  restart, the members of the last stored generation continue with heartbeats and commits as if
-  nothing had happened; members that were joining get UNKNOWN_MEMBER_ID and join again. So a
-  generation never has two assignments. A commit from an older generation of the group is refused.
+  restart, the members of the last stored generation continue with heartbeats and commits, without a
+  new join. Members that were joining get UNKNOWN_MEMBER_ID and join again. So a generation never
+  has two assignments. A commit from an older generation of the group is refused.
 * A commit is answered when its transaction is done. Offsets are stored in the same nodes as in
   Kafka 0.8, which Skidway's own consumers also use. So a group can change from stock clients to
-  Skidway's own consumers or back, and continues to read where it had stopped.
+  Skidway's own consumers, or back. After the change the group continues to read where it had
+  stopped.
 * At any time, all members of a group are of the same kind: either stock clients or Skidway's own
   consumers. Skidway's own consumers (`skidway.consumer`) register in ZooKeeper. The transaction
   that registers a consumer fails while a generation with members is stored. The transaction that
   stores a generation with members fails while a consumer is registered. Each of the two
   transactions writes to a node that the other transaction checks. So if both are sent at the same
-  moment, one of them is refused: then stock clients get INCONSISTENT_GROUP_PROTOCOL, or Skidway's
-  own consumers get `GroupCoordinated`.
+  moment, ZooKeeper refuses one of them. If the generation is refused, the stock clients get
+  INCONSISTENT_GROUP_PROTOCOL. If the consumer is refused, it gets `GroupCoordinated`.
 
 All memory is bounded. There are limits for the members of a group and their bytes, for the groups
-in memory, and for the member ids that were given out. There are also limits for the requests that
-wait until a group is read, and for the offsets that wait for ZooKeeper.
+in memory, and for the member ids that the broker has assigned. There are also limits for the
+requests that wait until a group is read, and for the offsets that wait for ZooKeeper.
 """

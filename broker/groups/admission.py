@@ -1,5 +1,5 @@
-"""Decides who may join a group, by the limits and by what all members must have in common. Does no
-I/O."""
+"""Decides whether a member may join a group. The limits must allow it, and the member must have a
+protocol type and a protocol in common with the other members. Does no I/O."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Caches the committed offsets of groups with members, so that they need not be read again after
-each rebalance.
+"""Caches the committed offsets of groups with members, so that the broker need not read the offsets
+again after each rebalance.
 
-Groups without members are not cached, because other programs may write their offsets (an
-administrator's tool, or consumers that coordinate through ZooKeeper). If a topic was deleted and
-recreated, the cache does not return the offsets of the old topic.
+The cache has no groups without members, because other programs may write the offsets of such
+groups. Examples are an administrator's tool, and consumers that coordinate through ZooKeeper. If a
+topic was deleted and recreated, the cache does not return the offsets of the old topic.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class OffsetCache:
 
     @property
     def size_bytes(self) -> int:
-        """About how many bytes of memory the cache needs."""
+        """The approximate number of bytes of memory that the cache needs."""
         return self._bytes
 
     def get(self, group: str) -> Offsets | None:
@@ -49,7 +49,7 @@ class OffsetCache:
         }
 
     def put(self, group: str, offsets: Offsets) -> None:
-        """Caches all offsets of a group, as they were read."""
+        """Caches all offsets of a group that were read from ZooKeeper."""
         self.drop(group)
         known: dict[TopicPartition, TopicOffset] = {}
         for partition, committed in offsets.items():

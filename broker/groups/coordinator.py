@@ -54,7 +54,7 @@ class Groups(HostedGroups):
         self._looking = 0
 
     def coordinator_of(self, _group_id: str) -> int:
-        """The id of the broker that coordinates a group: this broker coordinates all groups."""
+        """The id of the broker that coordinates a group. This is always the id of this broker."""
         return self._broker_id
 
     def join(self, group_id: str, joining: Joining, reply: Callable[[Joined], None]) -> None:
@@ -155,8 +155,8 @@ class Groups(HostedGroups):
             self.jobs.count_native(group_id, counted)
 
     def _say_refused(self, group_id: str, consumers: int) -> None:
-        """Logs that a join is refused. Further refusals are not logged until a join of this group
-        is possible again."""
+        """Logs the first refused join of a group. Logs no further refusals while joins of this
+        group continue to be refused."""
         hosted = self.hosted.get(group_id)
         if hosted is not None and not hosted.refused:
             hosted.refused = True

@@ -5,9 +5,10 @@ I/O and reads no clock.
                ^    (joins wait)       (syncs wait)         |
                +--- a member comes, goes, or changes -------+
 
-Every method gets the time (monotonic seconds) and appends its answers to `outputs`. The caller must
-call `tick` at the time that `deadline()` returns. No member gets an assignment before the
-assignment is stored (`Store`). So a generation never has two assignments, even after a crash.
+Every method gets the time in monotonic seconds, and appends its answers to `outputs`. The caller
+must call `tick` at the time that `deadline()` returns. No member gets an assignment before the
+assignment is stored; the output `Store` requests this. So a generation never has two assignments,
+even after a crash.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class GroupState(Enum):
     STABLE = "Stable"
 
 
-# The class has 32 methods, because Kafka's state machine has many events, and all of them change
+# This class has 32 methods, because Kafka's state machine has many events, and all events change
 # the same state.
 class Group:
     """One group; only the coordinator uses it. `new_id` makes an unused member id that begins with

@@ -1,9 +1,10 @@
 """The groups in memory: reads them from ZooKeeper, stores them, sets their timers, and forgets
 them.
 
-A group is read from ZooKeeper at the first request for it, and forgotten when it has been without
-members for a while. While ZooKeeper cannot be reached, groups in memory continue to work. A request
-that needs ZooKeeper gets COORDINATOR_LOAD_IN_PROGRESS, after which its client tries again.
+The broker reads a group from ZooKeeper at the first request for the group. When the group has had
+no members for a while, the broker removes it from memory. While ZooKeeper cannot be reached, groups
+in memory continue to work. A request that needs ZooKeeper gets COORDINATOR_LOAD_IN_PROGRESS, after
+which its client tries again.
 """
 
 from __future__ import annotations
@@ -57,7 +58,7 @@ class Hosted:
 
 @dataclass(slots=True)
 class GroupCounts:
-    """How much work was done since the broker's start."""
+    """How much work the broker has done for groups since its start."""
 
     joins: int = 0
     rebalances: int = 0
@@ -122,8 +123,9 @@ class HostedGroups:
                 self.jobs.load(group_id, lambda found: self._loaded(group_id, found))
 
     def forget_idle(self) -> None:
-        """Called at intervals. Looks at the groups without members. Stores each of them whose
-        record in ZooKeeper is out of date, and forgets each of them that was not used for a while.
+        """Called at intervals. Looks at the groups without members. If the record of such a group
+        in ZooKeeper is out of date, stores the group. If such a group was not used for a while,
+        forgets it.
         """
         now = self.clock.monotonic()
         for group_id, hosted in list(self.hosted.items()):
@@ -182,7 +184,8 @@ class HostedGroups:
                 return ErrorCode.COORDINATOR_NOT_AVAILABLE
             group.restore(now, record)
             hosted.empty_since_ms = record.empty_since_ms
-            # If the record lacks members, it has to be replaced when the group is empty.
+            # If the stored record lacks members, the broker must replace the record when the group
+            # is empty.
             hosted.unstored = bool(record.omitted)
         self.hosted[group_id] = hosted
         self._set_timer(hosted)

@@ -1,9 +1,9 @@
 """Gathers the groups' reads and writes for ZooKeeper into jobs, and runs one job at a time.
 
-Requests that come while a job is running wait for the next job. A newer offset of a group's
-partition replaces an older offset that still waits. So if a thousand groups commit at once, this
-costs only a few transactions. There are at least `PACE_S` seconds between the beginnings of two
-jobs. The callbacks are called when ZooKeeper has answered the job.
+Requests that arrive while a job is running wait for the next job. If an older offset of the same
+group and partition still waits, a newer offset replaces it. So if a thousand groups commit at once,
+this costs only a few transactions. There are at least `PACE_S` seconds between the beginnings of
+two jobs. When ZooKeeper has answered a job, the queue calls the job's callbacks.
 """
 
 from __future__ import annotations
@@ -65,7 +65,7 @@ class _Gathered:
 
 @dataclass(slots=True)
 class JobCounts:
-    """How much work was done since the broker's start."""
+    """How much work the queue has done since the broker's start."""
 
     carried_out: int = 0
     failed: int = 0

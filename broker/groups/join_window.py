@@ -1,9 +1,9 @@
 """Decides how long a rebalance waits for members to join (KIP-134). Reads no clock: methods get the
 present time as an argument.
 
-A group with members waits until all of them have joined, but not longer than the longest of their
-rebalance timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for more
-members. If new members have come in that time, the group waits for the same time again, but all
+A group with members waits until all members have joined, but not longer than the longest of the
+members' rebalance timeouts. A group that was empty waits `group.initial.rebalance.delay.ms` for
+more members. If new members have arrived in that time, the group waits for the same time again. All
 these delays together are not longer than the longest rebalance timeout.
 """
 
@@ -35,11 +35,11 @@ class JoinWindow:
         self.until = now + wait_s
 
     def arrived(self) -> None:
-        """Notes that a new member has come."""
+        """Notes that a new member has arrived."""
         self._newcomers = True
 
     def is_prolonged(self, now: float) -> bool:
-        """Called when the window's time is over. Prolongs the window if new members have come.
+        """Called when the window's time is over. Prolongs the window if new members have arrived.
         Returns whether the window was prolonged.
         """
         if not (self.is_delaying and self._newcomers and self._left_s > 0):

@@ -5,13 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 MEMBER_BYTES_MAX = 256 * 1024
-"""A member's protocols (names and metadata) have at most this many bytes, and so does its
-assignment.
+"""A member's protocols (names and metadata) have at most this many bytes. A member's assignment
+also has at most this many bytes.
 """
 
 GROUP_BYTES_MAX = 8 << 20
 """When a member joins, all members of the group together may have at most this many bytes. With the
-assignments that the leader sends later, they may have twice as many bytes.
+assignments that the leader sends later, the members may have twice as many bytes.
 """
 
 GROUPS_MAX = 20_000

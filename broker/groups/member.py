@@ -82,7 +82,7 @@ class Member:
 
     @property
     def is_parked(self) -> bool:
-        """Whether the member waits for an answer from the broker. While it waits it sends nothing,
+        """Whether the member waits for an answer from the broker. A waiting member sends nothing,
         so its silence does not mean that it is dead.
         """
         return self.sync is not None or (self.join is not None and not self.is_new)
@@ -94,7 +94,7 @@ class Member:
 
     @property
     def size_bytes(self) -> int:
-        """About how many bytes the member needs in memory and in ZooKeeper."""
+        """The approximate number of bytes that the member needs in memory and in ZooKeeper."""
         said = sum(len(each.name) + len(each.metadata) for each in self.protocols)
         words = len(self.client_id) + len(self.instance_id or "") + len(self.member_id)
         return said + words + len(self.assignment)

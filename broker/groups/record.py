@@ -12,8 +12,8 @@ from skidway.broker.groups.member import Member, Protocol
 from skidway.errors import SkidwayError
 
 BYTES_MAX = 512 * 1024
-"""If a group's document is larger than this, it is stored without the group's members, and they
-join again after a restart of the broker.
+"""If a group's document is larger than this, the broker stores it without the group's members.
+After a restart of the broker, these members join again.
 
 ZooKeeper accepts at most 1 MB in one request."""
 _GENERATION_MAX = (1 << 31) - 1
@@ -25,8 +25,8 @@ class RecordRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GroupRecord:
-    """The generation and the members of a group. `empty_since_ms`: since when the group has had no
-    members (wall clock); 0 while there are members.
+    """The generation and the members of a group. `empty_since_ms`: the wall-clock time since which
+    the group has had no members; 0 while it has members.
 
     `omitted`: the number of members that were left out because the document would have been too
     large. `ids_version`: the version that the children of the group's `ids` node had when the

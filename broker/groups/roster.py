@@ -11,7 +11,7 @@ from skidway.kafka.errors import ErrorCode
 
 
 class Roster:
-    """The members of one group, in the order in which they came."""
+    """The members of one group, in the order in which they joined."""
 
     def __init__(self) -> None:
         self.members: dict[str, Member] = {}
@@ -22,7 +22,8 @@ class Roster:
         deadline (monotonic s) by which the client must join with its id.
         """
         self.unheard: set[str] = set()
-        """The ids of members that `restore` has added, and that have sent no request since."""
+        """The ids of the members that `restore` has added and that have not sent a request since
+        then."""
         self._static: dict[str, str] = {}
 
     def __len__(self) -> int:
@@ -33,7 +34,7 @@ class Roster:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all members."""
+        """The number of bytes of all members together."""
         return sum(each.size_bytes for each in self.members.values())
 
     @property
@@ -100,8 +101,8 @@ class Roster:
             self.leader = next(iter(self.members), None)
 
     def rename(self, member: Member, member_id: str) -> None:
-        """Gives a new id to a static member that came back. The member keeps its place in the
-        order.
+        """Gives a new id to a static member that has started again. The member keeps its place in
+        the order.
         """
         old = member.member_id
         self.unheard.discard(old)

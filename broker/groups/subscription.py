@@ -2,8 +2,8 @@
 clients.
 
 The metadata is Kafka's ConsumerProtocolSubscription. Each of its versions begins with an int16 (the
-version), an int32 (the number of topics) and the topics' names, each with an int16 length before
-it. The rest is not read here.
+version), an int32 (the number of topics) and the topics' names. Each name follows its own length,
+which is an int16.
 """
 
 from __future__ import annotations

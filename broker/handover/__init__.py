@@ -4,25 +4,25 @@ The commands `hand-over` and `take-over` copy no files between hosts. The operat
 for example with rsync, with `mv`, or by moving a disk. The two commands make sure that nothing is
 lost and that two brokers never serve the partition at the same time:
 
-    hand-over   (the broker that leads the partition is stopped) opens the log as the broker does at
-                its start, computes every CRC and syncs all files. Then it renames the partition's
-                directory to `<topic>-<partition>.moved`, and writes a waybill into it. The waybill
-                contains the broker's id, the leader epoch, the log start and log end offsets, and
-                the length, time and CRC-32C of each file. After the rename no broker serves the
-                partition
+    hand-over   runs while the broker that leads the partition is stopped. It opens the log as the
+                broker does at its start, computes every CRC and syncs all files. Then it renames
+                the partition's directory to `<topic>-<partition>.moved`, and writes a waybill into
+                it. The waybill contains the broker's id, the leader epoch, the log start and log
+                end offsets, and the length, time and CRC-32C of each file. After the rename no
+                broker serves the partition
     copy        the operator copies the directory by any means into one of the new broker's
                 `log.dirs`, under the same name
-    take-over   (the new broker is stopped) compares every file with the waybill and syncs the file.
-                Then it writes to ZooKeeper that the partition is assigned to the new broker, which
-                leads it in the next leader epoch. This write is one transaction, which fails if the
-                assignment or the state has changed meanwhile. Then the command renames the
-                directory to `<topic>-<partition>` again and removes the waybill
+    take-over   runs while the new broker is stopped. It compares every file with the waybill and
+                syncs the file. Then it writes to ZooKeeper that the partition is assigned to the
+                new broker, which leads it in the next leader epoch. This write is one transaction,
+                which fails if the assignment or the state has changed meanwhile. Then the command
+                renames the directory to `<topic>-<partition>` again and removes the waybill
 
 After a crash between any two of these steps, either the old broker serves the partition, or no
-broker serves it until the operator runs the interrupted step again and completes the move. Only one
-copy can be taken over: the first take-over raises the leader epoch, so every other copy is refused.
-With `take-over`, the old broker may also take its own directory back. The directory on the old
-broker's host is kept until somebody removes it.
+broker serves it. In the second case, the operator runs the interrupted step again and completes the
+move. Only one copy can be taken over: the first take-over raises the leader epoch, and later
+take-overs refuse every other copy. With `take-over`, the old broker may also take its own directory
+back. The directory on the old broker's host remains until somebody removes it.
 
     waybill              writes, reads and compares the list of the files of a moved partition
     hand_over            what the old broker's host does

@@ -125,8 +125,7 @@ class HandOver:
 
 def _drop_waybill(path: Path) -> None:
     """Removes the waybill that an interrupted take-over left in the directory of a served
-    partition. Otherwise, after the rename, that old waybill would be taken for the waybill of this
-    hand-over.
+    partition. Otherwise a take-over could use that old waybill as the waybill of this hand-over.
     """
     if (path / waybill.FILE).exists():
         (path / waybill.FILE).unlink()

@@ -1,8 +1,9 @@
 """The waybill: a list of the files of a partition that was handed over. The hand-over on the old
 broker's host writes it, and the take-over on the new broker's host compares the files with it.
 
-`waybill.json` is the last file that a hand-over writes, and lists every other file. It includes the
-files' modification times, because retention uses these times and some ways of copying change them.
+`waybill.json` is the last file that a hand-over writes, and lists every other file. The list
+includes the files' modification times, because retention uses these times, and some ways of copying
+a file change its modification time.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ class Waybill:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all files."""
+        """The number of bytes of all files together."""
         return sum(each.size for each in self.files)
 
 

@@ -21,14 +21,15 @@
         <topic>-<partition>.<32 hex digits>-delete/ a partition of a deleted topic
         <topic>-<partition>.<32 hex digits>-stray/  a directory that belongs to no known topic
 
-The layout is Kafka's, so that Kafka's tools can read it. Only the `.producers` file differs from
-Kafka's, because Kafka's `.snapshot` has no field for the checksums of a producer's last five
-batches.
+The layout is Kafka's, so that Kafka's tools can read it. Only the `.producers` file is not from
+Kafka: Kafka's file for the same purpose, `.snapshot`, has no field for the checksums of a
+producer's last five batches.
 
 An *offset* counts records, and a *position* counts bytes in one segment's file. A `LogPosition` has
-both. Every read and write is given its position; nothing relies on a file's cursor.
+both. Every read and write has its position as an argument; no code relies on a file's current
+offset.
 
-Layers, each of which imports only those above it in this list::
+Layers, each of which imports only layers above it in this list::
 
     names            the names of all files and directories
     descriptors      how many segments are open at a time
@@ -46,7 +47,8 @@ Layers, each of which imports only those above it in this list::
     undo             remembers a log's state before appends, and restores it if their write fails
     partition_log    segments in order: append, write, roll, flush, delete
     timestamps       from an event time to an offset
-    opening          how a log is to be opened, and what was done and found when it was opened
+    opening          the arguments for opening a log, and what the broker did and found when it
+                     opened the log
     state_recovery   reads producers and leader epochs from files
     recovery         makes a PartitionLog from files, after a stop of any kind
     retention        decides which segments have expired (pure functions)
@@ -57,7 +59,7 @@ Layers, each of which imports only those above it in this list::
     checkpoint_writer   checkpoints of all directories, in the background
     expiration       carries out what retention decides
     log_manager      all logs of all log directories
-    dump, cli        show people what is in the files
+    dump, cli        print the content of the files for people
 
 Ownership: only the broker's loop changes a log. The flusher's threads get descriptors and paths,
 and return results.
@@ -65,14 +67,14 @@ and return results.
 Durability: bytes are appended with one `pwritev` per partition and loop turn, and *flushed* (fsync)
 when a request waits for the flush, or after `flush.messages` or `flush.ms`. Before an fsync begins,
 the broker notes the written offset: the fsync makes all records below this offset durable. The
-flush includes every file that was written since the last flush, and also the directory if a file in
-it was created or renamed. Consumers get only flushed records, so a crash never takes back a record
-that a consumer got. A failed fsync takes the whole log directory offline: the kernel may have
-dropped the pages, so a second fsync could succeed although the data is not on disk.
+flush includes every file that was written since the last flush. If a file was created or renamed,
+the flush also includes its directory. Consumers get only flushed records, so a crash never removes
+a record that a consumer got. A failed fsync takes the whole log directory offline: the kernel may
+have dropped the pages, so a second fsync could succeed although the data is not on disk.
 
-Time always means append time. The time of appends, and never the event time of records, decides
-when a segment is rolled, when a segment expires, and when a producer is forgotten. So records with
-event times of ten years ago count as new when they are appended. The append time of a closed
-segment is the modification time of its file. The time of the first append to an active segment is
-in its `.producers` file.
+Here "time" always means append time. The time of appends decides when the broker rolls a segment,
+when a segment expires, and when the broker forgets a producer. The event time of records never
+decides this. So records with event times of ten years ago count as new when they are appended. The
+append time of a closed segment is the modification time of its file. The time of the first append
+to an active segment is in its `.producers` file.
 """

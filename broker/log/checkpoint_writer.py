@@ -3,7 +3,7 @@ other.
 
 A round writes the offsets that are current when it begins. If a caller asks for checkpoints while a
 round is running, that round may write older offsets than the caller wants. So a second round
-follows, and the caller's `done` is called when the second round has ended.
+follows. The caller's `done` is called after the second round.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Checkpoints:
         self._next: list[Done] = []
 
     def write(self, contents: Contents, done: Done | None) -> None:
-        """Begins a round. If a round is running and `done` is given, begins another round after
-        it. If a round is running and `done` is None, does nothing.
+        """Begins a round. If a round is running already: begins another round after it if `done` is
+        given, and does nothing if `done` is None.
         """
         if done is not None:
             self._next.append(done)

@@ -9,8 +9,8 @@ The formats are Kafka's. A checkpoint file looks like this::
 
 All these files are written atomically. A checkpoint only saves work, so a damaged checkpoint is
 treated as empty: without a recovery point, the broker reads the whole log again. meta.properties
-and partition.metadata say to which broker or topic the data belongs, so the broker refuses either
-of these files if it is damaged.
+says to which broker the data belongs, and partition.metadata says to which topic. So the broker
+refuses these two files if they are damaged.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`skidway broker dump-log DIR|FILE`: shows what is in a partition's files.
+"""`skidway broker dump-log DIR|FILE`: prints the content of a partition's files.
 
 Exit status 0 means that the files consist only of batches whose CRC is right. Exit status 1 means
 that the output names at least one fault.

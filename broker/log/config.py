@@ -1,5 +1,5 @@
 """The settings of one topic that concern its logs. If the topic does not set a value, the broker's
-default is filled in."""
+default applies."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ class LogConfig:
     retention_ms: int = WEEK_MS
     retention_bytes: int = UNLIMITED
     held_by: tuple[str, ...] = ()
-    """The groups in `retention.hold`. A segment that one of these groups still needs is not
-    deleted, up to the limits in the next two fields.
+    """The groups in `retention.hold`. The broker keeps a segment that one of these groups still
+    needs, up to the limits in the next two fields.
     """
     hold_bytes_max: int = UNLIMITED
     hold_ms_max: int = 2 * WEEK_MS
@@ -45,8 +45,8 @@ class LogConfig:
     topic, which keeps the gaps of its source.
     """
     gaps: tuple[Gap, ...] | None = None
-    """If the log is not contiguous, only these offsets may be missing from it; None if any offsets
-    may be missing.
+    """If the log is not contiguous, only these offsets may be missing from the log. None if any
+    offset may be missing.
     """
 
     def may_miss(self, partition: int, first: int, end: int) -> bool:

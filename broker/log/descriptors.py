@@ -14,8 +14,8 @@ from typing import Protocol
 from weakref import WeakKeyDictionary
 
 _SHARE = 2
-"""Segments may use one of every `_SHARE` descriptors. The others are for clients and everything
-else."""
+"""Segments may use one of every `_SHARE` descriptors. The other descriptors are for connections of
+clients and for all other files."""
 
 
 class Holder(Protocol):
@@ -27,8 +27,8 @@ class Holder(Protocol):
 
 
 class OpenSegments:
-    """The segments that have a descriptor open. Only the loop's thread may use this object; the
-    same is true for segments."""
+    """The segments that have a descriptor open. Only the loop's thread may use this object and the
+    segments."""
 
     __slots__ = ("_holders", "limit")
 

@@ -1,7 +1,8 @@
 """Shows what is in segment files, batch by batch and record by record, for people.
 
 The command `dump-log` only reads the files and takes no lock, so it may run while the broker is
-running. Then the active segment may end with half a batch. The command checks every CRC.
+running. In this case the active segment may end with an incomplete batch. The command checks every
+CRC.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from skidway.kafka.types import TopicPartition
 
 HeldFrom = Callable[[TopicPartition], int | None]
 """A function that returns the lowest offset of a partition that a group of the topic's
-`retention.hold` still needs; None if no group is listed there.
+`retention.hold` still needs; None if `retention.hold` lists no group.
 """
 _log = log.get(__name__)
 
@@ -35,8 +35,7 @@ class Expiration:
     """What one search for expired segments has done.
 
     renamed: each key is a delay in ms; its value lists the files that the caller has to delete
-    after this delay. held: the number of partitions that would lose more segments if no group held
-    segments back.
+    after this delay. held: the number of partitions in which groups hold expired segments back.
     """
 
     renamed: dict[int, list[Path]] = field(default_factory=dict)

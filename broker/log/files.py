@@ -15,18 +15,18 @@ IOV_MAX = 1024
 
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 PASSING = DISK_FULL | {errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EINTR, errno.EAGAIN}
-"""Errors after which the same disk may work again. So only the append that failed is refused, and
-the log directory stays in use.
+"""Errors after which the same disk may work again. So the broker refuses only the append that
+failed, and continues to use the log directory.
 """
 DEVICE_ERRORS = frozenset(
     {errno.EIO, errno.EROFS, errno.ENODEV, errno.ENXIO, errno.ESTALE, errno.EUCLEAN}
 )
-"""Errors that concern the whole disk and not only one file on it."""
+"""Errors that affect the whole disk, and not only one file on it."""
 
 
 class StorageFailed(SkidwayError):
-    """The disk refused an operation. If the operation was an append, nothing of it remains in the
-    log."""
+    """The disk refused an operation. If the operation was an append, the log contains no part of
+    the appended batches."""
 
     def __init__(self, what: str, path: Path, error: OSError, *, final: bool = False) -> None:
         super().__init__(f"cannot {what} {path}: {error.strerror or error}")
@@ -47,7 +47,8 @@ class StorageFailed(SkidwayError):
 
 
 class DamagedLog(SkidwayError):
-    """A log contains bytes that the broker has not written. Its partition must not be served."""
+    """A log contains bytes that the broker has not written. The broker must not serve the log's
+    partition."""
 
     def __init__(self, path: Path, position: int, reason: str) -> None:
         super().__init__(f"{path} is damaged at position {position}: {reason}")
@@ -81,7 +82,7 @@ class OpenFile:
 
     @property
     def size(self) -> int:
-        """Bytes in the file now."""
+        """The number of bytes that the file has now."""
         return os.fstat(self.descriptor).st_size
 
 

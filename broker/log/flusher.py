@@ -2,10 +2,11 @@
 
 The loop submits work as a function without arguments that uses only descriptors and paths. The
 result comes back to the loop by `post`. At any time each partition has at most one flush in the
-queue, and each log directory at most one write of its checkpoints. The number of other items in the
-queue has no limit. Each deletion of expired files, each creation of logs, each removal of a
-partition's directory, and each look at the sizes of the volumes is a separate item. These items are
-small because they contain only paths, so it does no harm if many of them wait for a slow disk.
+queue, and each log directory has at most one write of its checkpoints in the queue. The number of
+other items in the queue has no limit. Each deletion of expired files, each creation of logs, each
+removal of a partition's directory, and each look at the sizes of the volumes is a separate item.
+These items are small because they contain only paths, so it does no harm if many of them wait for a
+slow disk.
 """
 
 from __future__ import annotations
@@ -86,7 +87,7 @@ class Flusher:
 
 
 def timed(work: Callable[[], None]) -> WorkOutcome:
-    """Does the work, and measures how long it takes."""
+    """Does the work. Returns its outcome and its duration."""
     start = time.monotonic()
     try:
         work()
@@ -99,8 +100,8 @@ def sync(flush: Flush) -> None:
     """Carries out a flush: makes leader epochs, closed segments, the active segment and the names
     of files durable.
 
-    Raises OSError. This is NothingSynced if the file of leader epochs cannot be written, for
-    example because the disk is full.
+    Raises OSError. If the file of leader epochs cannot be written, for example because the disk is
+    full, this error is NothingSynced.
     """
     if flush.epochs is not None:
         try:

@@ -7,8 +7,8 @@ From the answer the consumer learns whether the log still contains the records t
 
 The offsets are in the file `leader-epoch-checkpoint` in a partition's directory, so that the broker
 need not read the log at its start to find them. The flush that makes an epoch's first records
-durable also writes this file. If the file is missing or damaged, it is made from the log. It has
-Kafka's format::
+durable also writes this file. If the file is missing or damaged, the broker makes it from the log.
+The file has Kafka's format::
 
     0                  version
     2                  entries
@@ -75,14 +75,15 @@ class LeaderEpochs:
     def begin(self, epoch: int, offset: int) -> None:
         """Notes the first record of an epoch that is higher than the latest."""
         assert epoch > self.latest
-        # Entries with this offset or a higher offset belong to epochs of which no record is left.
+        # Entries with this offset or a higher offset belong to epochs whose records were all
+        # removed.
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
         self._entries.append(EpochStart(epoch, offset))
         self.latest, self.changed = epoch, True
 
     def cut_tail(self, offset: int) -> None:
-        """Forgets epochs that begin at an offset or later, because their records are gone."""
+        """Forgets epochs that begin at an offset or later, because their records were removed."""
         while self._entries and self._entries[-1].offset >= offset:
             self._entries.pop()
             self.changed = True
@@ -97,7 +98,8 @@ class LeaderEpochs:
     def end_of(self, epoch: int, *, current: int, log_end_offset: int) -> EpochEnd:
         """The end of `epoch`, or, if this epoch is not known, of the highest known epoch below it.
 
-        `current` is the leader's present epoch. If it has no record yet, it begins at the log end.
+        `current` is the leader's present epoch. If the present epoch has no record yet, it begins
+        at the log end.
         """
         entries = self._entries
         if current > self.latest:

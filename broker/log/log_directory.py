@@ -1,12 +1,12 @@
 """One of `log.dirs`. The broker has locked it, and its meta.properties says that it belongs to this
-broker. It is either in use or offline.
+broker. A log directory is either in use or offline.
 
 The failure of a directory does not affect the other directories. If the disk of a directory has a
 lasting failure (the device or an fsync reports an error), the directory is offline until the broker
-is started again. Requests for its partitions get an error, and nothing is written to it any more. A
-full disk is no lasting failure: the broker refuses appends until there is space. If a directory
-cannot be used when the broker starts, it is offline from then on. If no directory can be used, the
-broker does not start.
+is started again. Requests for its partitions get an error, and the broker writes nothing more to
+the directory. A full disk is no lasting failure: the broker refuses appends until there is space.
+If a directory cannot be used when the broker starts, it is offline until the next start. If no
+directory can be used, the broker does not start.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class LogDirectory:
     checkpoint, these offsets are those in the directory's checkpoint files.
 
     offline: why the directory is not in use; None while it is in use. full: which operation failed
-    because there was no space; None after a later operation has written something. noted: the
+    because the volume had no space; None after a later operation has written something. noted: the
     partitions that may have an entry in the checkpoint files.
     """
 
@@ -113,8 +113,8 @@ class LogDirectory:
 def open_directories(paths: Iterable[Path]) -> list[LogDirectory]:
     """Opens all directories. A directory that cannot be used is offline. Raises SkidwayError if no
     directory can be used. Raises StateRefused if another process uses a directory, or if the
-    meta.properties of a directory is damaged. In these two cases an operator made a mistake, and no
-    disk has failed.
+    meta.properties of a directory is damaged. The cause of these two errors is an operator's
+    mistake and not a failed disk.
     """
     found = [LogDirectory(path, DirectoryLock(path)) for path in paths]
     first: SkidwayError | None = None

@@ -1,8 +1,8 @@
 """All logs of a broker, in one or more log directories.
 
-If a directory fails, the others stay in use (see `log_directory`). A new partition goes to the
-directory with the fewest partitions. If the log of a partition is damaged, the partition is
-*stopped*: the broker reports it, does not serve it, and does not change its files.
+If a directory fails, the broker continues to use the other directories (see `log_directory`). A new
+partition goes to the directory with the fewest partitions. If the log of a partition is damaged,
+the partition is *stopped*: the broker reports it, does not serve it, and does not change its files.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class NewLog:
     config: LogConfig
 
 
-# The class has 35 methods, because logs and their directories depend on each other: for example, if
-# a directory fails, its logs must be stopped.
+# This class has 35 methods, because logs and their directories depend on each other: for example,
+# if a directory fails, the broker must stop its logs.
 class LogManager:
     """All logs of a broker. Only the loop's thread may use it; `worker` does slow work in the
     background."""
@@ -76,12 +76,13 @@ class LogManager:
         self.directories: list[LogDirectory] = []
         self.logs: dict[TopicPartition, PartitionLog] = {}
         self.stopped: Mapping[TopicPartition, str] = {}
-        """The partitions that are not served, each with the reason. The mapping is never changed,
-        but replaced by a new object. So a result that was derived from the mapping is right as long
-        as the mapping is the same object.
+        """The partitions that are not served, each with the reason. The mapping never changes: the
+        LogManager replaces it by a new object. So a result that was derived from the mapping is
+        correct as long as the mapping is the same object.
         """
         self.unclean: set[TopicPartition] = set()
-        """The partitions whose logs had to be read again because the last stop was not clean."""
+        """The partitions whose logs the broker had to read again because the last stop was not
+        clean."""
         self.report: Callable[[StorageFailed], object] = self.fail
         """The LogManager calls this function when it notices a failure. If the failure is lasting,
         the function must call `fail`.
@@ -114,7 +115,7 @@ class LogManager:
         raise SkidwayError(f"no log directory can be used: {reasons}")
 
     def offline_words(self) -> str:
-        """The end of a sentence, which says which directories are offline; empty if none is
+        """The end of a sentence that says which directories are offline; empty if no directory is
         offline."""
         offline = [str(each.path) for each in self.directories if each.offline is not None]
         return f" (offline: {', '.join(offline)})" if offline else ""
@@ -124,7 +125,8 @@ class LogManager:
         return self._homes.get(partition)
 
     def discover(self) -> list[tuple[TopicPartition, Found]]:
-        """Finds the partitions' directories, and removes what is left of deleted partitions.
+        """Finds the partitions' directories, and removes the remaining directories of deleted
+        partitions.
 
         The result contains a partition twice if its topic was recreated while a log directory was
         offline.
@@ -223,8 +225,9 @@ class LogManager:
     def create(
         self, wanted: Sequence[NewLog], done: Callable[[StorageFailed | None], None]
     ) -> None:
-        """Creates empty logs in the background, either all of them or none, and adds them. Each log
-        is put into the directory with the fewest partitions. `done` is called on the loop.
+        """Creates empty logs in the background, and adds them. If one log cannot be created,
+        creates none of them. Puts each log into the directory with the fewest partitions. `done` is
+        called on the loop.
         """
         homes = self._place(wanted)
         if homes is None:
@@ -232,8 +235,8 @@ class LogManager:
             done(StorageFailed("create", self.directories[0].path, error))
             return
         # If a topic was recreated, the checkpoint files may still have entries for its old log.
-        # Then the checkpoint files are written first, so that after a crash the new log is not
-        # opened with the old log's offsets.
+        # In this case the broker writes the checkpoint files first. Otherwise, after a crash, it
+        # would open the new log with the old log's offsets.
         if any(new.partition in home.noted for new, home in zip(wanted, homes, strict=True)):
             self.checkpoint(lambda failed: self._make(wanted, homes, done, failed))
         else:
@@ -403,15 +406,15 @@ class LogManager:
         self.report(failure)
 
     def close(self, broker_epoch: int) -> None:
-        """The last step of a clean stop. Call this when everything is flushed and the worker is
-        done. Never raises an exception.
+        """The last step of a clean stop. The caller must have flushed everything, and the worker
+        must be done. Never raises an exception.
         """
         for home in self._online():
             mine = [each for tp, each in self.logs.items() if self._homes[tp] is home]
             try:
                 with ThreadPoolExecutor(CLOSING_THREADS) as threads:
-                    # Several threads wait for the disk at the same time, so that it can serve them
-                    # together.
+                    # Several threads wait for the disk at the same time, so that the disk can
+                    # serve their writes together.
                     list(threads.map(PartitionLog.close_cleanly, mine))
                 write_checkpoints(home.path, *self._checkpoint_of(home))
                 # The next start must not treat the log of a stopped partition as cleanly closed.

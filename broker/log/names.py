@@ -68,7 +68,7 @@ def cut_file(base_offset: int, position: int) -> str:
 
 
 def partition_directory(partition: TopicPartition) -> str:
-    """Directory name of a partition."""
+    """The name of a partition's directory."""
     return f"{partition.topic}-{partition.partition}"
 
 
@@ -110,6 +110,6 @@ def moved_partition(directory: str) -> TopicPartition | None:
 
 
 def segment_bases(directory: Path) -> list[int]:
-    """Base offsets of the segments in a partition's directory, ascending."""
+    """The base offsets of the segments in a partition's directory, in ascending order."""
     found = (base_offset_of(entry.name, LOG) for entry in directory.iterdir())
     return sorted(base for base in found if base is not None)

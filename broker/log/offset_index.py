@@ -1,12 +1,12 @@
-"""The file `.index`: about where in a segment an offset is.
+"""The file `.index`: the approximate positions of offsets in a segment.
 
     entry, 8 bytes big-endian    relative offset int32 | position int32
 
 The relative offset is the offset of a batch's last record minus the segment's base offset. The
-position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. There
-is one entry for every `index.interval.bytes` of log. A search for an offset begins at the last
-entry whose offset is not above the wanted offset. The wanted offset is in the batch of this entry
-or soon after this batch.
+position is where this batch begins. This is Kafka's convention, which Kafka's tools verify. The
+index has one entry for every `index.interval.bytes` of log. A search for an offset begins at the
+last entry whose offset is not above the wanted offset. The wanted offset is in the batch of this
+entry or a few batches later.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class OffsetIndex:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all entries."""
+        """The number of bytes of all entries."""
         return self._entries.size_bytes
 
     @property
@@ -67,15 +67,15 @@ class OffsetIndex:
         return self._absolute(self._entries.last())
 
     def cut_tail(self, position: int) -> None:
-        """Forgets the entries of batches at `position` or later. These batches were not written,
-        and their entries are not saved yet.
+        """Forgets the entries of batches at `position` or later. These batches were never written,
+        and their entries were never saved.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] >= position:
             tail.pop()
 
     def save(self, *, sync: bool = False) -> None:
-        """Writes entries that are only in memory. Raises OSError."""
+        """Writes the entries that are only in memory. Raises OSError."""
         self._entries.save(sync=sync)
 
     def clear(self) -> None:

@@ -1,4 +1,5 @@
-"""Finds the bytes of a log for an offset: the segment, the position, and how many whole batches."""
+"""Finds the batches of a log from an offset on: the segment, the position, and the number of
+bytes."""
 
 from __future__ import annotations
 
@@ -85,7 +86,7 @@ class OffsetLookup:
 
     def _locate(self, offset: int) -> tuple[Segment, int]:
         """The segment and position of the batch that contains an offset. If the offset is in a gap,
-        the segment and position of the next batch.
+        the result is the segment and position of the next batch.
         """
         segment = self.segment_of(offset)
         if offset == segment.base_offset and segment.size:

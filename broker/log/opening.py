@@ -1,4 +1,5 @@
-"""How a partition's log is to be opened, and what was done and found when it was opened."""
+"""The arguments for opening a partition's log, and what the broker did and found when it opened
+it."""
 
 from __future__ import annotations
 
@@ -15,7 +16,7 @@ from skidway.kafka.types import TopicPartition
 
 @dataclass(frozen=True, slots=True)
 class Opening:
-    """How a partition's log is to be opened. The offsets come from the checkpoints of its log
+    """The arguments for opening a partition's log. The offsets come from the checkpoints of its log
     directory."""
 
     partition: TopicPartition
@@ -30,14 +31,14 @@ class Opening:
 
     def may_miss(self, first: int, end: int) -> bool:
         """Whether offsets [first, end) may be missing. Only a mirror's log may lack offsets. If
-        `config.gaps` is not None, it may lack only those offsets.
+        `config.gaps` is not None, the log may lack only the offsets in `config.gaps`.
         """
         return self.config.may_miss(self.partition.partition, first, end)
 
 
 @dataclass(slots=True)
 class Account:
-    """What was done and found when a log was opened."""
+    """What the broker did and found when it opened a log."""
 
     cut_bytes: int = 0
     scanned_bytes: int = 0

@@ -1,19 +1,18 @@
-"""The log of one partition: its segments in order. It appends, writes, rolls, reads, flushes and
-deletes.
+"""The log of one partition: its segments in order. The log appends batches, reads them, and writes,
+flushes, rolls and removes segments.
 
-The offsets are always in this order, which the code asserts wherever they change::
+The offsets are always in this order, and the code asserts this order at every change::
 
     log start offset <= flushed offset <= written offset <= log end offset
 
 During a turn of the loop, `append` only writes the offset and leader epoch into a batch's header
 and remembers the batch's bytes. At the end of the turn, `write` writes all these batches into the
-active segment with one `pwritev`. If this `pwritev` fails, the log takes back everything that was
+active segment with one `pwritev`. If this `pwritev` fails, the log undoes everything that was
 appended since the last write: offsets, index entries and producers. So an offset that `append` has
 returned is valid only after the written offset has passed it.
 
-`begin_flush` says what to fsync, and `finish_flush` notes that the fsync is done. Between the two
-calls the loop continues to append. `PartitionLog` starts no thread and has nothing to do with
-connections.
+`begin_flush` returns the files to fsync, and `finish_flush` notes that the fsync is done. Between
+the two calls the loop continues to append. `PartitionLog` starts no thread and uses no connections.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from skidway.kafka.protocol.pieces import FileSlice
 from skidway.kafka.types import TopicPartition
 
 INDEX_CHECKED_EVERY = 100
-"""After this many index entries, the sizes of the indexes are compared with their limit again,
+"""After this many index entries, the log compares the sizes of the indexes with their limit again,
 because the limit may have changed.
 """
 
@@ -64,7 +63,7 @@ class Flush:
     """The file of leader epochs and its new content; None if the file need not be written."""
 
 
-# The class has 26 methods, because reading, appending, flushing and rolling all depend on which
+# This class has 26 methods, because reading, appending, flushing and rolling all depend on which
 # records are written and which are flushed.
 class PartitionLog:
     """The log of one partition. `recovery.open_log` makes it. Only the loop's thread may use it."""
@@ -81,8 +80,8 @@ class PartitionLog:
         producers: ProducerState,
         epochs: LeaderEpochs,
     ) -> None:
-        # There are eight parameters, because recovery passes everything that it found. Only
-        # recovery makes a PartitionLog.
+        # This constructor has eight parameters, because its only caller, recovery, passes
+        # everything that it found.
         assert segments
         assert segments[0].base_offset <= log_start_offset <= log_end_offset
         self.partition = partition
@@ -117,7 +116,7 @@ class PartitionLog:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all segments."""
+        """The number of bytes of all segments."""
         return sum(segment.size for segment in self.segments)
 
     @property
@@ -131,8 +130,8 @@ class PartitionLog:
         """Writes offset and leader epoch into the header of a valid batch. The batch's bytes must
         stay unchanged until `write`.
 
-        Raises SequenceRefused. Raises StorageFailed if a new segment could not be begun; then later
-        appends in the same turn also raise StorageFailed.
+        Raises SequenceRefused. Raises StorageFailed if the log could not begin a new segment. In
+        this case, later appends in the same turn also raise StorageFailed.
         """
         if self._refusal is not None:
             raise self._refusal
@@ -170,7 +169,7 @@ class PartitionLog:
 
     def write(self) -> None:
         """Writes the appended batches into the file. If `write` raises StorageFailed, the log has
-        taken back all of these appends.
+        undone all of these appends.
         """
         refusal, self._refusal = self._refusal, None
         if refusal is not None:
@@ -184,8 +183,8 @@ class PartitionLog:
         """Whole batches, from the batch that contains `offset` up to `end`.
 
         The batches together have at most `max_bytes`. But with `at_least_one`, the first batch is
-        included even if it is larger. Returns None if there is no batch (yet). Raises
-        OffsetOutside, StorageFailed and DamagedLog.
+        included even if it is larger. Returns None if there is no such batch. Raises OffsetOutside,
+        StorageFailed and DamagedLog.
         """
         if not self.log_start_offset <= offset <= self.log_end_offset:
             raise OffsetOutside
@@ -236,8 +235,8 @@ class PartitionLog:
         self._lookup.remember(flush.end)
 
     def roll(self, now_ms: int) -> None:
-        """Closes the active segment and begins a new one, if the active segment is not empty.
-        Raises StorageFailed."""
+        """If the active segment is not empty, closes it and begins a new segment. Raises
+        StorageFailed."""
         if self.active.size:
             self._roll(now_ms, self.log_end_offset)
             self.write()
@@ -276,7 +275,7 @@ class PartitionLog:
         """
         assert self.flushed.offset == self.log_end_offset
         if self.closed_at == self.log_end_offset and not self.epochs.changed:
-            return  # if nothing was appended, the files of the last clean stop are still right
+            return  # if nothing was appended, the files of the last clean stop are still correct
         self.active.save_indexes(closing=True, sync=True)
         if self.epochs.changed:
             write_atomically(self.directory / names.LEADER_EPOCHS, self.epochs.encode())
@@ -329,7 +328,7 @@ class PartitionLog:
         except OSError as error:
             self._refusal = StorageFailed("roll a segment in", self.directory, error)
             raise self._refusal from error
-        self._unflushed.append(old)  # its indexes are not flushed, even if its records are
+        self._unflushed.append(old)  # flush its indexes, even if its records are flushed
         self.segments.append(new)
         self._index_full = False
         self._index_room = 0
@@ -371,8 +370,8 @@ class PartitionLog:
             self._save_indexes(segment)
 
     def _take_back(self, segment: Segment, file: OpenFile | None) -> None:
-        """Forgets the appends since the last write. `file` is None if the file could not be opened;
-        then no byte of these appends was written.
+        """Forgets the appends since the last write. `file` is None if the file could not be opened.
+        In this case, no byte of these appends was written.
         """
         undo = self._undo
         assert undo is not None
@@ -383,8 +382,8 @@ class PartitionLog:
         if file is None:
             return
         try:
-            # If a part of the appended bytes was written, a later reader of the file must not take
-            # that part for a batch.
+            # If a part of the appended bytes was written, cut it off: a later reader of the file
+            # must not read that part as a batch.
             os.ftruncate(file.descriptor, undo.end.position)
         except OSError as error:
             raise StorageFailed("cut", segment.path, error, final=True) from error
@@ -393,8 +392,8 @@ class PartitionLog:
         try:
             segment.save_indexes()
         except OSError as error:
-            # The log itself is written. The index entries stay in memory, and their write is tried
-            # again.
+            # The batches are written. The index entries stay in memory, and the log tries to write
+            # them again.
             failure = StorageFailed("write the index of", segment.path, error)
             if not failure.is_passing:
                 raise failure from error

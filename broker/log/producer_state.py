@@ -15,8 +15,8 @@ this::
 
 CRCs are computed over the bytes that the producer sent. If a batch has the sequence of a stored
 batch, but another CRC, the producer has mixed up its batches. This batch is no duplicate, so the
-broker must not answer that it is stored. The producer gets OutOfOrderSequence. Then it waits for
-its batches in flight, and begins again.
+broker must not answer that it is stored. The producer gets OutOfOrderSequence. Then the producer
+waits for its batches in flight, and starts its sequence again.
 
 Entries are immutable, so a failed append is undone by restoring the old entry. The state is derived
 from the log. A snapshot of the state (`.producers`) saves the broker from reading the whole log.
@@ -40,9 +40,10 @@ from skidway.kafka.batch import NO_PRODUCER_ID, BatchHeader, next_sequence
 
 BATCHES_KEPT = 5
 GIVEN_ID_END = 1 << 62
-"""Brokers give out only producer ids below this limit. A new id must be higher than every id in the
+"""Brokers assign only producer ids below this limit. A new id must be higher than every id in the
 logs that is below the limit. Higher ids in the logs are ignored: a client may send any id, and
-otherwise a single batch with the largest possible id would leave no id to give out.
+otherwise, after a single batch with the largest possible id, no id would be left for other
+producers.
 """
 CRC_UNKNOWN = 0
 """The value for an unknown CRC. When a log with LogAppendTime is read again, the CRCs of the
@@ -70,7 +71,8 @@ class InvalidProducerEpoch(SequenceRefused):
 
 
 class SnapshotDamaged(Exception):
-    """A snapshot that must be ignored. The state can be made from the log."""
+    """A snapshot that the broker must ignore. The broker can compute the state from the log
+    instead."""
 
 
 class StoredBatch(NamedTuple):
@@ -137,7 +139,7 @@ class ProducerState:
             self.highest_id = max(self.highest_id, producer_id)
 
     def go_on(self, later: ProducerState) -> None:
-        """Adds the state `later`, which was made from batches that follow the batches of this
+        """Adds the state `later`, which was computed from batches that follow the batches of this
         state. The result is the same as if `update` had been called on this state for each of the
         later batches, because a producer's epoch never decreases.
         """

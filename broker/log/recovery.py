@@ -1,8 +1,8 @@
-"""Makes a log from the files of a partition, no matter how the broker stopped.
+"""Makes a log from the files of a partition, after a clean stop and after a crash.
 
 After a clean stop, recovery looks only at the end of the log. Otherwise it reads every batch from
-the recovery point on, checks its CRC, and makes the indexes and the state of producers again. If it
-finds invalid bytes, they are one of three things:
+the recovery point on, checks its CRC, and computes the indexes and the state of producers again.
+Recovery divides invalid bytes into three kinds:
 
     a torn tail   bytes at or above the recovery point that are no whole batch, and after which
                   there is no valid batch. A crash leaves such bytes (a part of the last write,
@@ -13,20 +13,21 @@ finds invalid bytes, they are one of three things:
                   in any order, so a power failure may leave valid batches after the missing pages.
                   But a flush of these batches would have included the missing pages, so none of
                   these batches was flushed (docs/adr/0015). Recovery copies these batches and cuts
-                  them off too. They may extend into the next segment, but no further.
+                  them off too. These batches may extend into the next segment, but no further.
     damage        one of these: invalid bytes below the recovery point; invalid bytes before valid
                   batches although no pages are missing; or a batch whose CRC is right, but which
                   does not belong at its position. (The CRC does not cover base offset and leader
                   epoch, so a bit may have changed in these two fields of this batch or of the
-                  previous batch.) A crash cannot be the cause. Recovery raises DamagedLog with the
-                  file and the position. The partition is not served, and nothing is changed.
+                  previous batch.) A crash cannot cause such bytes. Recovery raises DamagedLog with
+                  the file and the position. The broker does not serve the partition, and changes
+                  nothing.
 
 A log that ends before its recovery point is also damaged, because a file is missing or was cut.
-Segments that end before the recovery point are not read again, but each must end where the next
-segment begins. (A segment that ends exactly at the recovery point is read, because its indexes may
-not be on disk yet.) In a mirror's log, offsets may be missing, but only those of the gaps in the
-topic's settings. An index is made again if it is missing, partial or too short, or if its last
-entry does not match the batch for which this entry was made.
+Recovery does not read segments that end before the recovery point, but each of them must end where
+the next segment begins. (Recovery reads a segment that ends exactly at the recovery point, because
+its indexes may not be on disk yet.) In a mirror's log, only the offsets in the gaps of the topic's
+settings may be missing. Recovery makes an index again if it is missing, partial or too short.
+Recovery also makes an index again if the index's last entry does not match its batch.
 
 Recovery syncs the valid batches before they count as flushed.
 """
@@ -50,9 +51,9 @@ from skidway.files import fsync_directory
 from skidway.kafka.types import TopicPartition
 
 SET_ASIDE_MAX = 1
-"""If recovery cuts a segment, at most this many segments with records may follow it. They are set
-aside (renamed to `.cut` files). Between two flushes, the broker writes records into at most this
-many new segments. So if more segments follow, a crash cannot be the reason.
+"""If recovery cuts a segment, at most this many segments with records may follow it. Recovery sets
+them aside (renames them to `.cut` files). Between two flushes, the broker writes records into at
+most this many new segments. So if more segments follow, a crash cannot be the reason.
 """
 _COPY_BYTES = 1 << 20
 _log = log.get(__name__)
@@ -145,8 +146,8 @@ def _load_segments(opening: Opening) -> list[Segment]:
 def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening) -> bool:
     """Whether these segments are empty and begin elsewhere than at the end of the log.
 
-    This has two possible causes. A crash after a roll may lose whole unflushed batches of the old
-    segment, or a roll that failed half-way may leave an empty file behind.
+    Such segments have two possible causes. A crash after a roll may lose whole unflushed batches of
+    the old segment, or a roll that failed before its end may leave an empty file behind.
     """
     if end_offset < opening.recovery_point or any(each.size for each in segments):
         return False
@@ -155,8 +156,8 @@ def _is_left_over(segments: Sequence[Segment], end_offset: int, opening: Opening
 
 
 def _check_joint(segment: Segment, end_offset: int, opening: Opening) -> None:
-    """Raises DamagedLog if offsets are missing between two segments, unless the topic is a mirror
-    and its config lists these offsets as gaps.
+    """Raises DamagedLog if offsets are missing between two segments. Only in a mirror topic may
+    offsets be missing, if the topic's config lists them as gaps.
     """
     base = segment.base_offset
     if base < end_offset or (base > end_offset and not opening.may_miss(end_offset, base)):

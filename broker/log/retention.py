@@ -8,9 +8,9 @@ are all below the log start offset expires in any case. If the active segment ha
 segment is begun first, so that the log keeps its end offset.
 
 The consumer groups in the setting `retention.hold` hold segments back. `held_from` is the lowest
-offset that one of these groups still needs. A segment with records at this offset or later is kept,
-unless the segment is older than `retention.hold.max.ms`, or the newer segments together still have
-`retention.hold.max.bytes` or more.
+offset that one of these groups still needs. A segment with records at this offset or later is kept.
+But such a segment expires too if it is older than `retention.hold.max.ms`, or if the newer segments
+together still have `retention.hold.max.bytes` or more.
 """
 
 from __future__ import annotations
@@ -33,10 +33,10 @@ class SegmentAge(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Expired:
-    """How many of the oldest segments are to be deleted, and whether the active segment must be
-    rolled first.
+    """How many of the oldest segments the caller must delete, and whether it must roll the active
+    segment first.
 
-    held: whether more segments would be deleted if no group held them back.
+    held: whether a group holds back segments that would be deleted otherwise.
     """
 
     count: int

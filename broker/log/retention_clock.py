@@ -1,11 +1,12 @@
 """The clock for everything that is deleted by age: the wall clock, without its jumps forward.
 
-Suppose that ages were measured by the wall clock, and that somebody set it a year ahead by mistake.
-Then every segment would soon expire, and every idempotent producer would be forgotten, so that
-retries would be stored twice. Therefore this clock runs at most twice as fast as the monotonic
-clock. If the wall clock jumps forward by a week for a good reason, this clock catches up within a
-week. If the jump was a mistake, somebody can notice and undo it before data is lost. If the wall
-clock is set back, this clock follows at once; then data is only kept longer.
+Suppose that ages were measured by the wall clock, and that somebody set the wall clock a year ahead
+by mistake. Then every segment would soon expire. The broker would also forget every idempotent
+producer, and would store retried batches twice. Therefore this clock runs at most twice as fast as
+the monotonic clock. If the wall clock jumps forward by a week for a good reason, this clock catches
+up within a week. If the jump was a mistake, somebody can notice and undo it before data is lost. If
+the wall clock is set back, this clock follows at once, because the only effect is that data is kept
+longer.
 
 The broker cannot know what happened while it was not running: at its start it trusts the wall
 clock.
@@ -25,7 +26,7 @@ _log = log.get(__name__)
 
 
 class RetentionClock:
-    """The loop asks this clock whenever it looks for expired data."""
+    """The loop reads this clock whenever it looks for expired data."""
 
     __slots__ = ("_clock", "_known_ms", "_seen_s")
 

@@ -1,8 +1,8 @@
 """Reads the batches of a segment's file one by one. The caller chooses how much is checked.
 
 The file is read in windows: one system call reads one window, which may contain many small batches.
-Of a large batch, only one window is in memory at a time. A length in the file may be wrong, so it
-is compared with the number of bytes that are left in the file before it is used.
+Of a large batch, only one window is in memory at a time. A length in the file may be wrong. So
+before a length is used, it is compared with the number of bytes that remain in the file.
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ _MAGIC_POSITION = 16
 
 
 class InvalidBatch(Exception):
-    """The bytes at a position are no batch, or a batch that does not belong there."""
+    """The bytes at a position are no batch, or are a batch that does not belong at this
+    position."""
 
     def __init__(self, position: int, reason: str) -> None:
         super().__init__(f"position {position}: {reason}")
@@ -44,7 +45,8 @@ class InvalidBatch(Exception):
 
 
 class Window:
-    """A part of a file in memory. The window moves to each position that is read."""
+    """A part of a file in memory. When a caller reads a position outside the window, the window
+    moves to that position."""
 
     __slots__ = ("_bytes", "_data", "_descriptor", "_start")
 
@@ -124,7 +126,7 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
     """Whether the bytes at a position are a batch with the right length and CRC. Other fields are
     not checked.
 
-    A crash never leaves such a batch where it does not belong.
+    A crash never leaves such a batch at a wrong position.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -138,7 +140,7 @@ def is_whole(descriptor: int, position: int, end: int) -> bool:
 def is_cut_short(descriptor: int, position: int, end: int) -> bool:
     """Whether the file ends within the batch at a position. The length field may point beyond the
     end of the file although the CRC shows that the bytes up to the end of the file are the whole
-    batch. Then the length field is damaged, and the result is False.
+    batch. In this case the length field is damaged, and the result is False.
     """
     data = os.pread(descriptor, HEADER_BYTES, position)
     if len(data) < HEADER_BYTES:
@@ -154,12 +156,13 @@ def is_cut_short(descriptor: int, position: int, end: int) -> bool:
 
 
 def was_never_written(descriptor: int, position: int, end: int) -> bool:
-    """Whether a part of the batch at a position never reached the disk. This is the case if the
+    """Whether a part of the batch at a position never reached the disk. The result is true if the
     batch's first page has only zeros from the position on, or if another page that the batch should
     fill has only zeros.
 
     A flush of the file would have written the page, so nothing from this page on was flushed. A
-    valid batch never begins with twelve zero bytes, because its length is in these bytes.
+    valid batch never begins with twelve zero bytes, because its length is in these bytes and is
+    never zero.
     """
     page_end = (position // PAGE_BYTES + 1) * PAGE_BYTES
     head = os.pread(descriptor, page_end - position, position)
@@ -179,7 +182,8 @@ def valid_batch_after(descriptor: int, start: int, end: int, least_offset: int) 
     """The position of the first whole, valid batch from `start` on; None if there is none.
 
     The result distinguishes damage, after which valid batches follow, from a torn tail, after which
-    no valid batches follow. Every position is tried, because the length of a batch may be damaged.
+    no valid batches follow. The function tries every position, because the length of a batch may be
+    damaged.
     """
     position = start
     while end - position >= HEADER_BYTES:
@@ -216,5 +220,6 @@ def _is_batch(
 
 
 def _any(_first: int, _end: int) -> bool:
-    """Allows every hole, because a valid batch after damage may begin with any offset."""
+    """Allows all offsets to be missing, because a valid batch after damage may begin with any
+    offset."""
     return True

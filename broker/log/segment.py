@@ -21,8 +21,8 @@ RELATIVE_OFFSET_MAX = (1 << 31) - 1
 
 
 class LogPosition(NamedTuple):
-    """An offset, and where it is: the base offset of the segment and the position in the segment's
-    file."""
+    """An offset, and where its batch is: the base offset of the segment, and the position in the
+    segment's file."""
 
     offset: int
     segment: int
@@ -72,7 +72,7 @@ class Segment:
     def create(cls, directory: Path, base_offset: int) -> Segment:
         """A new, empty segment. Raises OSError."""
         path = directory / names.segment_file(base_offset, names.LOG)
-        # The file may exist already: a roll that failed half-way may have left an empty file
+        # The file may exist already: a roll that failed before its end may have left an empty file
         # behind.
         file = OpenFile(path, os.O_RDWR | os.O_CREAT)
         if file.size:
@@ -90,7 +90,7 @@ class Segment:
         return self.path_of(names.LOG)
 
     def path_of(self, suffix: str) -> Path:
-        """One of the files of this segment."""
+        """The path of one of the files of this segment."""
         return self.directory / names.segment_file(self.base_offset, suffix)
 
     @property
@@ -109,8 +109,8 @@ class Segment:
         return self._file is not None
 
     def let_go(self) -> None:
-        """Drops the descriptor, which is closed when its last reader is done. The file is opened
-        again on its next use.
+        """Drops the descriptor, which is closed when its last reader is done. On its next use, the
+        segment opens the file again.
         """
         if self._file is not None:
             self._file = None
@@ -118,7 +118,7 @@ class Segment:
 
     @property
     def index_bytes(self) -> int:
-        """Bytes of the larger index."""
+        """The number of bytes of the larger index."""
         return max(self.offset_index.size_bytes, self.time_index.size_bytes)
 
     def index_room(self, limit_bytes: int) -> int:
@@ -147,7 +147,7 @@ class Segment:
 
     def find(self, offset: int) -> int | None:
         """The position of the batch that contains an offset. If no batch contains it, the position
-        of the first batch after the offset; None if there is no such batch either. Raises
+        of the first batch after the offset; None if no batch follows the offset. Raises
         scan.InvalidBatch and OSError. If the index is damaged, the search only takes longer.
         """
         last_offset, start = self.offset_index.entry_before(offset)

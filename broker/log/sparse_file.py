@@ -1,9 +1,9 @@
 """A file of fixed-size entries in ascending order. The newest entries are still in memory.
 
 Both indexes of a segment use a `SparseFile`. Entries are derived from the log, so they are written
-late, and are not synced before their segment is closed. Recovery checks each file and makes it
-again if necessary. Old entries are searched in the file by bisection, so they need no memory, and
-no descriptor stays open for them.
+late, and are synced only when their segment is closed. Recovery checks each file and makes it again
+if necessary. A search for an old entry bisects the file, so old entries need no memory and no open
+descriptor.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from contextlib import contextmanager
 from pathlib import Path
 
 TAIL_MAX = 512
-"""This many entries are kept in memory before they are written. They fill 4 or 6 KiB of the
-file."""
+"""When this many entries are in memory, they are written to the file, where they fill 4 or 6
+KiB."""
 
 Entry = tuple[int, int]
 
 
 class SparseFile:
-    """A file of entries (a, b). Both numbers rise from entry to entry. On disk, the entries are
-    packed by `layout`."""
+    """A file of entries (a, b). In each entry, both numbers are higher than in the entry before. On
+    disk, the entries are packed by `layout`."""
 
     __slots__ = ("_entry", "_saved", "path", "tail")
 
@@ -54,7 +54,7 @@ class SparseFile:
             return False
 
     def append(self, a: int, b: int) -> None:
-        """Adds an entry. It must not be lower than the last entry."""
+        """Adds an entry. The entry must not be lower than the last entry."""
         self.tail.append((a, b))
 
     def last(self) -> Entry | None:

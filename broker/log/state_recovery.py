@@ -28,8 +28,8 @@ def producers_of(
     """The producers at the log's end, made from the newest usable snapshot and from the batches
     after it.
 
-    The present time is used as the append time of batches that are read again, because it is better
-    to remember a producer too long than to forget it too early.
+    Batches that are read again get the present time as their append time: it is better to remember
+    a producer too long than to forget it too early.
     """
     found = _newest_snapshot(opening.directory, end_offset)
     from_offset, state = found if found is not None else (0, ProducerState())
@@ -50,8 +50,8 @@ def producers_of(
 def epochs_of(
     opening: Opening, segments: Sequence[Segment], start: int, end_offset: int, account: Account
 ) -> LeaderEpochs:
-    """The leader epochs in the file and in the scanned segments. If there is no file, the epochs
-    are read from the whole log.
+    """The leader epochs in the file and in the scanned segments. If there is no file, reads the
+    epochs from the whole log.
 
     A flush writes an epoch's entry into the file before the epoch's first record counts as flushed.
     So if the file lacks an epoch, the epoch begins at or above the recovery point, where every

@@ -39,7 +39,7 @@ class TimeIndex:
 
     @property
     def size_bytes(self) -> int:
-        """Bytes of all entries."""
+        """The number of bytes of all entries."""
         return self._entries.size_bytes
 
     @property
@@ -48,8 +48,8 @@ class TimeIndex:
         return self._entries.is_whole
 
     def append(self, timestamp: int, offset: int) -> None:
-        """Adds an entry for the largest timestamp so far, unless the last entry already has this
-        timestamp."""
+        """Adds an entry for the largest timestamp so far. If the last entry already has this
+        timestamp, adds nothing."""
         if timestamp > self._last_timestamp:
             self._entries.append(timestamp, offset - self._base_offset)
             self._last_timestamp = timestamp
@@ -62,13 +62,13 @@ class TimeIndex:
         return entry[0], entry[1] + self._base_offset
 
     def offset_before(self, timestamp: int) -> int:
-        """An offset such that all records with lower offsets are earlier than `timestamp`."""
+        """An offset before which all records are earlier than `timestamp`."""
         entry = self._entries.floor(timestamp - 1, _timestamp)
         return self._base_offset if entry is None else entry[1] + self._base_offset
 
     def cut_tail(self, offset: int) -> None:
         """Forgets the entries for `offset` and later offsets. The batches with these offsets were
-        not written, and the entries are not saved yet.
+        never written, and the entries were never saved.
         """
         tail = self._entries.tail
         while tail and tail[-1][1] + self._base_offset >= offset:
@@ -76,7 +76,7 @@ class TimeIndex:
         self._last_timestamp = self.last()[0]
 
     def save(self, *, sync: bool = False) -> None:
-        """Writes entries that are only in memory. Raises OSError."""
+        """Writes the entries that are only in memory. Raises OSError."""
         self._entries.save(sync=sync)
 
     def clear(self) -> None:

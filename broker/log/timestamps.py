@@ -3,11 +3,12 @@ of one batch.
 
 The records of a log are not sorted by event time. So the result is the record with the lowest
 offset among all records whose event time is the wanted time or later. The search uses indexes and
-batch headers to skip segments and batches whose largest timestamp is earlier. It decompresses only
-the batch that contains the result, to at most `RECORDS_BYTES_MAX`.
+batch headers to skip segments and batches whose largest timestamp is earlier. The search
+decompresses only the batch that contains the result. The decompressed records may have at most
+`RECORDS_BYTES_MAX` bytes.
 
-A batch's header may contradict its records. If it does, or if the records cannot be read or are
-more than `RECORDS_MAX`, the result is the first offset of the batch.
+In some cases the result is the first offset of the batch: if the batch's header contradicts its
+records, if the records cannot be read, or if the batch has more than `RECORDS_MAX` records.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from skidway.kafka.protocol.primitives import MessageReader
 
 RECORDS_BYTES_MAX = 64 << 20
 RECORDS_MAX = 200_000
-"""The loop looks at no more than this many records of a batch one by one. This takes about 0.2
+"""The loop looks at no more than this many records of a batch one by one, which takes about 0.2
 s."""
 
 
@@ -68,8 +69,8 @@ def with_max_timestamp(log: PartitionLog, end: LogPosition) -> TimestampOffset:
     largest = max((segment.max_timestamp for segment in log.segments), default=NOT_FOUND.timestamp)
     found = _with(log, largest, end)
     if found == NOT_FOUND:
-        # The record with the largest time is not flushed yet, or has expired. So the record with
-        # the largest time among the other records is used.
+        # The record with the largest time is not flushed yet, or has expired. So the result is the
+        # record with the largest time among the other records.
         found = _with(log, _largest_shown(log, end), end)
     return found
 
@@ -125,7 +126,7 @@ def _in_segment(
 def _in_batch(
     segment: Segment, position: int, header: BatchHeader, timestamp: int, log_start_offset: int
 ) -> TimestampOffset | None:
-    """The first record of a batch whose event time is `timestamp` or later. None if all such
+    """The first record of a batch whose event time is `timestamp` or later. None if all of these
     records are deleted.
     """
     expired = False

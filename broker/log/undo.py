@@ -1,5 +1,5 @@
-"""Remembers the state that a log had after its last write. If the write of later appends fails,
-these appends can be undone.
+"""Remembers the state that a log had after its last write. If the write of later appends fails, the
+log restores this state.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from skidway.broker.log.segment import LogPosition, Segment
 
 
 class Undo:
-    """The state of a log after its last write. Make an `Undo` before the first append after that
-    write, and call `keep` before each change of a producer.
+    """The state of a log after its last write. The log makes an `Undo` before the first append
+    after that write, and calls `keep` before each change of a producer.
     """
 
     __slots__ = (

@@ -2,8 +2,8 @@
 
 The rules are Kafka's (LogValidator). A request has one batch per partition. The batch has base
 offset 0, magic 2, a correct CRC, as many records as offsets, and at most `max.message.bytes` bytes.
-It is not a control batch. It uses zstd only if the version of the request supports zstd. The
-records in the batch are not looked at.
+It is not a control batch. It uses zstd only if the version of the request supports zstd. The check
+does not look at the records in the batch.
 """
 
 from __future__ import annotations
@@ -87,8 +87,8 @@ def validate(
         sequence,
         count,
     ) = header
-    # One quick test looks for all faults, and most batches pass it. If a batch does not pass, the
-    # code below finds out which fault it has.
+    # One quick test looks for all faults, and most batches pass this test. If a batch fails the
+    # test, the code below finds out which fault the batch has.
     if (
         magic != MAGIC
         or length + LENGTH_END != len(batch)
@@ -108,7 +108,8 @@ def validate(
 
 
 def check_timestamps(header: BatchHeader, now_ms: int, *, before_max: int, after_max: int) -> None:
-    """Raises TimestampRefused if an event time is too far from now. Both limits are in ms.
+    """Raises TimestampRefused if an event time is too far before or after the present time. Both
+    limits are in ms.
 
     Only the times in the header are checked: the largest time, and the time of the first record. A
     record without a time (-1) always passes the check, as in Kafka.

@@ -1,10 +1,10 @@
 """Mirroring: copies topics of another cluster (the source) byte for byte and offset for offset.
 
     selection     which topics of the source are mirrored, and under which names  (pure)
-    rounds        compares the topics of both clusters: which to create or extend (pure)
+    rounds        compares both clusters: which mirror topics to create or extend (pure)
     follower      the states of one partition: checked, followed, stopped         (pure)
-    partition     one partition: its follower, its log, and why it waits
-    surroundings  what a source needs: a client of its cluster, and this broker
+    partition     one partition: its follower, its log, and the reason why copying waits
+    surroundings  the interfaces that a source needs: a client of its cluster, and this broker
     topics        one source cluster: creates and extends its topics here         (loop)
     bounds        asks the source where a partition begins and ends               (loop)
     progress      commits the mirror's position to the source, as a group         (loop)
@@ -18,8 +18,8 @@ Code marked (pure) does no I/O. Code marked (loop) runs on the broker's loop.
 
 A mirror topic `<cluster>.<topic>` is read-only for producers. There is no checkpoint: the position
 of a mirror partition is its log end offset. Batches keep their base offset and leader epoch. The
-mirror fetches like a consumer, so a batch is copied only after it is durable in the source. A
-consumer of the mirror gets the batch only after it is durable in the mirror as well.
+mirror fetches like a consumer, so it copies a batch only after the batch is durable in the source.
+A consumer of the mirror gets the batch only after the batch is durable in the mirror too.
 
 The copying of a partition can be interrupted by a start of the broker, a new connection, a refused
 fetch or a refused write. Before copying continues, the partition reads from the source the batch
@@ -27,21 +27,21 @@ that ends at the mirror's log end. It compares the CRC and the leader epoch of t
 of the last batch in the mirror's log:
 
     same        copying continues after this batch
-    different   the logs have diverged: the partition stops until an operator decides, and the
-                status reports it
-    gone        the batch has expired in the source: this is reported as unverifiable, and copying
-                continues
+    different   the logs have diverged: the partition stops until an operator decides what to do,
+                and the status reports the stop
+    gone        the batch has expired in the source: the mirror reports that it cannot compare the
+                batch, and copying continues
     gap         the source's log begins above the mirror's log end: the partition reads the source's
                 first batch, writes the missing offsets into ZooKeeper (topic config `mirror.gaps`),
                 and copies from this batch on
 
-A gap between two batches is treated in the same way. Every gap is recorded, because the audit and
-the loader read the gaps from the topic's configs, and because recovery treats all other missing
-offsets in a mirror's log as damage.
+The partition treats a gap between two batches in the same way. The partition records every gap for
+two reasons: the audit and the loader read the gaps from the topic's configs, and recovery treats
+all other missing offsets in a mirror's log as damage.
 
 Some failures may pass: the disk is full, ZooKeeper cannot be reached, a transfer was damaged, or a
-permission is missing. Then the partition tries again after a wait, which becomes longer each time,
-and the status reports the failure meanwhile. Any other failure stops the partition:
+permission is missing. After such a failure, the partition tries again after a wait, which becomes
+longer each time. The status reports the failure meanwhile. Any other failure stops the partition:
 
     the source diverged, ends below the mirror's        its log has another history: compare the
     log end, or its leader epochs decrease              logs, then delete the mirror topic here, or
@@ -51,6 +51,6 @@ and the status reports the failure meanwhile. Any other failure stops the partit
     too many gaps                                       the source deletes records faster than they
                                                         are copied
 
-The state of this package is in the memory of the loop, and is made again when the broker starts.
+The state of this package is in the memory of the loop. The broker builds it again at each start.
 Only the log and the topic's configs in ZooKeeper are durable.
 """

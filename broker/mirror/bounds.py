@@ -1,6 +1,6 @@
-"""Asks the leader at which offsets a partition of the source begins and ends. This takes two
-requests, one after the other. The requests are necessary because not every broker reports both
-offsets when it refuses a fetch.
+"""Asks the leader at which offsets a partition of the source begins and ends, with two requests,
+one after the other. These requests are necessary because some brokers do not report both offsets
+when they refuse a fetch.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def ask_bounds(
     told: Callable[[Bounds | str], None],
 ) -> None:
     """Sends the requests, then calls `told` with the bounds or with the reason for a failure. If
-    `is_stale()` is true when an answer arrives, `told` is not called.
+    `is_stale()` is true when an answer arrives, does not call `told`.
     """
 
     def first_listed(answer: Answer) -> None:

@@ -1,9 +1,9 @@
 """`skidway mirror status`: how the mirrors of a running broker follow their sources.
 
 Mirrors run inside a broker, so this command only asks the broker's /health. The exit status is 0 if
-all is well; 1 if a partition, a topic or a whole source is stopped and waits for an operator, or if
-the broker does not serve a mirrored partition; 3 if the broker or one of its sources cannot be
-reached.
+there is no problem. The exit status is 1 if a partition, a topic or a whole source is stopped and
+waits for an operator, or if the broker does not serve a mirrored partition. The exit status is 3 if
+the broker or one of its sources cannot be reached.
 """
 
 from __future__ import annotations
@@ -70,9 +70,9 @@ def _status(args: argparse.Namespace) -> int:
 
 def with_unserved(document: Mapping[str, Any]) -> list[Source]:
     """Returns the mirrors in a /health document, and adds to each the key `unserved`: the
-    partitions of the mirror that the broker does not serve (for instance after the loss of a disk),
-    with reasons. In /health these partitions are not among the mirror's stopped partitions, because
-    the mirror only waits for them."""
+    partitions of the mirror that the broker does not serve with reasons. A broker does not serve a
+    partition, for example, after the loss of a disk. In /health these partitions are not among the
+    mirror's stopped partitions, because the mirror only waits for them."""
     unserved = document.get("stopped_partitions", {})
     return [
         {
@@ -88,7 +88,8 @@ def _prefix(source: Source) -> str:
 
 
 def exit_status(sources: Sequence[Source]) -> int:
-    """The command's exit status: 0 if there is no problem, else the status of the worst one."""
+    """The command's exit status: 0 if there is no problem, otherwise the status of the worst
+    problem."""
     if any(each["stopped_count"] or each["unserved"] for each in sources):
         return STOPPED
     return 0 if all(each["reachable"] for each in sources) else AWAY

@@ -1,8 +1,8 @@
 """Decides for one mirror partition what to do after a batch or an error from the source.
 
 The follower does no I/O: it gets headers and offsets, and returns actions, which the owner of the
-log carries out. The owner also tells the follower where the mirror's log ends and which batch is
-the last one.
+log carries out. The owner also tells the follower where the mirror's log ends, and which batch is
+the last batch of this log.
 
     CHECKING --same last batch---> FOLLOWING --interrupted--> CHECKING
         \\--different----------------------------------> STOPPED
@@ -10,8 +10,9 @@ the last one.
 
 To *name* a gap means to store it in the config `mirror.gaps` of the mirror topic. If the source's
 log begins after the end of the mirror's log, the follower looks at the source's first batch before
-it names the gap. The log start offset of the source may be inside this batch. Then the batch begins
-before the log start offset, and fewer offsets are missing than this offset suggests.
+it names the gap. The log start offset of the source may be inside this batch. In this case the
+batch begins before the log start offset, and fewer offsets are missing than the log start offset
+suggests.
 """
 
 from __future__ import annotations
@@ -72,7 +73,7 @@ class NameGap:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Copy nothing more, and report the reason. The mirror's log is still served."""
+    """Copy nothing more, and report the reason. The broker still serves the mirror's log."""
 
     reason: str
 
@@ -120,11 +121,11 @@ class Follower:
         return self.log_end
 
     def interrupted(self) -> None:
-        """Notes an interruption. Before copying continues, the last batch of the mirror's log is
-        compared with the source again.
+        """Notes an interruption. Before copying continues, the follower compares the last batch of
+        the mirror's log with the source again.
 
-        If the follower was storing a gap when the interruption came, it finds the gap again after
-        the comparison, but stores it only once.
+        If the interruption came while a gap was being stored, the follower finds the gap again
+        after the comparison. Even then the gap is stored only once.
         """
         if self.phase is not Phase.STOPPED:
             self.phase, self._source_start = Phase.CHECKING, None
@@ -137,7 +138,7 @@ class Follower:
 
     def fetched(self, headers: Sequence[BatchHeader]) -> Action | None:
         """What to do with fetched batches, which are complete and in the order of offsets; None if
-        there is nothing to do (yet).
+        there is nothing to do now.
         """
         if self.phase not in (Phase.CHECKING, Phase.FOLLOWING):
             return None
@@ -174,16 +175,16 @@ class Follower:
         return LookAgain()  # the source has the offset, so its batch can be compared
 
     def nothing_there(self, high_watermark: int) -> NameGap | None:
-        """What to do if the source has no batch (yet) at the fetched offset. If all records of the
-        source have expired, and its log begins at that offset, the gap is stored at once, without
-        waiting for the next batch.
+        """What to do if the source has no batch at the fetched offset yet. If all records of the
+        source have expired, and the source's log begins at that offset, the follower stores the gap
+        at once, without waiting for the next batch.
         """
         if self._source_start is None or high_watermark > self._source_start:
             return None
         return self._name_gap(self._source_start, EXPIRED)
 
     def stop(self, reason: str) -> Stop:
-        """Stops the partition for a reason that does not pass by waiting."""
+        """Stops the partition because of a failure that will not end by itself."""
         self.phase, self.reason = Phase.STOPPED, reason
         return Stop(reason)
 
@@ -196,8 +197,8 @@ class Follower:
     def gap_named(self, end: int) -> None:
         """Continues after a gap, which is stored now.
 
-        If the source still has the batch before the gap, this batch is compared again. Without this
-        comparison, only the next batch would show that the source's log has diverged.
+        If the source still has the batch before the gap, the follower compares this batch again.
+        Without this comparison, only the next batch could show that the source's log has diverged.
         """
         assert self.phase is Phase.NAMING
         if self._has_expired:

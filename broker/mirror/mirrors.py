@@ -50,13 +50,14 @@ class LoopWatcher:
         self._broker.loop.watch_both(fd, ready, read=read, write=write)
 
     def unwatch(self, fd: int) -> None:
-        """Ends watching a descriptor."""
+        """Stops watching a descriptor."""
         self._broker.loop.unwatch(fd)
 
 
 class Mirrors:
-    """Runs one MirrorSource for each source cluster: begins its rounds (in a round, it asks for the
-    cluster's topics) and watches its deadlines. Implements `broker.mirror.surroundings.Local`.
+    """Runs one MirrorSource for each source cluster: begins its rounds and watches its deadlines.
+    In a round, a MirrorSource asks for its cluster's topics. Implements
+    `broker.mirror.surroundings.Local`.
     """
 
     def __init__(self, broker: Broker, settings: Sequence[MirrorSettings], clock: Clock) -> None:
@@ -74,7 +75,7 @@ class Mirrors:
         self._round()
 
     def turn(self) -> None:
-        """Called in each turn of the loop, before its writes. Appends the batches that have come
+        """Called in each turn of the loop, before its writes. Appends the batches that have arrived
         from the sources.
         """
         due = [source for source in self._sources if source.is_due]
@@ -158,7 +159,8 @@ class Mirrors:
         )
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes that a batch was appended. Its log writes it to the disk at the end of the turn."""
+        """Notes that a batch was appended. At the end of the turn, the log writes the batch to its
+        file."""
         self._broker.partitions.touch(replica)
         self._broker.counts.batches += 1
         self._broker.counts.messages += header.count
@@ -221,7 +223,7 @@ class Mirrors:
             if self._timer.at == due:
                 return
             self._broker.loop.timers.cancel(self._timer)
-        # The timer only wakes the loop. The next turn of the loop does what is due.
+        # The timer only wakes the loop. The next turn of the loop then does the work that is due.
         self._timer = None if due is None else self._broker.loop.timers.call_at(due, _wake)
 
 

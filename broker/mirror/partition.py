@@ -54,7 +54,8 @@ class MirrorPartition:
         self.is_paused = False
         self.refusal = ""  # why the log refused an append in this turn
         self.retry_at: float | None = None
-        # How many times the source was asked for its bounds since a batch was copied or compared.
+        # How many times the partition has asked the source for its bounds since a batch was last
+        # copied or compared.
         self.tries = 0
         self.trouble = ""
         self.unverifiable: int | None = None
@@ -82,7 +83,7 @@ class MirrorPartition:
         return self.replica.log.log_end_offset != self._end
 
     def append(self, batches: Iterable[tuple[memoryview, BatchHeader]], now_ms: int) -> None:
-        """Appends batches to the log. They are written at the end of the turn. Raises
+        """Appends batches to the log, which writes them to its file at the end of the turn. Raises
         StorageFailed."""
         for batch, header in batches:
             self.replica.log.append_mirrored(batch, header, now_ms)
@@ -107,7 +108,7 @@ class MirrorPartition:
 
     def went_on(self, *, by_append: bool) -> None:
         """Notes that batches were copied (if `by_append`) or only compared. Clears the trouble that
-        `wait` noted, unless only an append can end that trouble.
+        `wait` noted. But if only an append can end that trouble, a comparison does not clear it.
         """
         if by_append or not self._must_append:
             self.trouble, self.tries, self._must_append = "", 0, False
@@ -116,8 +117,8 @@ class MirrorPartition:
     def wait(self, why: str, now: float, *, must_append: bool) -> None:
         """Notes the trouble `why`, and sets the time of the next attempt.
 
-        now: monotonic seconds. must_append: whether the trouble is over only when the next batch is
-        in the log.
+        now: monotonic seconds. must_append: whether the trouble ends only when the next batch is in
+        the log.
         """
         self.trouble, self._must_append = why, must_append
         self.retry_at = now + self._backoff.next_s()
@@ -126,8 +127,8 @@ class MirrorPartition:
 def last_batch(log: PartitionLog) -> Below | None:
     """The batch that ends at the log end offset; None if there is no such batch.
 
-    Call this between two turns of the loop, because a batch that is appended but not written yet
-    cannot be read. Raises DamagedLog and StorageFailed.
+    Must be called between two turns of the loop, because a batch that is appended but not written
+    yet cannot be read. Raises DamagedLog and StorageFailed.
     """
     end = log.written
     if end.offset == log.log_start_offset:

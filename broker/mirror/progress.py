@@ -2,9 +2,10 @@
 
 If a topic of the source has the setting `retention.hold: mirror-<cluster.name of the mirror>`, the
 source keeps the topic's records until they are mirrored. Any tool that shows consumer groups also
-shows how far the mirror is. The records up to the committed offsets are on disk in the mirror. The
-mirror itself does not use the offsets, because its position is the end of its log. So if a source
-refuses the offsets, the refusal is only reported and counted, and the offsets are sent again later.
+shows how far the mirror has copied. The records up to the committed offsets are on disk in the
+mirror. The mirror itself does not use the offsets, because its position is the end of its log. So
+if a source refuses the offsets, the mirror only reports and counts the refusal, and sends the
+offsets again later.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from skidway.kafka.types import TopicPartition
 
 INTERVAL_S: Final = 3.0
 REPEATED_AFTER_S: Final = 3600.0
-"""Unchanged offsets are committed again after this time, because a broker deletes the old offsets
-of a group without members.
+"""The mirror commits unchanged offsets again after this time, because a broker deletes the old
+offsets of a group without members.
 """
 PARTITIONS_A_REQUEST: Final = 1000
 Offsets = Mapping[TopicPartition, int]
@@ -37,8 +38,8 @@ _log = log.get(__name__)
 
 
 class Progress:
-    """Commits how far one source is mirrored. Each MirrorSource has its own Progress. Only one
-    request is in flight at a time."""
+    """Commits the offsets up to which one source is mirrored. Each MirrorSource has its own
+    Progress. Only one request is in flight at a time."""
 
     def __init__(self, group: str, ask: Ask, offsets: Callable[[], Offsets]) -> None:
         """offsets: returns the mirrored offset of each partition, by the partition's name in the

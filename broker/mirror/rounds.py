@@ -1,12 +1,13 @@
-"""Decides what to do with the topics of this cluster when the topics of a source are known. Does no
+"""Compares the topics of a source with the topics of this cluster, and decides what to do. Does no
 I/O.
 
-If a wanted topic of the source has no mirror topic in this cluster yet, the mirror topic is
-created. Before this, the configs of the source's topic must have shown that it is not itself a
-mirror. If the mirror topic exists, it follows the source. If it has fewer partitions than the
-source's topic, it gets more partitions. If the source's topic or cluster was recreated under the
-same name, it has another id. Then its records are not mirrored, so that they are not mixed with the
-old records. If a wanted topic is not mirrored, the plan lists the topic with the reason.
+If a wanted topic of the source has no mirror topic in this cluster yet, the plan creates the mirror
+topic. Before that, the configs of the source's topic must show that this topic is not itself a
+mirror. If the mirror topic exists, it follows the source. If the mirror topic has fewer partitions
+than the source's topic, the plan adds the missing partitions. If the source's topic or cluster was
+recreated under the same name, it has another id. The records of the recreated topic are not
+mirrored, so that they are not mixed with the old records. If a wanted topic is not mirrored, the
+plan lists the topic with the reason.
 """
 
 from __future__ import annotations
@@ -73,7 +74,7 @@ def plan(
     are_mirrors: Mapping[TopicKey, bool],
     busy: Collection[str],
 ) -> Plan:
-    """Plans what to do in a round, in which a source asks for its cluster's topics.
+    """Plans what to do in a round, after a source has asked for its cluster's topics.
 
     local: all topics of this cluster, by name. are_mirrors: for each topic of the source whose
     configs are known, whether it is a mirror itself. busy: the names of topics of this cluster that
@@ -159,8 +160,8 @@ def _go_on(
 def _keep(
     made: Plan, cluster: str, source: Cluster, local: Collection[LocalTopic], wanted: set[str]
 ) -> None:
-    """Adds to the plan the mirror topics that no longer change because there is no source topic for
-    them to follow."""
+    """Adds to the plan the mirror topics that follow no topic of the source any more, each with the
+    reason."""
     for here in local:
         name = here.configs.get(SOURCE_TOPIC, "")
         proper = selection.mirror_name(cluster, name)

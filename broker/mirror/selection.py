@@ -1,9 +1,9 @@
 """Decides which topics of a source cluster are mirrored, and under which names.
 
-The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored,
-whatever the patterns say. Topics that are themselves mirrors in the source are left out. Topics
-that came from this cluster are also left out, so that two clusters never mirror the same records
-back and forth.
+The audit topic is always mirrored. Other topics whose names begin with `_` are never mirrored, even
+if a pattern matches them. The selection leaves out topics that are themselves mirrors in the
+source. It also leaves out topics that came from this cluster, so that two clusters never mirror the
+same records back and forth.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ def is_mirror(configs: Mapping[str, str]) -> bool:
 
 
 def name_refusal(cluster: str, topic: str) -> str | None:
-    """Why the mirror of a topic cannot have the name that it needs; None if it can."""
+    """Why the mirror topic of a topic cannot have its proper name; None if it can have this
+    name."""
     name = mirror_name(cluster, topic)
     if len(name) > TOPIC_CHARACTERS_MAX:
         return f"its name here would be longer than {TOPIC_CHARACTERS_MAX}: {len(name)} characters"

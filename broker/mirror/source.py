@@ -40,7 +40,7 @@ from skidway.kafka.types import TopicPartition
 _log = log.get(__name__)
 
 
-# The class has 39 methods, because each kind of answer from the source cluster has its own method,
+# This class has 39 methods, because each kind of answer from the source cluster has its own method,
 # and all these methods change the same partitions.
 class MirrorSource:
     """One source cluster. Only the loop's thread may use it. Each turn of the loop calls `turn`
@@ -67,7 +67,7 @@ class MirrorSource:
         self._clock = clock
         self._jitter = jitter
         self._tickets: dict[int, Callable[[Answer], None]] = {}
-        # The partitions that were removed in this turn, or whose fetch position was set anew.
+        # The partitions that were removed in this turn, or whose fetch position was set again.
         self._moved: set[TopicPartition] = set()
         self._appended: dict[MirrorPartition, None] = {}
         self._waiting: dict[TopicPartition, MirrorPartition] = {}
@@ -142,7 +142,8 @@ class MirrorSource:
         return self._deadline
 
     def give_up(self, reason: str) -> None:
-        """Stops following this source cluster. The appended records are kept."""
+        """Stops following this source cluster. The mirror topics keep the records that were
+        appended."""
         self.broken = reason
         self._appended = {}
         self._waiting = {}
@@ -230,7 +231,8 @@ class MirrorSource:
 
     def _look_at_end(self, each: MirrorPartition) -> None:
         """Finds out from the high watermark whether the source has no batch at the fetched offset.
-        This is necessary because the client does not report fetch responses without batches.
+        The high watermark is needed because the client does not report fetch responses without
+        batches.
         """
         watermark = self._client.high_watermarks.get(each.tp)
         if watermark is not None and not each.is_stopped:
@@ -269,8 +271,8 @@ class MirrorSource:
                 return
             at += action.count
         if damage and fetched.tp not in self._moved:
-            # A batch was damaged in transfer or in the source. It is not appended, but fetched
-            # again.
+            # A batch was damaged in transfer or in the source. The mirror does not append this
+            # batch, but fetches it again.
             self._later(each, damage, must_append=True)
         elif before is Phase.CHECKING and each.follower.phase is Phase.FOLLOWING:
             each.went_on(by_append=False)
@@ -391,7 +393,8 @@ class MirrorSource:
         )
 
     def _has_all(self, each: MirrorPartition) -> bool:
-        """Whether the source has answered since the last seek, and has nothing more to copy."""
+        """Whether the source has answered since the last seek, and the mirror has copied all its
+        records."""
         end = each.follower.log_end
         return each.follower.position() == end == self._client.high_watermarks.get(each.tp)
 

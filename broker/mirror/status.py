@@ -1,7 +1,7 @@
 """The status of mirroring, for /health, `skidway mirror status` and metrics.
 
-The status is made on the thread of the caller and not of the loop. So this code changes nothing,
-and iterates only over copies of collections.
+The caller's thread makes the status, and not the loop's thread. So this code changes nothing, and
+iterates only over copies of collections.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from skidway.broker.mirror.source import MirrorSource
 from skidway.kafka import gaps
 
 REASONS_MAX = 1000
-"""Each list in the status has at most this many entries. The counts beside the lists include all
+"""Each list in the status has at most this many entries. The counts in the status include all
 entries.
 """
 
@@ -27,11 +27,11 @@ def status_of(source: MirrorSource, topics: Mapping[str, Topic]) -> dict[str, An
 
         lag: the sum over all partitions whose lag is known, in records.
         stopped: the topics and partitions that wait for an operator, or the whole source if it
-            waits.
+            waits for an operator.
         waiting: partitions that will be tried again.
-        left_out: topics that are not mirrored (any more).
+        left_out: topics that are not mirrored, or no longer mirrored.
         gaps: offsets that are missing in the mirror because the source no longer had them.
-        group: the consumer group in the source whose offsets show how far the mirror is.
+        group: the consumer group in the source whose offsets show how far the mirror has copied.
 
     All offsets are offsets in the source.
     """

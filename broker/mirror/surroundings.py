@@ -19,7 +19,8 @@ from skidway.kafka.gaps import Gap
 from skidway.kafka.types import TopicPartition
 
 Done = Callable[[SkidwayError | None], None]
-"""A function that is called when an operation is done, with its error or with None for success."""
+"""A function that is called when an operation is done. Its argument is the operation's error, or
+None for success."""
 
 
 class Ask(Protocol):
@@ -88,7 +89,8 @@ class Local(Protocol):
         ...
 
     def appended(self, replica: Replica, header: BatchHeader) -> None:
-        """Notes that a batch was appended; it is written at the end of the turn."""
+        """Notes that a batch was appended. At the end of the turn, the log writes the batch to its
+        file."""
         ...
 
     def refused(self, replica: Replica) -> None:

@@ -3,7 +3,7 @@ mirrors.
 
 `rounds` decides what to do with topics and partitions. This module carries out the decisions about
 topics, and `source` carries out the decisions about partitions. Only one request is in flight at a
-time, and only a limited number of topics is changed at the same time.
+time, and at most `CHANGES_MAX` topics are changed at the same time.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ _log = log.get(__name__)
 class SourceTopics:
     """The topics of one source. Only the MirrorSource uses it.
 
-    is_reachable: whether the source answered when it was last asked for its topics; None before the
-    first time.
-    failure: why the source did not answer. misnamed: if the settings give the source cluster a
-    wrong name, nothing is followed, and this text says so; otherwise it is empty. not_done: topics
-    that could not be created or examined, each with the reason.
+    is_reachable: whether the source answered the last request for its topics; None before the first
+    request.
+    failure: why the source did not answer. misnamed: if the settings contain a wrong name for the
+    source cluster, no partition is followed, and this text says so; otherwise this text is empty.
+    not_done: topics that could not be created or examined, each with the reason.
     """
 
     def __init__(
@@ -65,14 +65,14 @@ class SourceTopics:
         self._ask = ask
         self._follow = follow
         self._is_asking = False
-        self._named: str | None = None  # the id of the cluster whose name is known to be right
+        self._named: str | None = None  # the id of the cluster whose name is known to be correct
         self._are_mirrors: dict[TopicKey, bool] = {}
         # The topics whose configs the source did not return when it was asked in this round.
         self._undescribed: set[TopicKey] = set()
         self._changing: set[str] = set()
 
     def begin_round(self) -> None:
-        """Asks for the source's topics, unless an earlier request is not answered yet."""
+        """Asks for the source's topics. If an earlier request is not answered yet, does nothing."""
         if not self._is_asking:
             self._is_asking = True
             self._ask(metadata_call(None), self._told)
@@ -89,8 +89,9 @@ class SourceTopics:
         """Compares the source cluster's name in the settings of its brokers with its name in this
         broker's settings. The round continues only if the names are the same. The agents'
         announcements of their files and the audit's counts contain the name from the source's
-        brokers, so nobody would find them under another name. Some brokers report no name, for
-        example those of Apache Kafka. Then the name in this broker's settings is taken as right.
+        brokers. Under another name, nobody would find these messages. Some brokers report no name,
+        for example brokers of Apache Kafka. In this case the name in this broker's settings counts
+        as correct.
         """
         if self._named == cluster.cluster_id or not cluster.brokers:
             self._act(cluster)
@@ -147,7 +148,7 @@ class SourceTopics:
                 _log.warning("topic_not_mirrored", topic=name, reason=reason)
 
     def _change(self, name: str, work: Callable[[Done], None]) -> None:
-        """Creates or extends a topic. If this fails, the next round tries it again."""
+        """Creates or extends a topic. If the change fails, the next round tries again."""
         if len(self._changing) >= CHANGES_MAX:
             return
         self._changing.add(name)

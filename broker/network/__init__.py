@@ -4,7 +4,7 @@ thread.
     timers       deadlines in a heap
     inbound      splits a connection's bytes into frames, in memory that is valid for one turn
     connection   sends answers in the order of the requests, with sendmsg and sendfile
-    listener     accepts connections, and continues to work when there are too many
+    listener     accepts connections, and continues to work when there are too many of them
     shares       decides which connection is served next, and for how long: fair queueing by cost
     loop         runs the turns
 
@@ -16,9 +16,10 @@ A turn::
             these writes; begin flushes
          -> send
 
-A turn does work for a few milliseconds at most. Each connection gets a fair share of this time, by
-the cost of its requests (`shares`). Requests that do not fit into a turn wait for the next turn. In
-this way a few clients that send requests without pause do not keep the other clients waiting.
+A turn does work for a few milliseconds at most. Each connection gets a fair share of this time
+(`shares` measures the cost of its requests). Requests that do not fit into a turn wait for the next
+turn. In this way a few clients that send requests without pause do not keep the other clients
+waiting.
 
 The kernel puts received bytes into the *arena*: one buffer for all connections, which is emptied at
 the end of each turn. Frames are handled in the arena without a copy. Only bytes that were not
@@ -28,8 +29,8 @@ handled in the turn are copied (`inbound`). Batches are written from the arena t
 
 There are limits for the size of a frame (`socket.request.max.bytes`), for the requests of one
 connection that are handled but not answered (`queued.max.requests`), and for answers in memory. A
-frame that is too large closes its connection. The loop does not read from a connection that has
-reached one of the other limits, or that has whole requests which are not handled yet. Idle
-connections are closed. A bad frame closes only its own connection. The closed connections are
-counted by reason.
+frame that is too large closes its connection. The loop stops reading from a connection in two
+cases: if the connection has reached one of the other limits, or if it has whole requests that are
+not handled yet. Idle connections are closed. A bad frame closes only its own connection. The closed
+connections are counted by reason.
 """

@@ -1,10 +1,10 @@
 """One client's connection: receives requests, and sends answers in the order of the requests.
 
 Each request that gets an answer has a `Slot` in the queue. Some answers must wait: a fetch waits
-for data, and a produce request with acks=all waits for a flush. Then the later answers wait as
-well, as the protocol demands. When slots at the front of the queue are filled, their answers move
-to the outbox. The outbox contains bytes, which sendmsg sends, and slices of files, which sendfile
-sends.
+for data, and a produce request with acks=all waits for a flush. While an answer waits, all later
+answers of the connection wait too, because the protocol requires the order of the requests. When
+slots at the front of the queue are filled, their answers move to the outbox. The outbox contains
+bytes, which sendmsg sends, and slices of files, which sendfile sends.
 """
 
 from __future__ import annotations
@@ -19,12 +19,13 @@ from skidway.broker.network.inbound import Inbound
 from skidway.kafka.protocol.pieces import FileSlice, Piece
 
 OUTBOX_BYTES_MAX = 1 << 20
-"""While a connection has more than this many bytes of answers in memory, nothing is read from it.
-Slices of files are not included.
+"""While a connection has more than this many bytes of answers in memory, the loop reads nothing
+from it. Slices of files are not included.
 """
 
 SEND_BYTES_MAX = 16 << 20
-"""At most this many bytes are sent to one connection before the other connections are served."""
+"""The loop sends at most this many bytes to one connection before it serves the other
+connections."""
 
 _JOIN_MAX = 64
 
@@ -103,7 +104,7 @@ class Connection:
 
     @property
     def is_busy(self) -> bool:
-        """Whether an answer is due or being sent. A busy connection is not idle."""
+        """Whether an answer is due or being sent. A busy connection never counts as idle."""
         return bool(self._slots or self._outbox)
 
     def reserve(self) -> Slot:

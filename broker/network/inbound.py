@@ -5,10 +5,10 @@
 `Arena` is the memory into which all connections receive during one turn of the loop. Frames are
 views of the arena and **valid until the turn ends**. At the end of the turn, the bytes after the
 last whole frame are copied out of the arena. The next receive copies them back, before the new
-bytes. In this way a stream of small frames is handled in large pieces, wherever the kernel splits
-it. If there is still no whole frame after that receive, the bytes get memory of their own, and the
-rest of the frame is received directly into this memory. So each byte is copied out and back at most
-once.
+bytes. In this way the loop handles a stream of small frames in large pieces, even if the kernel
+splits the stream within a frame. If there is still no whole frame after that receive, the bytes get
+memory of their own. The rest of the frame is received directly into this memory. So each byte is
+copied out and back at most once.
 
 A frame whose length is negative or above the limit is refused before memory is allocated for it.
 Memory is allocated for the bytes that have arrived, and not for the length that the client has
@@ -24,19 +24,19 @@ from typing import Final
 from skidway.kafka.errors import FrameTooLarge
 
 ARENA_BYTES: Final = 1 << 20
-"""At most this many bytes are received in one turn of the loop. If they consist of the smallest
-possible requests, it takes 30 ms to handle these requests.
+"""The loop receives at most this many bytes in one turn. If these bytes consist of the smallest
+possible requests, handling the requests takes 30 ms.
 """
 RECEIVE_BYTES_MAX: Final = 1 << 18
 """If no other connection is ready, one receive reads at most this many bytes from a connection. If
-many connections are ready, less is received from each, because received bytes wait in memory until
-their connection is served.
+many connections are ready, the loop receives less from each of them, because received bytes wait in
+memory until their connection is served.
 """
 RECEIVE_BYTES_MIN: Final = 1 << 15
 LENGTH_BYTES: Final = 4
 EAGER_BYTES: Final = 1 << 13
-"""If a frame is at least this long, at least this many bytes are allocated for it, however few of
-its bytes have arrived."""
+"""If a frame is at least this long, at least this many bytes are allocated for it, even if only a
+few of its bytes have arrived."""
 GROWTH: Final = 4
 """If a frame has not arrived completely, its memory is at most this many times the number of bytes
 that have arrived. So a frame of 1 MiB needs no second allocation and copy if its first receive read
@@ -89,7 +89,7 @@ class Inbound:
 
     @property
     def pending_bytes(self) -> int:
-        """Bytes received and not handled."""
+        """The number of bytes that were received but not handled yet."""
         return self._end - self._at
 
     @property
@@ -102,9 +102,9 @@ class Inbound:
         return start + length <= self._end or length > self._limit_bytes
 
     def receive(self, sock: socket.socket, arena: Arena, size: int = RECEIVE_BYTES_MAX) -> int:
-        """Receives once. Call this when no whole frame is left. Returns how many bytes were
-        received; 0 at the end of the stream. At most `size` bytes of the arena are used. Raises
-        OSError.
+        """Receives once. Must be called only when no whole frame is left. Returns how many bytes
+        were received; 0 at the end of the stream. At most `size` bytes of the arena are used.
+        Raises OSError.
         """
         self.keep()
         own = self._own
@@ -155,8 +155,8 @@ class Inbound:
         """Called at the end of a turn of the loop. Moves unhandled bytes out of the arena. Raises
         FrameTooLarge.
 
-        Whole frames that have been moved out once are not moved again, however many turns it takes
-        to handle them. So each byte moves once.
+        Whole frames that were moved out once are not moved again, even if it takes many turns to
+        handle them. So each byte moves at most once.
         """
         rest = self._end - self._at
         if self._own is not None and (self._at == 0 or self.has_frame):
@@ -182,8 +182,8 @@ class Inbound:
         self._own, self._view = grown, memoryview(grown)
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate: enough for the first frame of `held`, but at most a few
-        times as much as the bytes that have arrived.
+        """How much memory to allocate: enough for the first frame of `held`, but only a few times
+        the number of bytes that have arrived.
         """
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES

@@ -11,7 +11,7 @@ from skidway import ports
 
 BACKLOG = 1024
 ACCEPTS_MAX = 64
-"""In one turn of the loop, at most this many connections are accepted before other work is done."""
+"""In one turn, the loop accepts at most this many connections before it does other work."""
 
 _OUT_OF_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 _PASSING = (
@@ -21,7 +21,7 @@ _PASSING = (
     errno.ENOBUFS,
     errno.ENOMEM,
     errno.EPERM,
-    # accept(2) also reports these network errors of the new connection.
+    # These are network errors of the new connection, which accept(2) also reports.
     errno.ENETDOWN,
     errno.ENETUNREACH,
     errno.EHOSTDOWN,
@@ -34,7 +34,7 @@ _PASSING = (
 
 
 class Listener:
-    """A socket for new connections. It binds when it is created, so that an occupied port is
+    """A socket for new connections. The constructor binds the socket, so that an occupied port is
     noticed early. Clients can connect only after `listen`.
     """
 
@@ -102,8 +102,8 @@ class Listener:
             sock.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, self._send_buffer)
 
     def _turn_away(self) -> None:
-        """Accepts one connection with the spare descriptor, and closes the connection. If the
-        connection were left waiting, it would wake the loop again and again.
+        """Accepts one connection with the spare descriptor, and closes the connection. A connection
+        that stays in the queue of the socket would wake the loop again and again.
         """
         self.refused_count += 1
         if self._spare >= 0:

@@ -6,9 +6,9 @@ the ready connections is served next, and for how long. Other threads may only c
 
 A bug in the broker does as little damage as possible. An unexpected exception in the handling of a
 request closes the connection, and an exception in a timer or a posted call ends only that call.
-Both are logged with a traceback and counted. An exception at the end of a turn, where logs are
-written, ends the broker (`run` raises it). Then the state in memory cannot be trusted any more, and
-the next start makes it again from the files.
+The loop logs both kinds of exceptions with a traceback, and counts them. An exception at the end of
+a turn, where logs are written, ends the broker (`run` raises it). After such an exception the state
+in memory may be wrong. The next start computes the state again from the files.
 """
 
 from __future__ import annotations
@@ -84,11 +84,11 @@ class Traffic:
     failed_calls: int = 0
 
     def count_closed(self, reason: str) -> None:
-        """Counts a closed connection, by a reason from a small set."""
+        """Counts a closed connection under its reason. There are only a few different reasons."""
         self.closed[reason] = self.closed.get(reason, 0) + 1
 
 
-# The class has 32 methods: the steps of a turn in their order, and the methods that handlers call.
+# This class has 32 methods: the steps of a turn in their order, and the methods that handlers call.
 class Loop:
     """The loop runs on one thread. Other threads may call only `post`."""
 
@@ -138,8 +138,8 @@ class Loop:
         self._clients[descriptor] = ready
 
     def unwatch(self, descriptor: int) -> None:
-        """Stops watching a descriptor that `watch_both` added. Call this before you close the
-        descriptor."""
+        """Stops watching a descriptor that `watch_both` added. Must be called before the descriptor
+        is closed."""
         if self._clients.pop(descriptor, None) is not None:
             self._epoll.unregister(descriptor)
 
@@ -365,7 +365,7 @@ class Loop:
             self.drop(connection, "disconnected")
             return
         except (StorageFailed, DamagedLog) as error:
-            # The head of the answer is already sent, so the connection can only be closed.
+            # The head of the answer is already sent, so the loop can only close the connection.
             self.drop(connection, "unreadable")
             assert self._service is not None
             self._service.unreadable(error)
@@ -399,8 +399,8 @@ class Loop:
         oldest = self.now - self._limits.idle_ms_max / 1000
         for connection in list(self.connections.values()):
             # A connection with a request that is not answered yet is not idle. But if answers are
-            # ready and cannot be sent, the client does not read, so the connection is treated as
-            # idle.
+            # ready and cannot be sent, the client has stopped reading, so the loop treats the
+            # connection as idle.
             stuck = connection.is_busy and not connection.has_output
             if connection.last_active < oldest and not stuck:
                 self.drop(connection, "idle")

@@ -28,8 +28,8 @@ from skidway.kafka.types import TopicPartition
 SLOW_FLUSH_S = 1.0
 FLUSH_AGAIN_S = 0.1
 _NOT_OPENED = frozenset({errno.EMFILE, errno.ENFILE})
-"""If a flush fails with one of these errors, no fsync has failed, because only the opening of a
-file raises them. So the data that should be synced is still in the page cache.
+"""If a flush fails with one of these errors, no fsync has failed, because only opening a file
+raises these errors. So the data that should be synced is still in the page cache.
 """
 _log = log.get(__name__)
 
@@ -76,8 +76,8 @@ class HostedPartitions:
         self.replicas[replica.partition] = replica
 
     def drop(self, partition: TopicPartition) -> None:
-        """Stops serving a partition. Operations that wait for the partition are checked, so that
-        they complete.
+        """Stops serving a partition. Then checks the operations that wait for the partition, so
+        that they complete.
         """
         replica = self.replicas.pop(partition, None)
         if replica is not None:
@@ -108,14 +108,14 @@ class HostedPartitions:
                 self.flush_if_due(replica)
 
     def flush_if_due(self, replica: Replica) -> None:
-        """Begins a flush if the flush policy says so. Otherwise sets a timer, after which the
-        policy is asked again.
+        """If the flush policy says so, begins a flush. Otherwise sets a timer. When the timer
+        fires, asks the policy again.
         """
         since = self._unflushed_since.get(replica)
         if since is None or replica.log.flush_running:
             return
-        # The time is rounded. Otherwise a timer of 50 ms might find that 49.9999 ms have passed,
-        # and would wait again.
+        # Round the time. Otherwise, after a timer of 50 ms, the result might be 49.9999 ms, and the
+        # broker would wait again.
         waited_ms = round((self._clock.monotonic() - since) * 1000, 3)
         state = Flushing(
             replica.log.unflushed_messages,
@@ -137,7 +137,8 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def storage_failed(self, failure: StorageFailed) -> None:
-        """Takes a log directory offline because of a failure in it, unless the failure may pass."""
+        """Called when an operation in a log directory has failed. If the failure is lasting, takes
+        the directory offline."""
         if failure.is_passing:
             _log.error("append_refused", reason=str(failure))
             if failure.is_disk_full:
@@ -194,8 +195,8 @@ class HostedPartitions:
                 again = self._clock.monotonic() + FLUSH_AGAIN_S
                 self._timers.call_at(again, lambda: self._submit(replica, flush))
             elif replica.served:
-                # Whatever the error is, the kernel may have dropped the pages, and a second fsync
-                # might succeed without them.
+                # After any error, the kernel may have dropped the pages, and a second fsync might
+                # succeed without these pages.
                 failure = StorageFailed("flush", replica.log.directory, outcome.error, final=True)
                 self.storage_failed(failure)
             return
@@ -211,8 +212,8 @@ class HostedPartitions:
         self._tell_if_idle()
 
     def _give_up(self, replica: Replica, error: Exception) -> None:
-        """Stops a partition after an unexpected exception, because it is not known which part of
-        its log is on disk."""
+        """Stops a partition after an unexpected exception, because the broker does not know which
+        part of the partition's log is on disk."""
         self.flushes.unfinished += 1
         _log.error("flush_not_finished", exc=error, partition=str(replica.partition))
         if replica.served:

@@ -11,10 +11,10 @@ A crash is harmless because of the order of the steps:
              partition without state; if a partition *with* state has no directory, it has lost
              data, so it is stopped and reported, and does not begin again at offset 0
 
-A topic may be deleted and recreated under the same name while its partitions are still being made.
-Therefore results that come late are matched with a topic by the topic id. If this broker began to
-read a catalog before it deleted a topic, that catalog may still contain the topic. Then `hosting`
-leaves the topic out.
+A topic may be deleted and recreated under the same name while this broker still creates its
+partitions. Therefore a result that comes late belongs to the topic with the same topic id. If this
+broker began to read a catalog before it deleted a topic, that catalog may still contain the topic.
+In this case `hosting` leaves the topic out.
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Changes a topic's settings. The functions are pure; the caller reads the settings from ZooKeeper,
-and writes the changed settings there, unless somebody has changed the stored settings meanwhile.
+and writes the changed settings there. If somebody has changed the stored settings meanwhile, the
+caller begins again.
 
 The settings that a mirror writes (`mirror.*`) say where the topic's bytes come from. So nobody may
-change these settings by hand, and they are kept when all other settings are replaced.
+change these settings by hand. If a request replaces all settings, these settings stay unchanged.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ def replaced(known: Mapping[str, str], wanted: Sequence[tuple[str, str | None]])
     changes = [
         Change(name, ConfigOperation.SET, value)
         for name, value in wanted
-        # A client may send back the settings of a mirror as it has read them; this is no change.
+        # A client may send the settings of a mirror back as the client has read them. This is no
+        # change.
         if not _was_shown(kept, name, value)
     ]
     return altered(kept, changes, {})

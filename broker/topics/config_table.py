@@ -1,9 +1,9 @@
 """The settings that a topic can have, by Kafka's names: their types, checks and defaults.
 
-If a topic does not set a value, the topic has the broker's value: the value of the first of the
-`broker_keys` that is set in the broker's settings. Some settings are stored and shown although the
-broker does not act on them, because clients and tools expect them. A value that would change what
-is stored (compaction, recompression) is refused rather than ignored.
+If a topic does not set a value, the topic has the broker's value. This is the value of the first of
+the `broker_keys` that the broker's settings contain. Some settings are stored and shown although
+the broker does not act on them, because clients and tools expect them. A value that would change
+what is stored (compaction, recompression) is refused rather than ignored.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ _NUMBER = re.compile(r"[0-9]{1,9}(\.[0-9]{1,9})?")
 _READER = re.compile(r"[^/\0,\s]{1,249}")
 
 Check = Callable[[str], str | None]
-"""Takes a setting's value, and returns what is wrong with the value, in words that can follow the
-setting's name; returns None if nothing is wrong.
+"""Takes a setting's value. If the value is wrong, returns the reason in words that can follow the
+setting's name; otherwise returns None.
 """
 
 

@@ -1,4 +1,4 @@
-"""Turns a topic's settings into the settings of the topic's logs, and checks settings before a
+"""Computes the settings of a topic's logs from the topic's settings, and checks settings before a
 topic gets them.
 """
 
@@ -21,8 +21,8 @@ from skidway.kafka import gaps
 
 VALUE_BYTES_MAX: Final = 32_000
 """The longest value of a setting. In the flexible versions of Kafka's requests a client could send
-a longer value, but no response could contain that value. Also, one ZooKeeper node holds all
-settings of a topic, and a node takes at most 1 MB.
+a longer value, but no response could contain that value. Also, one ZooKeeper node contains all
+settings of a topic, and a node has at most 1 MB.
 """
 _TIMESTAMP_TYPE: Final = "message.timestamp.type"
 _LOG_FIELDS: Final = {

@@ -1,10 +1,10 @@
 """Follows the topics in ZooKeeper, and hosts the partitions that are assigned to this broker.
 
-`apply` takes over a new catalog (the topics and brokers that ZooKeeper lists): it makes a log for
-each new partition, begins to lead the partition, and stops serving partitions that are gone. At the
-start, `load` opens the partitions that the log directories contain. A partition's directory is set
-aside, never deleted, if the partition belongs to no known topic or is assigned to another broker
-(see `skidway.broker.handover`).
+`apply` adopts a new catalog (the topics and brokers that ZooKeeper lists). It makes a log for each
+new partition, begins to lead the partition, and stops serving partitions that no longer exist. At
+the start, `load` opens the partitions that the log directories contain. If a partition belongs to
+no known topic or is assigned to another broker, its directory is set aside and not deleted (see
+`skidway.broker.handover`).
 """
 
 from __future__ import annotations
@@ -100,8 +100,8 @@ class Hosting:
         self.apply(self.catalog)
 
     def _ours(self, found: Iterable[tuple[TopicPartition, Found]]) -> dict[TopicPartition, Found]:
-        """The partitions that belong to this broker. Sets the directories of the others aside.
-        Raises StateRefused.
+        """The partitions that belong to this broker. Sets the directories of all other partitions
+        aside. Raises StateRefused.
         """
         deleting = self.catalog.deleting
         ours: dict[TopicPartition, Found] = {}
@@ -124,7 +124,7 @@ class Hosting:
         return info is not None and info.replicas[:1] == (self._broker_id,)
 
     def apply(self, catalog: Catalog) -> None:
-        """Takes over a new catalog: hosts new partitions, and drops partitions that are gone."""
+        """Adopts a new catalog: hosts new partitions, and drops partitions that no longer exist."""
         catalog = _with(self._own, self._without_deleted(catalog))
         self.catalog = catalog
         self._drop_vanished()
@@ -279,7 +279,7 @@ class Hosting:
             known = self.catalog.topics.get(topic.name)
             gone = known is None or known.topic_id != topic.topic_id
             if isinstance(outcome, SkidwayError) and not gone:
-                # The topic still exists, so try again until ZooKeeper is back.
+                # The topic still exists, so try again until ZooKeeper can be reached again.
                 self._loop.call_later(TRY_AGAIN_MS, lambda: self._lead(topic, numbers))
                 return
             self._preparing.difference_update(TopicPartition(topic.name, n) for n in numbers)
@@ -314,7 +314,7 @@ class Hosting:
         when the broker starts; runs on the calling thread.
 
         Unflushed records of such a log may be lost. New records would then get the offsets of the
-        lost records; the leader epoch tells the new records from the lost records.
+        lost records; the leader epoch distinguishes the new records from the lost records.
         """
         for partition in sorted(self._logs.unclean & set(self._logs.logs)):
             topic = self.catalog.topics[partition.topic]
@@ -330,7 +330,8 @@ class Hosting:
 
 def _with(own: BrokerAddress, catalog: Catalog) -> Catalog:
     """The catalog with this broker in it. While the broker registers again after a lost session,
-    ZooKeeper does not list the broker. Even then the broker must not send its clients away.
+    ZooKeeper does not list the broker. During this time, too, clients must find the broker in the
+    catalog.
     """
     return replace(catalog, brokers={**catalog.brokers, own.broker_id: own})
 
