@@ -2,11 +2,11 @@
 
 Our own code and Apache's library have different uses:
 
-- Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is kept, and
+- Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is valid, and
   whether it is compatible. Tests check that they agree with Apache Avro's Java library. The Python
   library (avro 1.12) differs from the Java library. It accepts invalid defaults and field names
-  such as `a-b`, and compares aliases without their namespace. It reports incompatibilities without
-  a place and in no fixed order.
+  such as `a-b`, and compares aliases without their namespace. Its reports of incompatibilities do
+  not say where in the schema they are, and have no fixed order.
 - But people read the data with the Python library, so `second_opinion` tells the author of a schema
   when that library refuses the schema.
 - tests/unit/schemas compares our checker with the Python library's checker wherever the library

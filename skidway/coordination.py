@@ -7,8 +7,8 @@ A callback may only pass the new state on to the program's own loop.
 
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
 raises Unreachable. After Unreachable it is unknown whether the request takes effect, because
-ZooKeeper may still receive it once the connection is back. Calls of kazoo's own methods on
-`Coordinator.client` have the same limit and leave the same doubt, but raise the exceptions in
+ZooKeeper may still receive it once the connection is back. The same limit and the same uncertainty
+apply to kazoo's own methods on `Coordinator.client`, but these methods raise the exceptions in
 `UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
 """
 

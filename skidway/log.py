@@ -153,7 +153,7 @@ class JsonLines(logging.Handler):
 
 
 class Repeats:
-    """Remembers which errors were written lately. The class reads no clock; times are parameters,
+    """Remembers which errors were written recently. The class reads no clock; times are parameters,
     in seconds."""
 
     def __init__(self) -> None:

@@ -84,7 +84,7 @@ def python(version: tuple[int, int, int]) -> Finding:
 
 
 def parts() -> Iterator[Finding]:
-    """Checks which programs can run here: those whose requirements are installed."""
+    """Checks which programs can run here. A program can run if its requirements are installed."""
     for part in PARTS:
         lacking = extras.lacking(part)
         if lacking:

@@ -3,10 +3,11 @@
 The steps are:
 
     start    starts ZooKeeper, both brokers, registry, audit, counters, agent
-    fill     moves the first records; in the quick kind a first load also starts Spark, whose log is
-             then tailed (the module `trial` has the default kind)
+    fill     moves the first records. In the quick kind, a first load also starts Spark, and Spark's
+             log is then tailed. (For the default kind, see the module `trial`.)
     cut-off  writes down the size up to which each file counts; the agent reads no further
-    drain    waits until every byte has a fate (see `DONE` and `UNDONE`) and is mirrored
+    drain    waits until every byte has a fate (see `DONE` and `UNDONE`), and the mirror has caught
+             up
     load     loads everything that is left
     verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
@@ -109,7 +110,7 @@ class DemoOutcome:
         found = {}
         for topic, tally in self.written.items():
             surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # lines that a kill cut off may be rows
+            if not 0 <= surplus <= tally.torn:  # a line that a kill cut off may be a row
                 found[topic] = surplus
         return found
 

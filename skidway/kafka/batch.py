@@ -100,7 +100,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int  # type: ignore[assignment]  # Kafka's name for it; hides tuple.count
+    count: int  # type: ignore[assignment]  # Kafka's name for this field; hides tuple.count
 
     @property
     def size_bytes(self) -> int:
@@ -149,7 +149,7 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header at a position. Raises CorruptBatch unless the 61 bytes at `at` are a v2 header."""
+    """The header at a position. Raises CorruptBatch if there is no whole v2 header at `at`."""
     if at < 0 or len(view) - at < HEADER_BYTES:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
@@ -212,7 +212,8 @@ def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoc
 def stamp_append_time(
     buffer: bytearray | memoryview, at: int, header: BatchHeader, now_ms: int
 ) -> BatchHeader:
-    """Gives every record the append time (LogAppendTime), in place. Returns the new header.
+    """Sets the timestamp of every record to the append time (LogAppendTime), in place. Returns the
+    new header.
 
     The CRC covers timestamp type and time, so the CRC is computed again, in one pass over the
     batch.
@@ -259,7 +260,7 @@ def seal(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """The complete batch, with base offset 0. The same arguments always give the same bytes."""
+    """The complete batch, with base offset 0. The same arguments always produce the same bytes."""
     return seal_header(encoded, producer_id, producer_epoch, base_sequence) + encoded.body
 
 

@@ -128,7 +128,7 @@ def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)
-    if wrong is not None:  # an unreadable value counts as no gaps
+    if wrong is not None:  # an unreadable value is treated as no gaps
         _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
         return []
     return decode(text)

@@ -48,10 +48,10 @@ def check_cluster_name(name: str | None) -> None:
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
     """The name of the cluster whose brokers have the configs `broker_configs` (delivery.md, 1).
 
-    All programs must use the same name; otherwise the audit cannot match their messages. So the
-    name that the brokers give is preferred. `configured` is for Apache Kafka, whose brokers
-    have no name for their cluster. Raises ConfigurationRefused if both names are given and they
-    differ.
+    All programs must use the same name; otherwise the audit cannot match their messages. So this
+    function prefers the name that the brokers report. `configured` is for Apache Kafka, whose
+    brokers have no name for their cluster. Raises ConfigurationRefused if both names are given and
+    they differ.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:

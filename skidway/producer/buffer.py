@@ -85,7 +85,8 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits for all earlier sends. Returns whether they are done, and how many are left."""
+        """Waits for all earlier sends. Returns whether all of them are done, and how many are not
+        done."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1

@@ -21,7 +21,7 @@ LOOK_AGAIN_S = 0.1
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
     """A topic. `available` contains the partitions that have a leader. If no partition has a
-    leader, it contains all partitions."""
+    leader, `available` contains all partitions."""
 
     partitions: int
     available: tuple[int, ...]

@@ -27,7 +27,7 @@ class Batches(Protocol):
     thread calls the methods."""
 
     def ready(self) -> Iterable[PendingBatch]:
-        """Takes out the batches that are ready."""
+        """Removes the batches that are ready from the buffer, and returns them."""
         ...
 
     def next_deadline(self) -> float:

@@ -77,8 +77,8 @@ def peek(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
-    """Reads the text of one key, even if other keys are refused. Returns None if the key is
-    missing, or if its source cannot be read. A program uses this function to report that its
+    """Reads the value of one key as text, even if other keys are refused. Returns None if the key
+    is missing, or if its source cannot be read. A program uses this function to report that its
     configuration was refused.
     """
     found = None

@@ -75,7 +75,7 @@ def setting(
     example: Any = None,
 ) -> Any:
     """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
-    ZooKeeper or Confluent has the same setting, `key` is the name that it has there.
+    ZooKeeper or Confluent has the same setting, `key` is the setting's name in that product.
 
     Bounds are inclusive. The bounds of a list limit its length. `example` is the value that the
     example file shows for a setting without default.

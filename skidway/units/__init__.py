@@ -11,16 +11,17 @@ What the units have in common:
   version of the program that is in use.
 - `Type=notify` (skidway.systemd): "started" means that the program can do its work.
 - `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
-  configuration), because only a person can repair these. The unit then stays failed, so that a
-  person sees the failure, and the unit does not fail again and again. There is no ExecStartPre,
-  because systemd restarts a unit after any failure of ExecStartPre. Instead, `run` itself begins
-  with the checks of `validate`. The unit skidway-loader-resident.service does not restart after
-  status 2 (usage error) either, because a drop-in may set an invalid time between its runs.
+  configuration), because only a person can repair the state or the configuration. The unit then
+  stays failed. So a person sees the failure, and the unit does not fail again and again. There is
+  no ExecStartPre, because systemd restarts a unit after any failure of ExecStartPre. Instead, `run`
+  itself begins with the checks of `validate`. The unit skidway-loader-resident.service does not
+  restart after status 2 (usage error) either, because a drop-in may set an invalid value for the
+  time between the loader's runs.
 - Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
   status other than 0, the unit stays failed until a later run succeeds.
 - The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
-  which the timer or a person starts. The unit skidway-loader-resident.service stays, and begins run
-  after run. Both units have the same user, state and protection.
+  which the timer or a person starts. The unit skidway-loader-resident.service keeps running, and
+  begins one run after the other. Both units have the same user, state and protection.
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
 - Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is also

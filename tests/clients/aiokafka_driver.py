@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 
 class AioKafka:
-    """Makes a new client for every command. Only the group's member lives on between commands."""
+    """Makes a new client for every command. Only a client that is a member of a group is kept
+    between commands."""
 
     def __init__(self, address: str) -> None:
         self._address = address

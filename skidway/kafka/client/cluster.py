@@ -102,7 +102,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be created; -1 means the broker's default."""
+    """A topic to be created. In `partitions` and `replication_factor`, -1 means the broker's
+    default."""
 
     name: str
     partitions: int = -1

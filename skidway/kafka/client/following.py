@@ -118,7 +118,7 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """Why the newest failed connection ended or could not be opened; for people to read."""
+        """Why a connection most recently ended or could not be opened, as text for people."""
         return self._session.last_failure
 
     @property

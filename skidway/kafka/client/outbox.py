@@ -20,7 +20,7 @@ would leave a hole in the log:
 * A drain begins when the broker refuses a batch for good, or answers OUT_OF_ORDER_SEQUENCE_NUMBER
   (45), INVALID_PRODUCER_EPOCH (47) or UNKNOWN_PRODUCER_ID (59). During a drain nothing is sent. The
   drain ends when every batch in flight is answered or has lost its connection. Then the partition
-  takes a new producer id, and sends all batches from the first unacknowledged one on, under the new
+  gets a new producer id, and sends all batches from the first unacknowledged batch on under the new
   id. But a batch that was refused for good goes back to the owner, with all batches after it.
 * The owner gets acknowledgements in send order, without holes.
 
@@ -168,7 +168,7 @@ class Outbox:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no batch is undelivered."""
+        """Whether every batch is delivered."""
         return not (self._queue or self._flight or self._doomed)
 
     @property

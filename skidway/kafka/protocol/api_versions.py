@@ -53,7 +53,7 @@ class ApiVersionsRequest(Request):
 
 @structure
 class ApiVersion:
-    """The versions of one API, including both ends."""
+    """The range of versions of one API, including both ends."""
 
     api_key: Int16
     min_version: Int16
@@ -118,8 +118,8 @@ def answer(
 
 
 def valid_software(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether a request names the client's software as KIP-511 demands. Always True for a version
-    before 3."""
+    """Whether a request names the client's software as KIP-511 demands. Always True for versions
+    below 3."""
     if version < 3:
         return True
     names = (request.client_software_name, request.client_software_version)

@@ -27,7 +27,7 @@ from skidway.kafka.errors import UnknownApi, UnsupportedVersion
 
 
 class VersionRange(NamedTuple):
-    """Versions of an API, including both ends."""
+    """A range of versions of an API, including both ends."""
 
     lowest: int
     highest: int

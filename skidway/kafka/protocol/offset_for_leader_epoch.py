@@ -2,7 +2,7 @@
 
 What is new in each version:
 
-    2    the leader epoch that the client knows (KIP-320); 0 and 1 were removed by KIP-896
+    2    the leader epoch that the client knows (KIP-320); KIP-896 removed versions 0 and 1
     3    replica id
     4    flexible
 

@@ -290,7 +290,7 @@ def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DescribeConfigs gives the requested settings, with synonyms and documentation only on
+    """DescribeConfigs returns the requested settings, with synonyms and documentation only on
     request."""
     topic = create(skidway_broker, retention_ms="1000")
     keys = ("retention.ms", "no.such")
