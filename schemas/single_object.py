@@ -103,7 +103,7 @@ class Messages:
         return None if written is None else written.name
 
     def with_header(self, header: bytes) -> MessageSchema | None:
-        """The schema of the messages with this header; None if it is not known."""
+        """The schema of the messages with this header; None if the header is not known."""
         return self._by_header.get(header)
 
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
@@ -192,5 +192,5 @@ def _message_schema(text: str) -> MessageSchema:
     avro = parse(text)
     crc = fingerprint(to_parsing_canonical_form(json.loads(text)), "CRC-64-AVRO")
     name = getattr(avro, "name", avro.kind).rpartition(".")[2]
-    header = MARKER + bytes.fromhex(crc)  # fastavro gives the eight bytes little-endian
+    header = MARKER + bytes.fromhex(crc)  # fastavro returns the eight bytes in little-endian order
     return MessageSchema(name, avro, plain_schema(avro, defaults=True), header, text)

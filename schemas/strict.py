@@ -170,7 +170,7 @@ class _Walk:
     def _key(self, at: int, keys: set[bytes]) -> int:
         _, begin = self._number(at)
         end = self._primitive("string", at)
-        if self._data[begin:end] in keys:  # readers may keep either value
+        if self._data[begin:end] in keys:  # readers may keep the first or the last value
             raise DatumInvalid("a map has a key twice")
         keys.add(self._data[begin:end])
         return end

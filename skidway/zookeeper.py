@@ -355,7 +355,8 @@ class Server:
         return status if status > 0 else 128 - status if status < 0 else 1
 
     def stop(self) -> None:
-        """Sends SIGTERM, so that ZooKeeper closes its log. If the JVM goes on, sends SIGKILL."""
+        """Sends SIGTERM, so that ZooKeeper closes its log. If the JVM does not end in time, sends
+        SIGKILL."""
         if self._process.poll() is None:
             self._process.terminate()
             try:

@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 
 class NotOwned(SkidwayError):
-    """The stream's reader does not own the partition now: another reader owns it, or soon will.
+    """The stream's reader does not own the partition now: another reader owns it, or will own it
+    soon.
 
     Records that were read here and not committed are delivered again, to the other reader.
     """
@@ -111,7 +112,8 @@ class Stream:
 
     def assignment(self) -> list[TopicPartition]:
         """The partitions that are read now. Any thread may call this method."""
-        # Another thread may add a partition at any time, so `list` first copies all in one step.
+        # Another thread may add a partition at any time, so `list` first copies all partitions in
+        # one step.
         return sorted(list(self._reader.readings))  # noqa: C414
 
     @property
@@ -140,8 +142,8 @@ class Stream:
         """Sets the position in every partition of this stream to the first record at or after
         `timestamp_ms`. If `timestamp_ms` is None, sets the position to the partition's beginning.
 
-        In a partition without such a record, the position is set to the end. Source: the 2011 Kafka
-        paper, section 3.1.
+        In a partition without such a record, the position is set to the end of the partition.
+        Source: the 2011 Kafka paper, section 3.1.
         """
         with self._lock:
             tps = list(self._reader.readings)

@@ -190,7 +190,8 @@ class Demo:
 
     def fill(self) -> None:
         """Moves the first records through the pipeline. In the quick demo the records come from the
-        programs' own logs. The first load starts Spark, whose log then gives further records."""
+        programs' own logs. The first load starts Spark, and the lines of Spark's log then become
+        further records."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()

@@ -117,7 +117,7 @@ class BatchHeader(NamedTuple):
     @property
     def codec(self) -> Codec:
         """Compression of the records. Raises CorruptBatch for a codec number that Kafka does not
-        know."""
+        define."""
         number = self.attributes & CODEC_MASK
         if number > Codec.ZSTD:
             raise CorruptBatch(f"unknown compression codec {number}")
@@ -196,7 +196,7 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
         raise CorruptBatch(f"last offset delta {header.last_offset_delta}")
     if not 0 <= header.count <= header.last_offset_delta + 1:
         raise CorruptBatch(f"{header.count} records for {header.last_offset_delta + 1} offsets")
-    # google_crc32c takes only bytes; copying 1 MB takes less time than the CRC itself
+    # google_crc32c accepts only bytes; copying 1 MB takes less time than the CRC itself
     covered = bytes(memoryview(view)[at + CRC_START : at + header.size_bytes])
     crc = google_crc32c.value(covered)
     if crc != header.crc:

@@ -129,7 +129,8 @@ def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
 
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
-    """How many batches, from the first on, can be decoded; and what is wrong with the next one."""
+    """How many batches, from the first on, can be decoded; and what is wrong with the next
+    batch."""
     for count, batch in enumerate(batches):
         try:
             parse([batch])

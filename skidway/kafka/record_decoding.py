@@ -58,8 +58,8 @@ class Parsed:
 
 
 def parse(batches: Sequence[UnpackedBatch]) -> Parsed:
-    """Finds all fields in these batches. Raises CorruptBatch if the records of one of them are
-    damaged, and ValueError if the batches have 2 GiB or more together."""
+    """Finds all fields in these batches. Raises CorruptBatch if the records of a batch are damaged,
+    and ValueError if the batches have 2 GiB or more together."""
     filled = [batch for batch in batches if batch.count]
     if not filled:
         return _nothing()

@@ -1,4 +1,4 @@
-"""The source of a record: the topic and cluster to which it was first published.
+"""The source of a record: the topic and cluster to which the record was first published.
 
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
@@ -51,7 +51,7 @@ def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -
     All programs must use the same name; otherwise the audit cannot match their messages. So this
     function prefers the name that the brokers report. `configured` is for Apache Kafka, whose
     brokers have no name for their cluster. Raises ConfigurationRefused if both names are given and
-    they differ.
+    differ.
     """
     own = broker_configs.get(CLUSTER_NAME)
     if own is not None and configured is not None and own != configured:

@@ -94,10 +94,11 @@ class Producer:
         """Queues one message, or a set of messages. The result of the future says where the
         messages are in the log. If a message was not delivered, the future raises the error.
 
-        If `partition` is given, the messages go there. Otherwise the function `partitioner`, if
-        given, chooses the partition of each message. If neither is given, the key decides, as in
-        Kafka; a message without a key goes to any partition. `key` is one key for all messages, or
-        a list with one key for each message. `timestamp_ms` is by default the present time.
+        If `partition` is given, the messages go to this partition. Otherwise the function
+        `partitioner`, if given, chooses the partition of each message. If neither is given, the key
+        decides, as in Kafka; a message without a key goes to any partition. `key` is one key for
+        all messages, or a list with one key for each message. `timestamp_ms` is by default the
+        present time.
 
         Waits while the buffer is full. After max_block_ms it raises BufferFull if the buffer is
         still full, KafkaError if the topic or partition does not exist, or Unreachable if no broker

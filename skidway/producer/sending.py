@@ -112,12 +112,12 @@ class Sending:
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Lets the remaining messages fail, because nobody will report on them."""
+        """Lets the remaining messages fail, because nobody will report their outcomes."""
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
         """Subtracts `count` from the number of messages without a report; None subtracts all.
-        Returns True if this call reported the last of them."""
+        Returns True if this call has reported the last message without a report."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

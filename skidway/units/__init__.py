@@ -1,9 +1,9 @@
 """The systemd units of Skidway's programs, as files in the folder of this module. The repository
 has no other copy of them.
 
-`skidway unit show` prints them. The Ansible roles, the Debian package and the install snippet take
-the units from the installed version, so a unit always belongs to its program's version. The units
-are static: operators put their changes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
+`skidway unit show` prints them. The Ansible roles, the Debian package and the install snippet copy
+the units from the installed version, so a unit and its program always have the same version. The
+units are static: operators put their changes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
 
 What the units have in common:
 
@@ -17,7 +17,7 @@ What the units have in common:
   itself begins with the checks of `validate`. The unit skidway-loader-resident.service does not
   restart after status 2 (usage error) either, because a drop-in may set an invalid value for the
   time between the loader's runs.
-- Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
+- Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart. After any
   status other than 0, the unit stays failed until a later run succeeds.
 - The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
   which the timer or a person starts. The unit skidway-loader-resident.service keeps running, and

@@ -1,5 +1,5 @@
-"""The driver of aiokafka. Its event loop runs in a thread of its own, so that a group member's
-heartbeats go on between commands."""
+"""The driver of aiokafka. Its event loop runs in a thread of its own, so that a group member
+continues to send heartbeats between commands."""
 
 from __future__ import annotations
 

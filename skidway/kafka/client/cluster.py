@@ -92,7 +92,7 @@ class Cluster:
     topics: Mapping[str, TopicMetadata]
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of a partition's leader; None if it is unknown."""
+        """The address of a partition's leader; None if the address is unknown."""
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return None

@@ -205,7 +205,7 @@ class Fetching:
         `take`, because the batches that were fetched before an error come first.
 
         The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that does not go away
-        with time. The partition is not read again until the caller calls `seek` for it.
+        with time. To read the partition again, the caller has to call `seek` for it.
         """
         while self._errors:
             tp, generation, error = self._errors.popleft()
@@ -221,8 +221,8 @@ class Fetching:
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """The partitions whose reading was interrupted since the last call, each with the newest
-        reason. Reading goes on by itself. A mirror, which compares the last batch of its own log
-        with the source, must compare again after an interruption.
+        reason. The reading continues by itself. A mirror, which compares the last batch of its own
+        log with the source, must compare again after an interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found

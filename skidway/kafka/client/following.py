@@ -51,8 +51,9 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""If nothing has called the client for more than this many seconds, the loop stood still. A running
-loop calls the client more often while a fetch is open.
+"""If nothing has called the client for more than this many seconds, the client assumes that the
+loop stood still, that is, did not run. A running loop calls the client more often while a fetch is
+open.
 """
 
 

@@ -7,9 +7,10 @@ What is new in each version:
     3    flexible; client software name and version (KIP-511); features (KIP-584)
 
 The client may ask in a version that the broker does not know. The broker then ignores the body of
-the request. It answers with a body of version 0, which has error 35 (UNSUPPORTED_VERSION) and the
-version ranges that the broker serves (KIP-511). So that the client can read this answer, the
-*response header* has no tag section in any version; ``frames.response_frame`` takes care of this.
+the request. The broker answers with a body of version 0, which has error 35 (UNSUPPORTED_VERSION)
+and the version ranges that the broker serves (KIP-511). So that the client can read this answer,
+the *response header* has no tag section in any version; ``frames.response_frame`` takes care of
+this.
 
 Skidway's broker ignores features. Version 4 (in which a feature's lowest version may be 0) is not
 supported.

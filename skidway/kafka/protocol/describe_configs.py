@@ -90,7 +90,7 @@ class DescribeConfigsRequest(Request):
 
 @structure
 class DescribeConfigsSynonym:
-    """A source from which the setting of a `DescribeConfigsResourceResult` can take its value."""
+    """A source from which the setting of a `DescribeConfigsResourceResult` can get its value."""
 
     name: str
     value: str | None

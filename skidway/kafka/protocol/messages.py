@@ -65,7 +65,7 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""Text for people. If it is too long for the wire, it is cut, not refused."""
+"""Text for people. A text that is too long for the wire is cut, not refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)

@@ -64,8 +64,8 @@ class EpochEndOffset:
     """Where an epoch ends.
 
     `leader_epoch` is the requested epoch. If the leader does not have the requested epoch,
-    `leader_epoch` is the leader's largest epoch below it. `end_offset` is the offset after the last
-    record of `leader_epoch`.
+    `leader_epoch` is the leader's largest epoch below the requested epoch. `end_offset` is the
+    offset after the last record of `leader_epoch`.
     """
 
     error_code: Int16 = 0

@@ -1,4 +1,5 @@
-"""Small requests that ask for much neither delay other clients nor take unbounded memory."""
+"""Small requests that ask for large answers neither delay other clients nor use unbounded
+memory."""
 
 from __future__ import annotations
 

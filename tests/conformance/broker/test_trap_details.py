@@ -214,8 +214,8 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 @pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
     """The broker's ApiVersions answer does not list the requests of KIP-848 and KIP-932, so clients
-    do not send them. If a client still sends one of these requests, the broker closes the client's
-    connection."""
+    do not send these requests. If a client still sends one of these requests, the broker closes the
+    client's connection."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered
