@@ -35,8 +35,8 @@ class Consumer:
 
     Members of one group share the partitions of the topics; each group gets every record. If the
     `with` block ends without an exception, the last record counts as done. After an exception, the
-    last record does not count as done. The keyword arguments are the settings in
-    `ConsumerSettings`. For several threads, see `create_message_streams`.
+    last record does not count as done. The settings in `ConsumerSettings` are keyword arguments.
+    For several threads, see `create_message_streams`.
 
     Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
     not answer at the start. Later the consumer waits until they answer.

@@ -168,8 +168,8 @@ def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of every whole batch. A partial last batch is left out: a response to
-    Fetch may end in the middle of a batch.
+    """Position and header of every whole batch. A partial last batch is left out, because a
+    response to Fetch may end in the middle of a batch.
 
     Raises CorruptBatch when the header of a whole batch is damaged. The CRC is not checked; see
     `check`.

@@ -89,7 +89,8 @@ class PendingBatch:
         return encode(pa.array(self.values, pa.binary()), times, keys=keys, codec=codec)
 
     def halves(self) -> tuple[Self, Self]:
-        """The messages of this batch in two batches. There must be at least two messages."""
+        """Two batches that together have the messages of this batch. There must be at least two
+        messages."""
         middle = len(self.values) // 2
         return self._part(0, middle), self._part(middle, len(self.values))
 

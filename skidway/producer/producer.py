@@ -29,8 +29,8 @@ class Producer:
         with Producer("broker:9092") as producer:
             where = producer.send("clicks", b"a message", key=b"user-7").result()
 
-    At the end of the `with` block the producer waits until every message is delivered. The keyword
-    arguments are the settings in `ProducerSettings`.
+    At the end of the `with` block the producer waits until every message is delivered. The settings
+    in `ProducerSettings` are keyword arguments.
     """
 
     def __init__(

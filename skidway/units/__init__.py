@@ -9,7 +9,8 @@ What the units have in common:
 
 - ExecStart is /opt/skidway/current/<program>/bin/skidway. The link current/<program> leads to the
   version of the program that is in use.
-- `Type=notify` (skidway.systemd): "started" means that the program can do its work.
+- `Type=notify` (skidway.systemd): systemd regards a unit as started as soon as the program can do
+  its work.
 - `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
   configuration), because only a person can repair the state or the configuration. The unit then
   stays failed. So a person sees the failure, and the unit does not fail again and again. There is
@@ -28,8 +29,8 @@ What the units have in common:
   the program's working directory, where a JVM puts its crash files; everything else is read-only or
   hidden. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit. The
-  system call filter (@resources) would not allow that.
+- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit, which
+  the system call filter (@resources) would forbid.
 """
 
 from __future__ import annotations

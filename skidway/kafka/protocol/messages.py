@@ -69,7 +69,7 @@ ErrorText = Annotated[str | None, Mark("clipped")]
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)
-"""A topic id that is not given. The wire has no null for ids."""
+"""The value of a missing topic id. The wire has no null for ids."""
 
 
 def since(version: int) -> Mark:
