@@ -2,11 +2,11 @@
 
 Our own code and Apache's library have different uses:
 
-- Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is kept, and
-  whether it is compatible. Tests check that they agree with Apache Avro's Java library. The Python
-  library (avro 1.12) differs from the Java library. It accepts invalid defaults and field names
-  such as `a-b`, and compares aliases without their namespace. It reports incompatibilities without
-  a place and in no fixed order.
+- Our own parser and checker (`avro_schema`, `compatibility`) decide whether a schema is valid, and
+  whether it is compatible. Tests check that both agree with Apache Avro's Java library. The Python
+  library (avro 1.12) differs from the Java library. The Python library accepts invalid defaults and
+  field names such as `a-b`, and compares aliases without their namespace. Its reports of
+  incompatibilities do not say where in the schema they are, and have no fixed order.
 - But people read the data with the Python library, so `second_opinion` tells the author of a schema
   when that library refuses the schema.
 - tests/unit/schemas compares our checker with the Python library's checker wherever the library
@@ -22,8 +22,8 @@ _REFUSALS = (ValueError, TypeError, KeyError, AttributeError)
 
 
 def second_opinion(text: str) -> str | None:
-    """Why Apache's Python library refuses a schema; None if it accepts the schema or is not
-    installed."""
+    """Why Apache's Python library refuses a schema; None if that library accepts the schema or is
+    not installed."""
     try:
         import avro.errors
         import avro.schema

@@ -1,10 +1,10 @@
-"""Finds which schema ids occur in the newest records of topics, which agents wrote them, and when
-the newest record with each id was written.
+"""Finds which schema ids occur in the newest records of topics, which agents wrote these records,
+and when the newest record with each id was written.
 
-A record says with which schema it was written (5 bytes before key and value). A record of one of
-our agents also says which agent wrote it. Readers leave no trace in a topic, nor does a program
-that has a schema but writes nothing. So an id that is found here is in use; an id that is not found
-may be in use too.
+The 5 bytes before a key or a value say with which schema it was written. A record of one of our
+agents also says which agent wrote it. Readers leave no trace in a topic, nor does a program that
+has a schema but writes nothing. So an id that is found here is in use; an id that is not found may
+be in use too.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Sightings:
 
 
 def look(client: Client, partitions: Iterable[TopicPartition], records_max: int) -> Sightings:
-    """Looks at the newest records of each partition, at most `records_max` offsets of each."""
+    """Looks at the records within the last `records_max` offsets of each partition."""
     ranges = newest(client, partitions, records_max)
     made = Sightings(partitions=len(ranges))
     for tp, batch in read_ranges(client, ranges):

@@ -38,8 +38,8 @@ class MessageInvalid(SkidwayError):
 
 
 class UnknownFingerprint(MessageInvalid):
-    """A message whose schema this version of the program does not have: a newer version wrote
-    it."""
+    """A message whose schema this version of the program does not have, because a newer version
+    wrote the message."""
 
     def __init__(self, wanted: bytes) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class UnknownFingerprint(MessageInvalid):
 
 @dataclass(frozen=True, slots=True)
 class MessageSchema:
-    """A schema of messages. `name` is the name of its record, without namespace. `header` has the
+    """A schema of messages. `name` is the name of its record, without namespace. `header` is the
     first 10 bytes of each message."""
 
     name: str
@@ -103,7 +103,7 @@ class Messages:
         return None if written is None else written.name
 
     def with_header(self, header: bytes) -> MessageSchema | None:
-        """The schema of the messages with this header; None if it is not known."""
+        """The schema of the messages with this header; None if the header is not known."""
         return self._by_header.get(header)
 
     def decode(self, data: bytes) -> tuple[str, dict[str, Any]]:
@@ -133,8 +133,8 @@ def encode(schema_name: str, record: dict[str, Any]) -> bytes:
     """Encodes `record` as a message, with the current schema of that name (`Audit`,
     `Announcement`).
 
-    Times are milliseconds. A field that is missing takes its default. Raises `KeyError` for a name
-    without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
+    Times are milliseconds. A field that is missing gets its default value. Raises `KeyError` for a
+    name without a shipped schema, and `MessageInvalid` for a record that does not fit the schema.
     """
     return shipped().encode(schema_name, record)
 
@@ -143,8 +143,8 @@ def encodings(schema_name: str, record: dict[str, Any]) -> Iterator[bytes]:
     """Encodes `record` with each known version of the schema, one after the other, and yields the
     messages.
 
-    Fields that a version does not have are left out. So a message may have lost data of `record`;
-    the caller has to decode the message to find out.
+    Fields that a version does not have are left out. So a message may lack data of `record`. To
+    find out which data it lacks, the caller has to decode the message.
     """
     return shipped().encodings(schema_name, record)
 
@@ -159,8 +159,8 @@ def decode(data: bytes) -> tuple[str, dict[str, Any]]:
 
 
 def name_of(data: bytes) -> str | None:
-    """The schema name of a message, which is found from the message's header alone. None for bytes
-    that are no message of a known schema."""
+    """The schema name of a message, found from the message's header alone; None for bytes that are
+    no message of a known schema."""
     return shipped().name_of(data)
 
 
@@ -192,5 +192,5 @@ def _message_schema(text: str) -> MessageSchema:
     avro = parse(text)
     crc = fingerprint(to_parsing_canonical_form(json.loads(text)), "CRC-64-AVRO")
     name = getattr(avro, "name", avro.kind).rpartition(".")[2]
-    header = MARKER + bytes.fromhex(crc)  # fastavro gives the eight bytes little-endian
+    header = MARKER + bytes.fromhex(crc)  # fastavro returns the eight bytes in little-endian order
     return MessageSchema(name, avro, plain_schema(avro, defaults=True), header, text)

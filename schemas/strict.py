@@ -1,12 +1,12 @@
-"""Checks that bytes are exactly one datum of a schema: a strict walk that builds no values.
+"""Checks, without building any values, that bytes are exactly one datum of a schema.
 
 The slow path (`skidway.schemas.codec.rows`) reads a datum and encodes its value again. If the new
 bytes differ from the datum, the datum is checked here. The bytes may differ because the datum has
 an array in several blocks or a varint with padding, which is legal. They may also differ because
-fastavro accepted a fault, such as a negative branch or symbol, a boolean whose byte is 2, or a
-number of more than 64 bits. In two cases, the datum is checked here before the slow path reads it.
-In the first case, the items of the datum could take much more memory than the datum has bytes
-(`skidway.schemas.bounds`). In the second case, the schema contains itself.
+fastavro accepted a fault, such as a negative index of a branch or symbol, a boolean whose byte is
+2, or a number of more than 64 bits. In two cases, the datum is checked here before the slow path
+reads it. In the first case, the items of the datum could take much more memory than the datum has
+bytes (`skidway.schemas.bounds`). In the second case, the schema contains itself.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class DatumInvalid(ValueError):
 def check_datum(
     avro: AvroType, data: bytes, weigh: Callable[[AvroType], int] = lambda _: 0
 ) -> None:
-    """Raises `DatumInvalid` unless `data` is one datum of `avro`, from first byte to last.
+    """Raises `DatumInvalid` if `data` is not exactly one datum of `avro`.
 
     `weigh` says how much memory an item of a type takes, in bytes; by default, items weigh nothing.
     """
@@ -55,8 +55,8 @@ def value_end(avro: AvroType, data: bytes, begin: int, end: int) -> int:
 
 
 class _Walk:
-    """Walks over one datum, or over one value in it, and sums up the memory that its items
-    claim."""
+    """Walks over one datum, or over one value in it, and sums up how much memory its items would
+    need as values."""
 
     def __init__(self, data: bytes, begin: int, end: int, weigh: Callable[[AvroType], int]) -> None:
         self._data = data
@@ -69,8 +69,8 @@ class _Walk:
         self._least: dict[int, int] = {}
 
     def over(self, avro: AvroType, at: int) -> int:
-        """The position after the value that begins at `at`. Each level of nesting takes only two
-        calls, so that the stack suffices for `DEPTH_MAX` levels."""
+        """The position after the value that begins at `at`. Each level of nesting adds only two
+        calls to Python's stack, so that the stack suffices for `DEPTH_MAX` levels."""
         if isinstance(avro, Recursive):
             return value_end(avro.type, self._data, at, self._size)
         if isinstance(avro, Union):
@@ -170,7 +170,7 @@ class _Walk:
     def _key(self, at: int, keys: set[bytes]) -> int:
         _, begin = self._number(at)
         end = self._primitive("string", at)
-        if self._data[begin:end] in keys:  # readers may keep either value
+        if self._data[begin:end] in keys:  # readers may keep the first or the last value
             raise DatumInvalid("a map has a key twice")
         keys.add(self._data[begin:end])
         return end

@@ -3,8 +3,8 @@
 The programs agent, broker, loader, audit and schemas (the registry) have their own folders at the
 top of the source tree. In the tree, `skidway/agent`, `skidway/broker` and so on are links to these
 folders; a wheel contains the folders themselves. Because the agent is imported as `skidway.agent`,
-Python never confuses it with a user's `agent.py`. Imports go one way. The order of the parts is
-kernel, schemas, audit, and then agent, broker and loader; each part may import only earlier parts.
+Python never confuses it with a user's `agent.py`. The order of the parts is kernel, schemas, audit,
+and then agent, broker and loader. Each part may import only parts that come earlier in this order.
 
 The modules of the kernel in reading order:
 
@@ -29,7 +29,7 @@ The kernel imports no program. The functions `skidway.table` and `skidway.regist
 call, belong to the loader; they are looked up only when somebody reads their names. Numpy and
 pyarrow are imported only where records are made or read: in `skidway.kafka` (its docstring says
 where), in the producer and the consumer, and in `skidway produce`. Imports are few on purpose,
-because most of an idle broker's memory holds imported modules. For the same reason `__version__` is
+because imported modules take most of an idle broker's memory. For the same reason `__version__` is
 looked up only when somebody reads it.
 """
 

@@ -7,8 +7,8 @@ from typing import Protocol
 
 
 class Clock(Protocol):
-    """Gives wall time, which is used for timestamps in data, and monotonic time, which is used for
-    deadlines."""
+    """A source of wall time, which is used for timestamps in data, and of monotonic time, which is
+    used for deadlines."""
 
     def time_ms(self) -> int:
         """Wall time in milliseconds since 1970-01-01T00:00:00Z. It may jump, even backwards."""

@@ -7,8 +7,8 @@ A callback may only pass the new state on to the program's own loop.
 
 Every wait is bounded: if ZooKeeper does not answer a request within `session_timeout_s`, the method
 raises Unreachable. After Unreachable it is unknown whether the request takes effect, because
-ZooKeeper may still receive it once the connection is back. Calls of kazoo's own methods on
-`Coordinator.client` have the same limit and leave the same doubt, but raise the exceptions in
+ZooKeeper may still receive it once the connection is back. The same limit and the same uncertainty
+apply to kazoo's own methods on `Coordinator.client`, but these methods raise the exceptions in
 `UNANSWERED`. `close` takes at most `CLOSE_WITHIN_S`.
 """
 
@@ -159,7 +159,7 @@ class Coordinator:
 
         False may also mean that this call sent its request twice: the first request created the
         node, but the answer was lost. A caller that must know whether this call created the node
-        can compare the node's content with its own.
+        can compare the node's content with the content that it passed.
         """
         create = self.client.create_async
         try:
@@ -207,7 +207,7 @@ class Coordinator:
         """Asks whether a node exists, without waiting. Calls `tell` with the answer on one of
         kazoo's threads.
 
-        `tell` gets None if no answer came.
+        If no answer came, `tell` is called with None.
         """
 
         def answered(result: Any) -> None:
@@ -265,8 +265,8 @@ class Coordinator:
         """Repeats a request until it is answered, but only for the session timeout. kazoo alone
         would wait without a limit.
 
-        Without a connection kazoo queues the request, so this method waits for the answer. The
-        method fails at once only if the session is lost and kazoo has no new session yet.
+        Without a connection kazoo queues the request, so this method waits for the answer. If the
+        session is lost and kazoo has no new session yet, the method fails at once.
         """
         deadline = time.monotonic() + self._session_timeout_s
         while True:
@@ -303,15 +303,15 @@ def check_connect(connect: str) -> tuple[str, str]:
 
 
 class _BoundedResult(AsyncResult):  # type: ignore[misc]
-    """The result of a request. Every wait for it has a time limit; kazoo's own calls would wait for
-    ever without the limit."""
+    """The result of a request. Every wait for the result has a time limit. Without the limit,
+    kazoo's own calls would wait for ever."""
 
     def __init__(self, handler: Any, within_s: float) -> None:
         super().__init__(handler)
         self._within_s = within_s
 
     def get(self, block: bool = True, timeout: float | None = None) -> Any:
-        """Returns the result. Raises KazooTimeoutError when it does not come in time."""
+        """Returns the result. Raises KazooTimeoutError if the result does not come in time."""
         return super().get(block, self._within_s if timeout is None else timeout)
 
 

@@ -2,8 +2,8 @@
 the packages of the kernel. An extra has the packages that one program needs in addition.
 
 `pip install 'skidway[agent]'` fails if pip's package index does not have this project. Therefore
-the command names the missing packages themselves. The names come from the installed distribution's
-metadata (PEP 508).
+the pip command that `how` returns names the missing packages themselves. The names come from the
+installed distribution's metadata (PEP 508).
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ _REQUIREMENT = re.compile(r"([A-Za-z0-9._-]+)(.*?); *extra == ['\"]([^'\"]+)['\"
 
 
 def needed(extra: str) -> list[str]:
-    """The requirements of an extra, as pip takes them, without the requirements of the kernel."""
+    """The requirements of an extra, in the form that pip accepts, without the kernel's
+    requirements."""
     found = []
     for text in requires("skidway") or ():
         match = _REQUIREMENT.fullmatch(text)
@@ -28,7 +29,7 @@ def needed(extra: str) -> list[str]:
 
 
 def lacking(extra: str) -> list[str]:
-    """The requirements of an extra that are not installed here, in any version."""
+    """The requirements of an extra of which no version is installed here."""
     return [each for each in needed(extra) if not _is_installed(each)]
 
 

@@ -65,7 +65,7 @@ def make_directory(path: Path) -> None:
 
 
 class DirectoryLock:
-    """Lets one process at a time use a directory: a lock on `<directory>/.lock`.
+    """A lock on `<directory>/.lock`, which lets only one process at a time use the directory.
 
     The kernel releases the lock when the process dies. A missing directory is created. Entering the
     `with` block raises StateRefused if another process holds the lock; the error names that

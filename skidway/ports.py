@@ -32,10 +32,10 @@ class Reservation:
 
     A port is reserved by a socket that is bound without SO_REUSEADDR, so that two reservations
     never get the same port. The socket then gets SO_REUSEADDR, and never listens. So a program that
-    sets the same option before its own bind, as servers do, can listen on the port, and can listen
-    again after it was killed. The kernel gives a reserved port neither to an outgoing connection
-    nor to a bind to port 0. Nothing stops another program that sets the option and binds to the
-    reserved port by its number.
+    sets the same option before its own bind, as servers do, can listen on the port. If the program
+    is killed and started again, it can listen on the port again. The kernel assigns a reserved port
+    neither to an outgoing connection nor to a bind to port 0. Nothing stops another program that
+    sets the option and binds to the reserved port by its number.
 
     The sockets are closed on exec. So a port is free once this process has ended and the programs
     that it started have stopped listening.
@@ -107,8 +107,8 @@ def refuse_used(host: str, port: int, key: str) -> None:
 
 
 def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayError:
-    """The error for a failed bind. It names the address and the process that uses it, and says what
-    to do."""
+    """The error for a failed bind. The error names the address and the process that uses the
+    address, and says what to do."""
     reason = (error.strerror or str(error)).partition(" (while")[0].lower()  # added by Python
     if error.errno != errno.EADDRINUSE:
         return SkidwayError(f"cannot listen on {host}:{port}: {reason}; set {key} to another")
@@ -120,7 +120,7 @@ def cannot_listen(host: str, port: int, key: str, error: OSError) -> SkidwayErro
 
 
 def holder(port: int) -> str | None:
-    """The process that listens on a port, in words; None if no process listens on it."""
+    """The process that listens on a port, in words; None if no process listens on the port."""
     mine = [listener for listener in listeners(_tables()) if listener.port == port]
     if not mine:
         return None

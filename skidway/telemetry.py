@@ -61,11 +61,13 @@ class TelemetryServer:
 
     @property
     def port(self) -> int:
-        """The port in use. If `start` was given port 0, it is the port that the kernel chose."""
+        """The port in use. If the configured port is 0, the port in use is the one that the kernel
+        chose."""
         return self._port
 
     def start(self) -> None:
-        """Binds, and begins to answer. Raises SkidwayError if it cannot bind to the address."""
+        """Binds, and begins to answer. Raises SkidwayError if the server cannot bind to the
+        address."""
         health = self._health
         handler = type("Handler", (_Handler,), {"health": staticmethod(health)})
         kind = _Server6 if ":" in self._host else _Server

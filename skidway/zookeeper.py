@@ -2,8 +2,8 @@
 
 The server is a JVM and a child process of this program. When this program gets SIGTERM, it stops
 the JVM cleanly. When the JVM dies, this program ends with the JVM's status. When this program dies,
-even by a kill -9, the kernel kills the JVM. The server binds to loopback unless `clientPortAddress`
-says otherwise, and its HTTP admin server is off. Of the four-letter words, the server answers only
+even by a kill -9, the kernel kills the JVM. The server binds to `clientPortAddress`, which is
+loopback by default. Its HTTP admin server is off. Of the four-letter words, the server answers only
 `ruok` and `srvr`, which /health and /metrics use. The server's log is text, in a file that is
 rolled by size, or on this program's standard output.
 
@@ -178,9 +178,9 @@ def run(settings: ZookeeperSettings, shutdown: Shutdown) -> int:
 
 def _tell_ready(settings: ZookeeperSettings) -> bool:
     """If the server is ready, tells the service manager and returns True. A single server is ready
-    when it serves clients. A member of an ensemble is ready as soon as it answers `ruok`. It cannot
-    wait until it serves clients, because members may be started one after the other, and no member
-    serves before a majority runs."""
+    when it serves clients. A member of an ensemble is ready as soon as it answers `ruok`. A member
+    cannot wait until it serves clients, because members may be started one after the other, and no
+    member serves clients before a majority of the members runs."""
     if settings.servers:
         done = ask(settings.client_port_address, settings.client_port, b"ruok") == "imok"
     else:
@@ -355,7 +355,8 @@ class Server:
         return status if status > 0 else 128 - status if status < 0 else 1
 
     def stop(self) -> None:
-        """Sends SIGTERM, so that ZooKeeper closes its log. If the JVM goes on, sends SIGKILL."""
+        """Sends SIGTERM, so that ZooKeeper closes its log. If the JVM does not end in time, sends
+        SIGKILL."""
         if self._process.poll() is None:
             self._process.terminate()
             try:

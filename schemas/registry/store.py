@@ -3,8 +3,8 @@
 The follower is the thread that reads new entries of the log; kazoo's threads only wake it. The
 follower and the writers read the log and change the state, one thread at a time, under `_log_lock`.
 Any thread may read the state under `_state_lock`, which no thread holds while it waits for the
-network. A decision is made under `_log_lock` alone. So the state cannot change during a decision,
-and readers need not wait for the decision.
+network. A thread that makes a decision holds `_log_lock`, but not `_state_lock`. So the state
+cannot change during a decision, and readers need not wait for the decision.
 """
 
 from __future__ import annotations
@@ -151,9 +151,10 @@ class Store:
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Makes the decision, appends its change to the log, and then returns its answer.
+        """Calls `decide`, appends the decision's change to the log, and returns the decision's
+        answer.
 
-        If another registry wrote the log's next entry first, makes the decision again. `ahead` is
+        If another registry wrote the log's next entry first, calls `decide` again. `ahead` is
         called once, before this method takes the lock for which other writers wait. Raises
         refusals.
         """
@@ -171,12 +172,12 @@ class Store:
         raise store_away("too many other writers")
 
     def _decided(self, decide: Callable[[RegistryState], Decision]) -> Decision:
-        """Makes the decision. A refusal, or a decision that changes nothing, is made again if
-        ZooKeeper's leader has newer entries.
+        """Calls `decide`. If the result is a refusal or a decision without a change, reads the
+        newer entries of ZooKeeper's leader. If there are any, calls `decide` again.
 
         A server of the ensemble may lag behind the leader. If a change was decided on an old state,
-        its entry cannot be created, because the number is taken. A refusal creates no entry, so
-        nothing would show that it was decided on an old state.
+        its entry cannot be created, because the entry's number is already in use. A refusal creates
+        no entry, so nothing would show that the refusal was decided on an old state.
         """
         refusal: Refusal | None = None
         try:
@@ -227,7 +228,7 @@ class Store:
             self._log_lock.release()
 
     def _append(self, change: Change) -> bool:
-        """Appends the change; False if another registry's entry was first. The caller holds
+        """Appends the change. Returns False if another registry's entry was first. The caller holds
         `_log_lock`."""
         number, writer = self._read + 1, uuid.uuid4().hex
         try:
@@ -248,7 +249,7 @@ class Store:
         entries again."""
         if self._read == 0 or self._entries.read(self._read, 1) == [self._last]:
             return
-        self._entries.sync()  # a server that lags behind knows less than we do
+        self._entries.sync()  # a server that lags behind may not have the last entry
         if self._entries.read(self._read, 1) != [self._last]:
             self._failed = StateRefused(
                 f"Entry {self._read} of the registry's log is not the one that was read: "
@@ -290,7 +291,7 @@ class Store:
     def _follow(self) -> None:
         while True:
             self._wake.clear()
-            if self._closed:  # read after `clear`, so the wake-up by `close` is not lost
+            if self._closed:  # checked after `clear`, so the wake-up by `close` is not lost
                 return
             try:
                 if self.connected:  # otherwise the follower waits until the session is back

@@ -1,9 +1,9 @@
-"""The registry's log as nodes of ZooKeeper: `/skidway/schemas/log/<ten digits>`, from 1 on.
+"""The registry's log. Entry N is the ZooKeeper node `/skidway/schemas/log/<N in ten digits>`.
 
-Each write of a registry creates the node with the next number. Nodes are never altered, so if two
-registries write at the same time, ZooKeeper lets only one of them create the node. Every wait is
-bounded. If ZooKeeper does not answer a request in time, `Unreachable` is raised; even then, the
-request may have taken effect.
+The first entry has number 1. Each write of a registry creates the node with the next number. Nodes
+are never altered, so if two registries write at the same time, ZooKeeper lets only one of them
+create the node. Every wait is bounded. If ZooKeeper does not answer a request in time,
+`Unreachable` is raised; even then, the request may have taken effect.
 """
 
 from __future__ import annotations
@@ -32,12 +32,13 @@ class ZookeeperLog:
 
     @property
     def connected(self) -> bool:
-        """Whether ZooKeeper is connected, as far as the session knows."""
+        """Whether ZooKeeper is connected, according to the session state that kazoo reported
+        last."""
         return self._coordinator.state is SessionState.CONNECTED
 
     def create(self, number: int, content: bytes) -> bool:
-        """Creates the entry with that number; False if it exists already. An entry that exists may
-        be our own, from a request whose answer was lost."""
+        """Creates the entry with that number. Returns False if the entry exists already. An
+        existing entry may be our own, from a request whose answer was lost."""
         return self._coordinator.create_if_absent(_path(number), content)
 
     def read(self, first: int, count: int) -> list[bytes]:

@@ -7,9 +7,9 @@ memory. In the kernel, only three modules read environment variables: `skidway.j
 and JAVA_HOME), `skidway.systemd` (NOTIFY_SOCKET), and `profile` (used by the commands that send
 requests to a cluster).
 
-The modules in reading order: first commands (dispatch, exit status) and profile (the addresses of
-the user's cluster), then options, moments, plan and output, which several nouns use, and then one
-module for each noun.
+Reading order: commands (dispatch, exit status) and profile (the addresses of the user's cluster)
+come first. Then come options, moments, plan and output, which several nouns use. One module for
+each noun follows.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def _open_closed_outputs() -> None:
 
 
 def _run_to_end(arguments: list[str]) -> int:
-    """Runs the command, then flushes the output. Even this flush may fail."""
+    """Runs the command, then flushes the output. The flush may raise an error, too."""
     status = _run(arguments)
     sys.stdout.flush()
     return status

@@ -78,7 +78,8 @@ def _words_of(point: EntryPoint) -> Iterator[tuple[str, list[str]]]:
 
 
 def _walk(path: str, parser: argparse.ArgumentParser) -> Iterator[tuple[str, list[str]]]:
-    """A parser's command and all its subcommands: each one with the words that may follow it."""
+    """Yields the parser's own command and each of its subcommands, each with the words that may
+    follow it."""
     words: list[str] = []
     below: list[tuple[str, argparse.ArgumentParser]] = []
     for action in parser._actions:  # argparse has no public list of actions

@@ -12,8 +12,8 @@ _UNITS = {"s": "seconds", "m": "minutes", "h": "hours", "d": "days"}
 
 
 def parse_since(text: str, now_ms: int, option: str = "--since") -> int:
-    """Like parse_moment, but refuses times before 1970, because a broker takes -1 for the log end
-    and -2 for the log start."""
+    """Like parse_moment, but refuses times before 1970, because to a broker, -1 means the log end
+    and -2 the log start."""
     time_ms = parse_moment(text, now_ms, option)
     if time_ms < 0:
         raise UsageError(f"{option} {text!r} is before 1970.")
@@ -38,7 +38,8 @@ def parse_moment(text: str, now_ms: int, option: str = "--since") -> int:
 
 
 def parse_duration(text: str, option: str) -> float:
-    """A duration in seconds: 30s, 5m, 2h, 1d. Raises UsageError, which names the option."""
+    """Converts a duration such as 30s, 5m, 2h or 1d to seconds. Raises UsageError, which names the
+    option."""
     try:
         span = _span(text)
     except (ValueError, OverflowError):

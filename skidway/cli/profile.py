@@ -63,8 +63,8 @@ class Profile:
 
 
 def read(environment: Mapping[str, str] = os.environ) -> Profile:
-    """The profile, in which variables of the environment override settings. Raises
-    ConfigurationRefused."""
+    """Reads the profile. A variable that is set in the environment replaces the profile's setting.
+    Raises ConfigurationRefused."""
     path = _path(environment)
     found = Profile() if path is None else settings.load(Profile, path)
     named = {name: environment[key] for key, name in ENVIRONMENT.items() if environment.get(key)}

@@ -37,7 +37,7 @@ Three rules keep a partition from having two readers:
   transaction. The transaction fails if the registration node is gone. Each session has a new
   registration, so every write of a lost session fails.
 * Records are handed out only if ZooKeeper confirmed the registration less than three quarters of a
-  session timeout ago (`lease`). A program that was stopped for longer than that asks ZooKeeper
+  session timeout ago (`lease`). A program that was stopped for longer than this time asks ZooKeeper
   again before it hands out the next record.
 
 Delivery is at least once. A record counts as done when the application asks for the next one, and

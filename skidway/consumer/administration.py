@@ -38,8 +38,8 @@ class GroupSummary:
 @dataclass(frozen=True, slots=True)
 class PartitionStatus:
     """The progress of a group in a partition. `owner` is None if no member owns the partition.
-    `committed_offset` is None if the group has committed nothing there. The offsets of the log's
-    start and end are None if the partition is not in the cluster.
+    `committed_offset` is None if the group has committed no offset in the partition. The offsets of
+    the log's start and end are None if the partition is not in the cluster.
     """
 
     topic: str

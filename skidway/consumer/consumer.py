@@ -35,8 +35,8 @@ class Consumer:
 
     Members of one group share the partitions of the topics; each group gets every record. If the
     `with` block ends without an exception, the last record counts as done. After an exception, the
-    last record does not count as done. Settings are those of `ConsumerSettings`. For several
-    threads, see `create_message_streams`.
+    last record does not count as done. The settings in `ConsumerSettings` are keyword arguments.
+    For several threads, see `create_message_streams`.
 
     Raises UsageError for settings that make no sense, and Unreachable when brokers or ZooKeeper do
     not answer at the start. Later the consumer waits until they answer.
@@ -78,9 +78,9 @@ class Consumer:
         """Makes streams that share the partitions of this member. Iterate each stream on its own
         thread.
 
-        A partition is read by one stream of one member at a time. Call this method once per
-        consumer, and only if the consumer was created without topics. Source: the 2011
-        Kafka paper, section 3.2.
+        A partition is read by one stream of one member at a time. Call this method at most once per
+        consumer. The consumer must have been created without topics. Source: the 2011 Kafka paper,
+        section 3.2.
         """
         if self._streams:
             raise UsageError("a consumer can make its streams only once")

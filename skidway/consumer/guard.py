@@ -3,10 +3,10 @@
 If the answer to a write is lost, the write may or may not have happened. Repeating the write may do
 harm. For example, a second release (removal of a partition's owner node) could remove the owner
 node of the partition's next reader. So every transaction first writes a token of its own into the
-member's registration node, and requires that the node still has the version that the member last
-read or wrote. Only one transaction can succeed on each version. If the token of a transaction
-without an answer is in the node, the transaction has happened. Otherwise the transaction has not
-happened yet; after the node's version has changed, it cannot happen any more.
+member's registration node. This write requires that the node still has the version that the member
+last read or wrote. For each version, only one transaction can succeed. If the token of a
+transaction without an answer is in the node, the transaction has happened. Otherwise the
+transaction has not happened yet; after the node's version has changed, it cannot happen any more.
 
 This module does no I/O. The streams of one consumer share the registration. Only the stream
 that holds `lock` may use the registration.

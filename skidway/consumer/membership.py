@@ -80,7 +80,7 @@ class Membership:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the reader owns what the newest assignment gives it."""
+        """Whether the reader owns exactly the partitions of its newest assignment."""
         return self._reader is not None and self.owned == self.assigned and not self._leaving
 
     def registered(self, reader: str, now: float) -> None:
@@ -164,8 +164,8 @@ class Membership:
     def unanswered(self, step: Step, now: float) -> None:
         """Notes that a step had no answer, or an unclear answer. The step is repeated after a wait.
 
-        It is unknown whether the step has happened. To repeat it does no harm, because each step
-        may be done twice.
+        It is unknown whether the step has happened. Repeating the step does no harm, because each
+        step may be done twice.
         """
         again_at = now + self._backoff.next_s()
         if isinstance(step, Look):

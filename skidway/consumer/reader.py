@@ -63,7 +63,7 @@ class StreamReader:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the reader owns and reads every partition that the newest assignment gives it."""
+        """Whether the reader owns and reads every partition of its newest assignment."""
         return self._share.is_settled
 
     @property
@@ -90,7 +90,7 @@ class StreamReader:
         return not self.bell.rings and now < self._share.due_at and now < self._registration.until
 
     def holds(self) -> bool:
-        """Does what is due in the group, for example claims a partition. Then returns whether
+        """Does the group work that is due, for example claims a partition. Then returns whether
         records may be handed out now."""
         if self.bell.rings or self.clock.monotonic() >= self._share.due_at:
             self._share.turn()
@@ -140,8 +140,8 @@ class StreamReader:
         self._share.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases one partition after the other until ZooKeeper stops answering. ZooKeeper removes
-        the remaining owner nodes when the session ends.
+        """Releases all partitions, one after the other. If ZooKeeper stops answering, this method
+        ends early. ZooKeeper then removes the remaining owner nodes when the session ends.
         """
         self._share.leave()
 

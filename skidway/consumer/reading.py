@@ -33,7 +33,7 @@ class Reading:
         self.handed = end
 
     def finish(self) -> None:
-        """Notes that the application has finished every record that it was given."""
+        """Notes that the application has finished every record that was handed to it."""
         self.finished = self.handed
 
     @property

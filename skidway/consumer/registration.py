@@ -1,9 +1,9 @@
-"""The session with ZooKeeper, shared by all streams of a consumer, and bells that wake the streams.
+"""The ZooKeeper session that all streams of a consumer share, and bells that wake the streams.
 
-kazoo's threads call only this module. They add a note for each stream that is concerned, and wake
-the stream through its bell. Streams on several threads ask whether the session can be relied on; a
-lock lets only one thread at a time ask. Each session gets a new registration name. So no node of an
-old session can be mistaken for a node of the new session (see `registry`).
+kazoo's threads call only this module. For each stream that an event concerns, they add a note and
+wake the stream through its bell. Streams on several threads ask whether the session can be relied
+on; a lock lets only one thread at a time ask. Each session gets a new registration name. So no node
+of an old session can be mistaken for a node of the new session (see `registry`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,8 @@ class Notes(NamedTuple):
 
 
 class Bell:
-    """Wakes one stream. `rings` is cheap to read; `fd` is readable while `rings` is True."""
+    """Wakes one stream. `rings` is True from a call of `ring` until the next call of `take`, and is
+    cheap to read. The file descriptor `fd` is readable while `rings` is True."""
 
     def __init__(self) -> None:
         self.fd = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)

@@ -118,8 +118,8 @@ class GroupRegistry:
         return self._coordinator.get(f"{self._ids}/{consumer}") is not None
 
     def readers(self, watch: Watch | None = None) -> Readers:
-        """Every reader of the group with its topics. Reads each registration once, because its
-        topics never change."""
+        """Every reader of the group with its topics. Reads each registration only once, because a
+        registration's topics never change."""
         present = self._coordinator.children(self._ids, watch=watch)
         self._known = {name: self._known[name] for name in present if name in self._known}
         for name in present:
@@ -136,7 +136,7 @@ class GroupRegistry:
             self._coordinator.watch_node(f"{nodes.BROKER_TOPICS}/{topic}", watch)
 
     def claim(self, guard: Guard, reader: str, tp: TopicPartition, watch: Watch) -> bool:
-        """Creates the owner node. If another reader has the partition, watches the owner node and
+        """Creates the owner node. If another reader owns the partition, watches the owner node and
         returns False."""
         path = nodes.owner_path(self._group, tp)
         for _ in range(_ATTEMPTS_MAX):
@@ -193,7 +193,7 @@ class GroupRegistry:
     def began_with(self, topic: str, partitions: int) -> int | None:
         """How many partitions the topic had when the group first read it, as recorded at that time.
 
-        None if the group has offsets of the topic but no such record.
+        None if the group has offsets of the topic but did not record that number.
         """
         path = f"{group_nodes.offsets_path(self._group)}/{topic}"
         self._coordinator.create_if_absent(path, nodes.beginning_document(partitions))
@@ -227,8 +227,8 @@ class GroupRegistry:
         return False
 
     def _learn(self, refusal: _Refusal, tp: TopicPartition) -> None:
-        """Remembers whether an offset node exists, which the refusal of a write has shown. Creates
-        the parent node if it is missing.
+        """Learns from the refusal of a write whether an offset node exists, and remembers it.
+        Creates the parent node if it is missing.
         """
         if isinstance(refusal.error, NodeExistsError):
             self._with_offset.add(tp)
@@ -268,8 +268,8 @@ class GroupRegistry:
     def _attempt(
         self, guard: Guard, path: str, writes: list[_Write], what: Hashable
     ) -> _Refusal | None:
-        # The streams of a consumer execute this method one after the other. So if it waited for a
-        # connection, all streams would have to wait.
+        # The streams of a consumer execute this method one after the other. So if this method
+        # waited for a connection, all streams would have to wait.
         if self._coordinator.state is not SessionState.CONNECTED:
             raise Unreachable("ZooKeeper does not answer at present")
         token = guard.next_token()

@@ -73,7 +73,7 @@ class Share:
 
     @property
     def is_settled(self) -> bool:
-        """Whether the reader owns and reads every partition that the newest assignment gives it."""
+        """Whether the reader owns and reads every partition of its newest assignment."""
         return self._membership.is_settled and not self._unplaced
 
     def turn(self) -> None:
@@ -119,8 +119,8 @@ class Share:
         self._fetcher.seek(tp, offset)
 
     def leave(self) -> None:
-        """Releases one partition after the other until ZooKeeper stops answering. ZooKeeper removes
-        the remaining owner nodes when the session ends.
+        """Releases all partitions, one after the other. If ZooKeeper stops answering, this method
+        ends early. ZooKeeper then removes the remaining owner nodes when the session ends.
 
         If one request gets no answer, this method sends no further requests, because the consumer's
         next stream must wait until this stream has left.

@@ -22,7 +22,8 @@ T = TypeVar("T")
 
 
 class NotOwned(SkidwayError):
-    """The stream's reader does not own the partition now: another reader owns it, or soon will.
+    """The stream's reader does not own the partition now: another reader owns it, or will own it
+    soon.
 
     Records that were read here and not committed are delivered again, to the other reader.
     """
@@ -111,12 +112,13 @@ class Stream:
 
     def assignment(self) -> list[TopicPartition]:
         """The partitions that are read now. Any thread may call this method."""
-        # Another thread may add a partition at any time, so `list` first copies all in one step.
+        # Another thread may add a partition at any time, so `list` first copies all partitions in
+        # one step.
         return sorted(list(self._reader.readings))  # noqa: C414
 
     @property
     def is_settled(self) -> bool:
-        """Whether the stream reads every partition that the newest assignment gives it."""
+        """Whether the stream reads every partition of its newest assignment."""
         return self._reader.is_settled
 
     def position(self, tp: TopicPartition) -> int:
@@ -140,8 +142,8 @@ class Stream:
         """Sets the position in every partition of this stream to the first record at or after
         `timestamp_ms`. If `timestamp_ms` is None, sets the position to the partition's beginning.
 
-        In a partition without such a record, the position is set to the end. Source: the 2011 Kafka
-        paper, section 3.1.
+        In a partition without such a record, the position is set to the end of the partition.
+        Source: the 2011 Kafka paper, section 3.1.
         """
         with self._lock:
             tps = list(self._reader.readings)
@@ -175,8 +177,8 @@ class Stream:
     # handing out
 
     def _finish(self) -> None:
-        """Notes that the application has finished the records that it was given, because it asks
-        for more."""
+        """Called when the application asks for more records. Notes that the application has
+        finished the records that were handed to it."""
         for reading in self._in_hand:
             reading.finish()
         self._in_hand.clear()
@@ -217,8 +219,8 @@ class Stream:
     def _next_chunk(self, timeout_s: float | None) -> Chunk | None:
         """The next batch; None if no batch came in time, or after `close`.
 
-        If the last batch was held back only because ZooKeeper had not confirmed the session lately,
-        that batch comes first.
+        If the last batch was held back only because ZooKeeper had not confirmed the session
+        recently, that batch comes first.
         """
         clock = self._reader.clock
         until = float("inf") if timeout_s is None else clock.monotonic() + timeout_s
@@ -235,7 +237,8 @@ class Stream:
     def _advance(self, timeout_s: float) -> Chunk | None:
         if self._closed:
             return None
-        if self._chunk is not None and self._chunk.reading.is_live:  # it waited for the lease
+        # The chunk waited for the lease
+        if self._chunk is not None and self._chunk.reading.is_live:
             return self._chunk if self._reader.wait_for_lease(timeout_s) else None
         taken = self._reader.take(timeout_s)
         self._chunk, self._rows = None, None
@@ -247,8 +250,8 @@ class Stream:
         try:
             return Chunk(reading, raw)
         except CorruptBatch:
-            # If the caller goes on after the error, it gets the same error again, not the records
-            # after the damaged batch, because only a seek may skip records.
+            # After the error, the next call raises the same error again, and does not return the
+            # records after the damaged batch, because only a seek may skip records.
             self._reader.seek(reading.tp, reading.handed)
             raise
 

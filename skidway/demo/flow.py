@@ -3,10 +3,11 @@
 The steps are:
 
     start    starts ZooKeeper, both brokers, registry, audit, counters, agent
-    fill     moves the first records; in the quick kind a first load also starts Spark, whose log is
-             then tailed (the module `trial` has the default kind)
+    fill     moves the first records. In the quick kind, a first load also starts Spark, and Spark's
+             log is then tailed. (For the default kind, see the module `trial`.)
     cut-off  writes down the size up to which each file counts; the agent reads no further
-    drain    waits until every byte has a fate (see `DONE` and `UNDONE`) and is mirrored
+    drain    waits until every byte has a fate (see `DONE` and `UNDONE`), and the mirror has caught
+             up
     load     loads everything that is left
     verdict  waits until the audit has judged its newest time bucket, then recounts the rows
 """
@@ -109,7 +110,7 @@ class DemoOutcome:
         found = {}
         for topic, tally in self.written.items():
             surplus = rows.get(topic, 0) - tally.lines
-            if not 0 <= surplus <= tally.torn:  # lines that a kill cut off may be rows
+            if not 0 <= surplus <= tally.torn:  # a line that a kill cut off may be a row
                 found[topic] = surplus
         return found
 
@@ -189,7 +190,8 @@ class Demo:
 
     def fill(self) -> None:
         """Moves the first records through the pipeline. In the quick demo the records come from the
-        programs' own logs. The first load starts Spark, whose log then gives further records."""
+        programs' own logs. The first load starts Spark, and the lines of Spark's log then become
+        further records."""
         self.supervisor.wait_for(self._begun, "the first records to be mirrored", WITHIN_S)
         self.display.say("the first records are in the offline cluster; a load starts Spark")
         self.load()

@@ -83,8 +83,8 @@ def of_loader(
     staged: Mapping[str, int], committed: Offsets, began: Offsets, rows: int, seconds: float
 ) -> Kill:
     """`staged` is the number of records, by topic, that the killed loader was loading. `committed`
-    are the offsets at which the manifests ended after the kill. `began` are the offsets at which
-    the next load began."""
+    are the end offsets in the manifests after the kill. `began` are the offsets at which the next
+    load began."""
     met = f"it was loading {sum(staged.values()):,} records of {len(staged)} topics"
     wrong = sum(abs(first - committed.get(tp, 0)) for tp, first in began.items())
     where = "at the very offsets where the last manifest ends" if not wrong else "ELSEWHERE"

@@ -1,5 +1,6 @@
-"""Finds the files that the demo tails. With --quick, these are the logs of the demo's own programs;
-without it, the files of the demo's writer. The files named with --logs are always tailed, too."""
+"""Finds the files that the demo tails. With --quick, these are the logs of the demo's own programs.
+Without --quick, they are the files that the demo's writer writes. The files named with --logs are
+always tailed, too."""
 
 from __future__ import annotations
 
@@ -153,8 +154,8 @@ def path_of(text: str) -> Path:
 
 
 def size_to_cut(path: Path, at_rest_s: float = AT_REST_S) -> int:
-    """The size up to which the agent is to read a file. If nobody writes to the file, this is its
-    full size. Otherwise it is the end of the file's last whole line."""
+    """The size up to which the agent is to read a file. If nobody writes to the file, returns the
+    file's full size. Otherwise returns the position of the end of the file's last whole line."""
     stamp = path.stat()
     if time.time() - stamp.st_mtime > at_rest_s:
         return stamp.st_size

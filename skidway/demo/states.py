@@ -110,7 +110,7 @@ def counter(directory: Path) -> CounterState:
 
 @contextmanager
 def _opened(path: Path) -> Iterator[sqlite3.Connection | None]:
-    """Opens a database for consistent reading. Yields None while it has no tables yet."""
+    """Opens a database for consistent reading. Yields None while the database has no tables yet."""
     if not path.exists():
         yield None
         return

@@ -117,8 +117,8 @@ def shown(path: Path | str) -> str:
 
 
 def query(output: str, outcome: DemoOutcome) -> str:
-    """A line of Python that counts rows by the values of a column. It needs only libraries that are
-    installed with the demo."""
+    """A line of Python that counts rows by the values of a column. The line needs only libraries
+    that are installed with the demo."""
     topic, column = ("order-logs", "state") if outcome.written else ("zookeeper-logs", "level")
     if output.startswith("hdfs://"):
         return (

@@ -1,7 +1,7 @@
 """The demo's programs as child processes.
 
 Each program runs in a session of its own. So a Ctrl-C at the terminal reaches only the demo, which
-then stops the programs one by one. If the demo is killed, each program dies with it
+then stops the programs one by one. If the demo is killed, the kernel kills each program, too
 (PR_SET_PDEATHSIG). When a program ends, the demo kills every process that is left in the program's
 session.
 
@@ -68,12 +68,12 @@ class Supervisor:
         self.wait_for(lambda: healthy(health), f"{name} to be healthy", within_s)
 
     def begin(self, name: str, *arguments: str, module: str = "skidway.cli") -> None:
-        """Runs `skidway <arguments>` without waiting for it."""
+        """Starts `skidway <arguments>`, and does not wait until the program is ready."""
         self._spawn(name, module, arguments, self.log(name))
 
     def begin_once(self, name: str, *arguments: str) -> None:
-        """Starts `skidway <arguments>`, a command that ends by itself. The method `ended` returns
-        its exit status once it has ended."""
+        """Starts `skidway <arguments>`, a command that ends by itself. Once the command has ended,
+        the method `ended` returns the command's exit status."""
         self.errors(name).unlink(missing_ok=True)
         self.output(name).unlink(missing_ok=True)
         self._may_end.add(name)
@@ -103,7 +103,7 @@ class Supervisor:
 
     def wait_for(self, ready: Callable[[], bool], what: str, within_s: float) -> None:
         """Calls `ready` again and again until it returns True. Raises ProgramFailed if that takes
-        too long, or if a program ends meanwhile."""
+        longer than `within_s`, or if a program ends meanwhile."""
         deadline = time.monotonic() + within_s
         while not ready():
             self.check()

@@ -26,7 +26,7 @@ MB: Final = 1_000_000
 @dataclass(frozen=True, slots=True)
 class Filled:
     """One tier at one moment. `lines` is the number of lines that have reached the tier. `behind`
-    is the number of written lines that have not reached it yet.
+    is the number of written lines that have not reached the tier yet.
     """
 
     tier: str

@@ -126,7 +126,7 @@ class Trial(Demo):
     # --- kills ------------------------------------------------------------------------------------
 
     def _kill_all(self) -> None:
-        """Kills each of the four programs. Kills the loader as soon as it loads."""
+        """Kills each of the four programs. Kills the loader as soon as its load runs on Spark."""
         waiting = [self._kill_agent, self._kill_broker, self._kill_counter]
         loader_killed = False
         self._begin_load_to_kill()
@@ -275,8 +275,8 @@ class Trial(Demo):
         self.supervisor.wait_for(is_ready, what, WITHIN_S)
 
     def _moment(self, ready: Callable[[], bool]) -> None:
-        """Waits until `ready` returns True, and looks often, because it may be true only for a
-        short time. Raises SkidwayError if it does not become true in time.
+        """Calls `ready` often until it returns True, because the awaited state may last only a
+        short time. Raises SkidwayError if `ready` does not return True in time.
         """
         deadline = time.monotonic() + WITHIN_S
         while not ready():

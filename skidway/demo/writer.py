@@ -86,7 +86,7 @@ class Tally:
 
 
 class Stream:
-    """Writes one log file and its older generations. No other object may write to them."""
+    """Writes one log file and its older generations. No other object may write to these files."""
 
     def __init__(self, folder: Path, name: str, torn: int, rotated_bytes: int) -> None:
         """`torn` is the number of torn lines that earlier writers left."""

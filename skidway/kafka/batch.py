@@ -100,7 +100,7 @@ class BatchHeader(NamedTuple):
     producer_id: int
     producer_epoch: int
     base_sequence: int
-    count: int  # type: ignore[assignment]  # Kafka's name for it; hides tuple.count
+    count: int  # type: ignore[assignment]  # Kafka's name for this field; hides tuple.count
 
     @property
     def size_bytes(self) -> int:
@@ -117,7 +117,7 @@ class BatchHeader(NamedTuple):
     @property
     def codec(self) -> Codec:
         """Compression of the records. Raises CorruptBatch for a codec number that Kafka does not
-        know."""
+        define."""
         number = self.attributes & CODEC_MASK
         if number > Codec.ZSTD:
             raise CorruptBatch(f"unknown compression codec {number}")
@@ -149,7 +149,7 @@ class BatchHeader(NamedTuple):
 
 
 def read_header(view: Readable, at: int = 0) -> BatchHeader:
-    """The header at a position. Raises CorruptBatch unless the 61 bytes at `at` are a v2 header."""
+    """The header at a position. Raises CorruptBatch if there is no whole v2 header at `at`."""
     if at < 0 or len(view) - at < HEADER_BYTES:
         raise CorruptBatch(
             f"a batch header needs {HEADER_BYTES} bytes, {max(len(view) - at, 0)} are left"
@@ -168,8 +168,8 @@ def unpack_header(view: Readable, at: int = 0) -> BatchHeader:
 
 
 def headers(view: Readable) -> Iterator[tuple[int, BatchHeader]]:
-    """Position and header of every whole batch. A partial last batch is left out: a response to
-    Fetch may end in the middle of a batch.
+    """Position and header of every whole batch. A partial last batch is left out, because a
+    response to Fetch may end in the middle of a batch.
 
     Raises CorruptBatch when the header of a whole batch is damaged. The CRC is not checked; see
     `check`.
@@ -196,7 +196,7 @@ def check(view: Readable, at: int, header: BatchHeader) -> None:
         raise CorruptBatch(f"last offset delta {header.last_offset_delta}")
     if not 0 <= header.count <= header.last_offset_delta + 1:
         raise CorruptBatch(f"{header.count} records for {header.last_offset_delta + 1} offsets")
-    # google_crc32c takes only bytes; copying 1 MB takes less time than the CRC itself
+    # google_crc32c accepts only bytes; copying 1 MB takes less time than the CRC itself
     covered = bytes(memoryview(view)[at + CRC_START : at + header.size_bytes])
     crc = google_crc32c.value(covered)
     if crc != header.crc:
@@ -212,7 +212,8 @@ def stamp(buffer: bytearray | memoryview, at: int, base_offset: int, leader_epoc
 def stamp_append_time(
     buffer: bytearray | memoryview, at: int, header: BatchHeader, now_ms: int
 ) -> BatchHeader:
-    """Gives every record the append time (LogAppendTime), in place. Returns the new header.
+    """Sets the timestamp of every record to the append time (LogAppendTime), in place. Returns the
+    new header.
 
     The CRC covers timestamp type and time, so the CRC is computed again, in one pass over the
     batch.
@@ -259,7 +260,7 @@ def seal(
     producer_epoch: int = -1,
     base_sequence: int = NO_SEQUENCE,
 ) -> bytes:
-    """The complete batch, with base offset 0. The same arguments always give the same bytes."""
+    """The complete batch, with base offset 0. The same arguments always produce the same bytes."""
     return seal_header(encoded, producer_id, producer_epoch, base_sequence) + encoded.body
 
 

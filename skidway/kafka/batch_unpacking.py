@@ -25,7 +25,7 @@ class UnpackedBatch:
 
     @property
     def count(self) -> int:
-        """How many records the batch gives to its readers: none if it is a control batch."""
+        """How many records readers get from the batch. A control batch counts as 0 records."""
         return self.header.count if self.payload else 0
 
 

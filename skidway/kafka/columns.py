@@ -52,7 +52,8 @@ class DecodedRecords:
     `origins` says which bytes of which file each record came from; None if no record has an origin.
     A row without an origin has zeros in the columns of `origins`, and False in `has_origin`. A
     control batch (transaction markers) has no rows. `headers` contains all headers of each record,
-    as a column of the type `record_headers.COLUMN`; None if `decode` was not asked for them.
+    as a column of the type `record_headers.COLUMN`; None if `decode` was called without
+    `with_headers`.
     """
 
     offsets: Int64s
@@ -81,8 +82,8 @@ def encode(
     keys: pa.BinaryArray | None = None,
     codec: Codec = Codec.ZSTD,
 ) -> EncodedBatch:
-    """Encodes all rows as one batch; values and keys may be null. The same rows give the same
-    bytes.
+    """Encodes all rows as one batch; values and keys may be null. Encoding the same rows again
+    produces the same bytes.
 
     If the codec does not make the records smaller, they stay uncompressed. Raises ValueError if
     there are no rows, if the columns have different lengths, or if the batch has 2 GiB or more.
@@ -112,7 +113,8 @@ def decode(
 
 def decode_batches(batches: Sequence[UnpackedBatch]) -> DecodedRecords:
     """Decodes all records of several batches, which `unpack` returned. If the batches have one or
-    two records each, this takes a small part of the time that `decode` takes for them.
+    two records each, one call of this function takes only a small part of the time that a call of
+    `decode` for each batch would take.
 
     Raises CorruptBatch if the records of a batch are damaged (`sound_batches` finds out which), and
     ValueError if the batches have 2 GiB or more together.
@@ -127,7 +129,8 @@ def decode_headers(batches: Sequence[UnpackedBatch]) -> HeaderColumns:
 
 
 def sound_batches(batches: Sequence[UnpackedBatch]) -> tuple[int, CorruptBatch | None]:
-    """How many batches, from the first on, can be decoded; and what is wrong with the next one."""
+    """How many batches, from the first on, can be decoded; and what is wrong with the next
+    batch."""
     for count, batch in enumerate(batches):
         try:
             parse([batch])

@@ -1,4 +1,4 @@
-"""Compression of record batches, as Kafka's clients write and read it.
+"""Compresses and decompresses record batches in the forms that Kafka's clients write and read.
 
     gzip     any gzip stream
     snappy   xerial framing (what Kafka's Java client writes) or one raw block (other clients)
@@ -46,7 +46,7 @@ def compress(codec: Codec, data: Readable) -> bytes:
         stream = cramjam.lz4.Compressor(
             level=_LZ4_LEVEL, content_checksum=False, block_linked=False
         )
-        stream.compress(bytes(data))  # the stream takes only bytes
+        stream.compress(bytes(data))  # the stream accepts only bytes
         return bytes(stream.finish())
     if codec is Codec.SNAPPY:
         return _compress_xerial(memoryview(data))

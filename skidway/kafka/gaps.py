@@ -87,7 +87,7 @@ def refusal(text: str) -> str | None:
 
 
 def added(known: Iterable[Gap], gap: Gap) -> list[Gap]:
-    """The known gaps and `gap`. A gap that lies inside another gap is left out."""
+    """The known gaps and `gap`. A gap that is inside another gap is left out."""
     gaps = list(known)
     if any(_within(gap, each) for each in gaps):
         return gaps
@@ -104,7 +104,8 @@ def covers(gaps: Iterable[Gap], partition: int, first: int, end: int) -> bool:
 
 
 def reason(gaps: Iterable[Gap], partition: int, first: int, end: int) -> str | None:
-    """Why offsets [first, end) of a partition are missing; None if one of them is not in `gaps`."""
+    """Why offsets [first, end) of a partition are missing; None if one of these offsets is not in
+    `gaps`."""
     here = sorted(each for each in gaps if each.partition == partition)
     if first >= end or not covers(here, partition, first, end):
         return None
@@ -128,7 +129,7 @@ def _of_mirror(topic: str, configs: Mapping[str, str]) -> list[Gap]:
     if not configs.get(CLUSTER_CONFIG) or not text:
         return []
     wrong = refusal(text)
-    if wrong is not None:  # an unreadable value counts as no gaps
+    if wrong is not None:  # an unreadable value is treated as no gaps
         _log.error("gaps_unreadable", topic=topic, reason=f"{CONFIG} {wrong}")
         return []
     return decode(text)

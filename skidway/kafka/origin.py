@@ -1,4 +1,4 @@
-"""The `origin` header of a record: the agent, file and bytes that it came from.
+"""The `origin` header of a record: the agent, file and bytes that the record came from.
 
 Header key `origin`, value 28 bytes, big-endian:
 

@@ -2,9 +2,9 @@
 goes to the same partition from any client.
 
 The hash has two implementations on purpose, one for a single key and one for a column of keys; a
-property test checks that their results are equal. Measured with keys of 8 to 36 bytes, the
-implementation for a single key takes 2 to 7 µs. The implementation for a column takes 120 to 260 µs
-for a column of one key, and 0.1 to 0.3 µs per key in a column of 10,000.
+property test checks that their results are equal. In a measurement with keys of 8 to 36 bytes, the
+implementation for a single key took 2 to 7 µs. The implementation for a column took 120 to 260 µs
+for a column of one key, and 0.1 to 0.3 µs per key in a column of 10,000 keys.
 
 Sources: Kafka's BuiltInPartitioner.partitionForKey and Utils.murmur2.
 """

@@ -58,8 +58,8 @@ class Parsed:
 
 
 def parse(batches: Sequence[UnpackedBatch]) -> Parsed:
-    """Finds all fields in these batches. Raises CorruptBatch if the records of one of them are
-    damaged, and ValueError if the batches have 2 GiB or more together."""
+    """Finds all fields in these batches. Raises CorruptBatch if the records of a batch are damaged,
+    and ValueError if the batches have 2 GiB or more together."""
     filled = [batch for batch in batches if batch.count]
     if not filled:
         return _nothing()
@@ -141,9 +141,9 @@ def _behind(at: Int64s, size: Int64s) -> Int64s:
 def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
     """Copies many slices of one buffer into an array.
 
-    First an Arrow array is laid over the buffer, with the bounds of the slices as its offsets. So
-    its even elements are the slices, and its odd elements are the bytes between the slices. Then
-    the even elements are copied.
+    First, this function makes an Arrow array over the buffer, with the bounds of the slices as the
+    array's offsets. So the array's even elements are the slices, and its odd elements are the bytes
+    between the slices. Then the even elements are copied.
     """
     count = len(at)
     if count == 0 or size.max() < 0:
@@ -158,7 +158,8 @@ def cut(payload: Readable, at: Int64s, size: Int64s) -> pa.BinaryArray:
 
 
 def _origins(payload: bytes | bytearray, at: Int64s, ends: Int64s) -> tuple[Origins | None, Bools]:
-    """The origins of all records. Each record's headers lie between its `at` and its `ends`."""
+    """The origins of all records. The headers of record i are between the positions `at[i]` and
+    `ends[i]`."""
     count = len(at)
     ours = ends - at == ORIGIN.itemsize
     rows = np.zeros(count, ORIGIN)

@@ -58,7 +58,7 @@ def records_of(
     count = len(values)
     values, value_length, value_size = _lengths(values)
     key_size: Int64s | int = 0
-    key_length = np.ones(count, np.uint64)  # zigzag of -1: no key
+    key_length = np.ones(count, np.uint64)  # the zigzag form of -1, which means no key
     if keys is not None:
         keys, key_length, key_size = _lengths(keys)
     suffix = _NO_HEADERS if origins is None else _origin_suffix(origins, count)

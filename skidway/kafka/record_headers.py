@@ -28,7 +28,7 @@ class Header(NamedTuple):
 
 
 def headers_in(payload: bytes | bytearray, at: int, end: int) -> Iterator[Header]:
-    """The headers of one record. Raises CorruptBatch if they do not fill payload[at:end]
+    """The headers of one record. Raises CorruptBatch if the headers do not fill payload[at:end]
     exactly."""
     count, at = _varint(payload, at, end)
     if count < 0:

@@ -1,4 +1,4 @@
-"""The source of a record: the topic and cluster to which it was first published.
+"""The source of a record: the topic and cluster to which the record was first published.
 
 A mirror topic (`dc1.hdfs-logs`) names its source in its topic configs (mirror.source.cluster,
 mirror.source.cluster.id, mirror.source.topic, mirror.source.topic.id). Any other topic is its own
@@ -48,9 +48,9 @@ def check_cluster_name(name: str | None) -> None:
 def cluster_name_of(broker_configs: Mapping[str, str], configured: str | None) -> str:
     """The name of the cluster whose brokers have the configs `broker_configs` (delivery.md, 1).
 
-    All programs must use the same name; otherwise the audit cannot match their messages. So the
-    name that the brokers give is preferred. `configured` is for Apache Kafka, whose brokers
-    have no name for their cluster. Raises ConfigurationRefused if both names are given and they
+    All programs must use the same name; otherwise the audit cannot match their messages. So this
+    function prefers the name that the brokers report. `configured` is for Apache Kafka, whose
+    brokers have no name for their cluster. Raises ConfigurationRefused if both names are given and
     differ.
     """
     own = broker_configs.get(CLUSTER_NAME)

@@ -1,5 +1,5 @@
-"""The producer for applications. It takes messages, sends record batches, and returns a future for
-each send. `from skidway.producer import Producer` is all that an application needs
+"""The producer for applications. It accepts messages, sends them in record batches, and returns a
+future for each send. `from skidway.producer import Producer` is all that an application needs
 (docs/client.md).
 
 Reading order:

@@ -20,8 +20,8 @@ from skidway.kafka.types import TopicPartition
 from skidway.producer.sending import Sending
 
 AHEAD = 1_000
-"""`as_many` tests whether the next `AHEAD` messages fit together. If not, it adds them one by
-one."""
+"""`as_many` first tests whether all of the next `AHEAD` messages fit. If they do not all fit,
+`as_many` adds them one by one."""
 
 
 class Messages(NamedTuple):
@@ -33,7 +33,8 @@ class Messages(NamedTuple):
     timestamp: int
 
     def sizes(self) -> list[int]:
-        """For each message, the largest number of bytes that it takes in an uncompressed batch."""
+        """For each message, the largest number of bytes that the message can take in an
+        uncompressed batch."""
         if self.keys is None:
             values = [value or b"" for value in self.values]
             return [size + RECORD_OVERHEAD_MAX for size in map(len, values)]
@@ -88,7 +89,8 @@ class PendingBatch:
         return encode(pa.array(self.values, pa.binary()), times, keys=keys, codec=codec)
 
     def halves(self) -> tuple[Self, Self]:
-        """The messages of this batch in two batches. There must be at least two messages."""
+        """Two batches that together have the messages of this batch. There must be at least two
+        messages."""
         middle = len(self.values) // 2
         return self._part(0, middle), self._part(middle, len(self.values))
 
@@ -133,7 +135,8 @@ class Accumulator:
         self._full: deque[PendingBatch] = deque()
 
     def room(self, tp: TopicPartition, limit_bytes: int) -> int:
-        """How many more bytes the partition's open batch can take; 0 if it has no open batch."""
+        """How many more bytes the partition's open batch can take; 0 if the partition has no open
+        batch."""
         batch = self._open.get(tp)
         return 0 if batch is None else max(limit_bytes - batch.size_bytes, 0)
 
@@ -170,7 +173,8 @@ class Accumulator:
 
     def next_deadline(self) -> float:
         """The time at which the next batch is ready. If a batch is full, the time is -inf. If there
-        is no batch, it is inf. Otherwise it is the end of `linger.ms` for the oldest batch."""
+        is no batch, the time is inf. Otherwise the time is the end of `linger.ms` for the oldest
+        batch."""
         if self._full:
             return float("-inf")
         first = next(iter(self._open.values()), None)

@@ -2,7 +2,7 @@
 batches, and each send has a future.
 
 One lock protects the buffer. Threads that call `send` take this lock to add messages. The sender's
-thread takes it to remove batches from the buffer (`sender.Batches`).
+thread takes the lock to remove batches from the buffer (`sender.Batches`).
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class Buffer:
         *,
         single: bool,
     ) -> Future[Any]:
-        """Accepts messages, each as soon as there is room for it. Raises BufferFull after
-        max_block_ms without room."""
+        """Accepts the messages one by one, as soon as there is room for the next message. Raises
+        BufferFull after max_block_ms without room."""
         sizes, count = messages.sizes(), len(messages.values)
         with self._changed:
             sending = Sending(next(self._numbers), count, single=single)
@@ -85,7 +85,8 @@ class Buffer:
             return sending.future
 
     def flush(self, timeout_s: float) -> tuple[bool, int]:
-        """Waits for all earlier sends. Returns whether they are done, and how many are left."""
+        """Waits for all earlier sends. Returns whether all of them are done, and how many are not
+        done."""
         with self._changed:
             last = next(reversed(self._sendings), -1)
             self._flushing += 1

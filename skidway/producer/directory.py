@@ -1,8 +1,8 @@
 """What the producer knows about topics: the number of partitions and the largest size of a batch.
 
 The thread that calls `send` asks the brokers, because the sender's thread must not wait. The
-directory has its own connections for this. One thread asks at a time. Other threads wait for the
-answer, each at most `max.block.ms`.
+directory has its own connections for these requests. One thread asks at a time. Other threads wait
+for the answer, each at most `max.block.ms`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LOOK_AGAIN_S = 0.1
 @dataclass(frozen=True, slots=True)
 class KnownTopic:
     """A topic. `available` contains the partitions that have a leader. If no partition has a
-    leader, it contains all partitions."""
+    leader, `available` contains all partitions."""
 
     partitions: int
     available: tuple[int, ...]

@@ -29,8 +29,8 @@ class Producer:
         with Producer("broker:9092") as producer:
             where = producer.send("clicks", b"a message", key=b"user-7").result()
 
-    At the end of the `with` block the producer waits until every message is delivered. Settings are
-    those of `ProducerSettings`.
+    At the end of the `with` block the producer waits until every message is delivered. The settings
+    in `ProducerSettings` are keyword arguments.
     """
 
     def __init__(
@@ -94,10 +94,11 @@ class Producer:
         """Queues one message, or a set of messages. The result of the future says where the
         messages are in the log. If a message was not delivered, the future raises the error.
 
-        If `partition` is given, the messages go there. Otherwise the function `partitioner`, if
-        given, chooses the partition of each message. Without both, the key decides, as in Kafka,
-        and a message without a key goes to any partition. `key` is one key for all messages, or a
-        list with one key for each message. `timestamp_ms` is by default the present time.
+        If `partition` is given, the messages go to this partition. Otherwise the function
+        `partitioner`, if given, chooses the partition of each message. If neither is given, the key
+        decides, as in Kafka; a message without a key goes to any partition. `key` is one key for
+        all messages, or a list with one key for each message. `timestamp_ms` is by default the
+        present time.
 
         Waits while the buffer is full. After max_block_ms it raises BufferFull if the buffer is
         still full, KafkaError if the topic or partition does not exist, or Unreachable if no broker
@@ -115,10 +116,11 @@ class Producer:
         return self._buffer.queue(topic, known, messages_, where, single=single)
 
     def flush(self, timeout_ms: int | None = None) -> None:
-        """Waits until all earlier sends are delivered or refused; each send's future says which of
-        the two.
+        """Waits until all earlier sends are delivered or refused. Each send's future says whether
+        the send was delivered or refused.
 
-        Raises Unreachable when that takes longer than `timeout_ms` (default: delivery_timeout_ms).
+        Raises Unreachable if the wait takes longer than `timeout_ms` (default:
+        delivery_timeout_ms).
         """
         timeout_ms = self._settings.delivery_timeout_ms if timeout_ms is None else timeout_ms
         done, left = self._buffer.flush(timeout_ms / 1000)

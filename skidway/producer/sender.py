@@ -23,11 +23,11 @@ _log = log.get(__name__)
 
 
 class Batches(Protocol):
-    """Gives batches to the sender's thread, and gets the outcome of each batch. Only the sender's
-    thread calls the methods."""
+    """Supplies batches to the sender's thread, and receives the outcome of each batch. Only the
+    sender's thread calls the methods."""
 
     def ready(self) -> Iterable[PendingBatch]:
-        """Takes out the batches that are ready."""
+        """Removes the batches that are ready from the buffer, and returns them."""
         ...
 
     def next_deadline(self) -> float:
@@ -102,7 +102,7 @@ class Sender:
         self._batches = batches
         self._wake = os.eventfd(0, os.EFD_NONBLOCK | os.EFD_CLOEXEC)
         # `stop` closes the descriptor, and another file may then get the same number. The lock
-        # keeps a late `wake` from writing to that file.
+        # prevents a late `wake` from writing to that file.
         self._wake_lock = threading.Lock()
         self._stopping = False
         self._ended = threading.Event()

@@ -39,8 +39,8 @@ class _Piece(NamedTuple):
 
 
 class SetMetadata(Sequence[RecordMetadata]):
-    """The place of each message of a set, in order. It is computed only on demand, because few
-    callers ask for it."""
+    """The place of each message of a set, in order. A place is computed only when the caller asks
+    for it, because few callers do."""
 
     __slots__ = ("_ends", "_pieces")
 
@@ -78,9 +78,9 @@ class Sending:
     these batches is delivered or refused.
 
     The future's result is RecordMetadata for a single message, and SetMetadata for a set. If a
-    message was refused, the future raises the first error, but not before every message is
-    delivered or refused. Several threads may report the outcomes of messages; the thread that
-    reports the last outcome completes the future.
+    message was refused, the future raises the first error as soon as every message is delivered or
+    refused. Several threads may report the outcomes of messages; the thread that reports the last
+    outcome completes the future.
     """
 
     __slots__ = ("_error", "_found", "_left", "_lock", "_single", "future", "number")
@@ -112,12 +112,12 @@ class Sending:
         return self._less(count, error)
 
     def abandon(self, error: Exception) -> None:
-        """Lets the remaining messages fail, because nobody will report on them."""
+        """Lets the remaining messages fail, because nobody will report their outcomes."""
         self._less(None, error)
 
     def _less(self, count: int | None, error: Exception | None = None) -> bool:
         """Subtracts `count` from the number of messages without a report; None subtracts all.
-        Returns True if this call reported the last of them."""
+        Returns True if this call has reported the last message without a report."""
         with self._lock:
             gone = self._left if count is None else min(count, self._left)
             self._left -= gone

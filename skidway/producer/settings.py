@@ -40,7 +40,7 @@ class ProducerSettings:
       order nor arrival is guaranteed, and `enable_idempotence` must be False.
     - `batch_size`: the largest size of a batch before compression. A batch is never larger than the
       topic's max.message.bytes.
-    - `linger_ms`: how long a message waits until other messages fill its batch.
+    - `linger_ms`: how long a message waits for other messages that could fill its batch.
     - `buffer_memory`: while more than this many bytes of messages are not delivered, `send` waits,
       but at most `max_block_ms`.
     - `delivery_timeout_ms`: how long `flush` and `close` wait. Batches themselves never expire.

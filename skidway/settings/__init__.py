@@ -16,13 +16,14 @@ Later sources override earlier ones. Keys may be flat or nested at any depth. Fo
 sentence that names file, line and key; for an unknown key the sentence also names the nearest known
 key. This package reads no environment variable.
 
-The YAML is read as a tree of scalars with their lines, not as Python objects. The type of the
-setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it was
-written. The type of a setting may be bool, int, float, str, Path or Literal. It may also be a list
-of these, which may be written as one comma-separated scalar, as in Kafka. Further types are
-settings classes, lists of settings classes, and dict[str, str]. Each type may also be `| None`.
-When all values of a settings class are known, its method `check(self)` is called, if it has one;
-`check` may raise ConfigurationRefused for settings that do not fit together.
+The YAML is read as a tree of scalars with their line numbers, not as Python objects. The type of
+the setting decides what a scalar means, so a cluster called `no` or a password `0123` stays as it
+was written. The type of a setting may be bool, int, float, str, Path or Literal. The type may also
+be a list of these types. Such a list may be written as one comma-separated scalar, as in Kafka.
+Further types are settings classes, lists of settings classes, and dict[str, str]. Each type may be
+combined with `| None`, too. If a settings class has a method `check(self)`, the method is called
+when all values are known. The method may raise ConfigurationRefused for settings that do not fit
+together.
 
 Reading order: source (text to tree), spec (class to table of keys), gathering (tree to keys),
 conversion (keys to an instance), document (tables and example files for people).
@@ -77,8 +78,8 @@ def peek(
     program: str | None = None,
     directory: Path = DEFAULT_DIRECTORY,
 ) -> str | None:
-    """Reads the text of one key, even if other keys are refused. Returns None if the key is
-    missing, or if its source cannot be read. A program uses this function to report that its
+    """Reads the value of one key as text, even if other keys are refused. Returns None if the key
+    is missing, or if its source cannot be read. A program uses this function to report that its
     configuration was refused.
     """
     found = None

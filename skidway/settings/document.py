@@ -49,7 +49,8 @@ def documented(cls: type[Any], prefix: str = "") -> list[SettingDoc]:
 def example(cls: type[Any], *, title: str = "", active: bool = False) -> str:
     """An example file. Required settings are set; other settings are comments with their defaults.
 
-    With `active` the defaults are set, too: loading this file gives the defaults.
+    If `active` is True, the other settings are set to their defaults, too. Loading such a file
+    produces the defaults.
     """
     head = [f"# {line}".rstrip() for line in textwrap.wrap(title, COMMENT_COLUMNS)]
     return "\n".join([*head, *([""] if head else []), *_lines(cls, active)]) + "\n"

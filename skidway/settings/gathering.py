@@ -73,7 +73,7 @@ def _place(cls: type[Any], name: str, at: str, node: Node, tree: Tree, path: str
 def _place_texts(cls: type[Any], spec: Spec, at: str, node: Node, tree: Tree, path: str) -> None:
     """Fills a setting that is a dict[str, str]. Other settings' keys may begin with the key of the
     dict (`roster` is the dict, `roster.file` another setting). The entries of these other settings
-    do not go into the dict."""
+    are not put into the dict."""
     if not isinstance(node, Section):
         _set(spec, at, node, tree, path)
         return

@@ -75,7 +75,7 @@ def setting(
     example: Any = None,
 ) -> Any:
     """Declares a field of a settings class. `key` is the setting's name in the file. If Kafka,
-    ZooKeeper or Confluent has the same setting, `key` is the name that it has there.
+    ZooKeeper or Confluent has the same setting, `key` is the setting's name in that product.
 
     Bounds are inclusive. The bounds of a list limit its length. `example` is the value that the
     example file shows for a setting without default.
@@ -103,7 +103,7 @@ _tables: dict[type[Any], dict[str, Spec]] = {}
 
 
 def specs(cls: type[Any]) -> dict[str, Spec]:
-    """The settings of a class by key, in the order declared."""
+    """The settings of a class by key, in the order in which the class declares them."""
     if cls not in _tables:
         _tables[cls] = _table(cls)
     return _tables[cls]

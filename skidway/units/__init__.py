@@ -1,34 +1,36 @@
 """The systemd units of Skidway's programs, as files in the folder of this module. The repository
 has no other copy of them.
 
-`skidway unit show` prints them. The Ansible roles, the Debian package and the install snippet take
-the units from the installed version, so a unit always belongs to its program's version. The units
-are static: operators put their changes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
+`skidway unit show` prints them. The Ansible roles, the Debian package and the install snippet copy
+the units from the installed version, so a unit and its program always have the same version. The
+units are static: operators put their changes into drop-ins, /etc/systemd/system/<unit>.d/*.conf.
 
 What the units have in common:
 
 - ExecStart is /opt/skidway/current/<program>/bin/skidway. The link current/<program> leads to the
   version of the program that is in use.
-- `Type=notify` (skidway.systemd): "started" means that the program can do its work.
+- `Type=notify` (skidway.systemd): systemd regards a unit as started as soon as the program can do
+  its work.
 - `Restart=on-failure`, but no restart after exit status 65 (refused state) or 78 (refused
-  configuration), because only a person can repair these. The unit then stays failed, so that a
-  person sees the failure, and the unit does not fail again and again. There is no ExecStartPre,
-  because systemd restarts a unit after any failure of ExecStartPre. Instead, `run` itself begins
-  with the checks of `validate`. The unit skidway-loader-resident.service does not restart after
-  status 2 (usage error) either, because a drop-in may set an invalid time between its runs.
-- Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart: after any
+  configuration), because only a person can repair the state or the configuration. The unit then
+  stays failed. So a person sees the failure, and the unit does not fail again and again. There is
+  no ExecStartPre, because systemd restarts a unit after any failure of ExecStartPre. Instead, `run`
+  itself begins with the checks of `validate`. The unit skidway-loader-resident.service does not
+  restart after status 2 (usage error) either, because a drop-in may set an invalid value for the
+  time between the loader's runs.
+- Units that a timer starts (the load, the recount) are `Type=oneshot` without a restart. After any
   status other than 0, the unit stays failed until a later run succeeds.
 - The loader has two units for two ways to run it. The unit skidway-loader.service makes one run,
-  which the timer or a person starts. The unit skidway-loader-resident.service stays, and begins run
-  after run. Both units have the same user, state and protection.
+  which the timer or a person starts. The unit skidway-loader-resident.service keeps running, and
+  begins one run after the other. Both units have the same user, state and protection.
 - `KillMode=mixed`: only the program gets SIGTERM; the program stops its children (JVM, Spark's
   workers).
 - Each program has its own user, and its state in /var/lib/skidway/<program>. This directory is also
   the program's working directory, where a JVM puts its crash files; everything else is read-only or
   hidden. The exposure that `systemd-analyze security` reports is at most 1.5. Units with a JVM lack
   MemoryDenyWriteExecute, because a JVM compiles at run time.
-- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit. The
-  system call filter (@resources) would not allow that.
+- LimitNOFILE sets the soft and the hard limit. So a program need not raise its soft limit, which
+  the system call filter (@resources) would forbid.
 """
 
 from __future__ import annotations

@@ -18,7 +18,8 @@ The commands (records are objects with partition, offset, timestamp, key, value 
     delete     topic
     join       group topic                      become a member; auto.offset.reset is earliest
     poll       wait_ms                          records that came, assigned: partitions or null
-    commit                                      commit what poll has given
+    commit                                      commit the offsets of the records that poll has
+                                                returned
     leave                                       leave the group
 
 If a client lacks a function, its driver lacks the command; `support.stock_clients` lists the

@@ -1,5 +1,5 @@
-"""The driver of aiokafka. Its event loop runs in a thread of its own, so that a group member's
-heartbeats go on between commands."""
+"""The driver of aiokafka. Its event loop runs in a thread of its own, so that a group member
+continues to send heartbeats between commands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,8 @@ T = TypeVar("T")
 
 
 class AioKafka:
-    """Makes a new client for every command. Only the group's member lives on between commands."""
+    """Makes a new client for every command. Only a client that is a member of a group is kept
+    between commands."""
 
     def __init__(self, address: str) -> None:
         self._address = address

@@ -134,9 +134,9 @@ class Confluent:
         """The partitions of each member, as the coordinator describes the group. The list is empty
         if the coordinator did not answer soon. The caller then has to ask again.
 
-        Each call makes a new client. Because of a bug in librdkafka 2.16 (docs/clients.md), a
-        client whose broker died may send nothing, and wait forever on a connection that it has
-        given up.
+        Each call makes a new client. The reason is a bug in librdkafka 2.16 (docs/clients.md). A
+        client whose broker died may send nothing, and wait forever on a connection that the client
+        no longer uses.
         """
         admin = AdminClient(self._common)
         described = admin.describe_consumer_groups([group], request_timeout=SOON_S)

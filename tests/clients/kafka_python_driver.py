@@ -15,8 +15,8 @@ from clients.commands import serve, text
 WITHIN_S = 300.0
 POLL_AT_LEAST_MS = 3_000
 """kafka-python 3.0.12 loses an assignment that arrives just after a poll has timed out, and never
-asks for it again. So each poll may last long enough for a rebalance. A poll still ends as soon as
-records arrive."""
+asks for it again. So the driver allows each poll enough time for a rebalance. A poll still ends as
+soon as records arrive."""
 
 
 class KafkaPython:

@@ -16,8 +16,8 @@ no callbacks. The answers to a caller's requests are put into the caller's inbox
 takes them out. Neither NumPy nor Arrow is imported; `skidway.kafka.columns` makes and reads
 records.
 
-The producer in this package takes finished batches, for Skidway's own programs. Applications use
-`skidway.producer`, which takes messages.
+The producer in this package sends finished batches, for Skidway's own programs. Applications use
+`skidway.producer`, which makes batches from single messages.
 
 There are limits for the bytes that a producer buffers, the open requests to a leader, and the bytes
 of a response. The calls on a connection, the known topics, and the waits between attempts are

@@ -1,4 +1,4 @@
-"""The waits between two attempts of a request or connection."""
+"""The waits between two attempts to send a request or to connect."""
 
 from __future__ import annotations
 

@@ -39,7 +39,8 @@ class Call(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class MessageCall:
-    """A request of any kind. `skidway.kafka.protocol` encodes it, and decodes its response."""
+    """A request of any kind. `skidway.kafka.protocol` encodes the request and decodes the
+    response."""
 
     api: ApiKey
     build: Callable[[int], Request]

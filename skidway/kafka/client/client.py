@@ -41,10 +41,11 @@ class Client:
     """Sends requests to the brokers of one cluster. A client connects at first use. Only one thread
     at a time may use a client.
 
-    A request that no broker answers within the request timeout raises `BrokerUnreachable`. An
-    answer that is an error raises `KafkaError`, unless the method returns the errors per topic.
-    Producers and fetchers that are made with a client share the loop of the client's connections.
-    While one producer or fetcher waits, the bytes of all the others are sent and received, too.
+    A request that no broker answers within the request timeout raises `BrokerUnreachable`. If the
+    answer is an error, most methods raise `KafkaError`. Some methods return the errors per topic
+    instead. Producers and fetchers that are made with a client share the loop of the client's
+    connections. While one producer or fetcher waits, the bytes of all the others are sent and
+    received, too.
     """
 
     def __init__(
@@ -61,7 +62,7 @@ class Client:
 
         If connections are refused and no broker has answered any request yet, a request gives up
         after `refused_timeout_ms`. Commands for which a person waits set a short time. None means
-        that such a request also gives up after the request timeout.
+        that the request timeout applies in this case, too.
         """
         self.bootstrap = bootstrap
         self.request_timeout_ms = request_timeout_ms
@@ -130,8 +131,8 @@ class Client:
     def list_offsets_now(
         self, times: Mapping[TopicPartition, int]
     ) -> tuple[dict[TopicPartition, ListedOffset], dict[TopicPartition, KafkaError]]:
-        """Like `list_offsets`, but without retries. Returns the offsets that the leaders give at
-        once, and the errors of the other partitions."""
+        """Like `list_offsets`, but without retries. Asks each leader only once. Returns the offsets
+        in the answers, and the errors of the other partitions."""
         found: dict[TopicPartition, ListedOffset] = {}
         return found, self._list_offsets_once(times, found)
 
@@ -200,8 +201,7 @@ class Client:
         return requests.described_log_dirs(response)
 
     def broker_configs(self) -> dict[str, str]:
-        """The settings of one broker, namely the one with the lowest id of all brokers that
-        answer."""
+        """The settings of the broker with the lowest id among the brokers that answer."""
         brokers = self.metadata(()).brokers
         for number in sorted(brokers):
             call = requests.describe_configs_call(ResourceType.BROKER, [str(number)])
@@ -252,7 +252,8 @@ class Client:
         return self.picture.next_address(self.session, Channel.CONTROL, now)
 
     def _ask(self, call: Call, choose: Callable[[float], Address | None]) -> Any:
-        """The response of the first broker that answers; brokers are asked one after the other."""
+        """Asks brokers one after the other, and returns the response of the first broker that
+        answers."""
         begin = self.clock.monotonic()
         deadline = begin + self.request_timeout_ms / 1000
         inbox: Inbox = deque()

@@ -92,7 +92,7 @@ class Cluster:
     topics: Mapping[str, TopicMetadata]
 
     def leader(self, tp: TopicPartition) -> Address | None:
-        """The address of a partition's leader; None if it is unknown."""
+        """The address of a partition's leader; None if the address is unknown."""
         topic = self.topics.get(tp.topic)
         if topic is None or not 0 <= tp.partition < len(topic.partitions):
             return None
@@ -102,7 +102,8 @@ class Cluster:
 
 @dataclass(frozen=True, slots=True)
 class NewTopic:
-    """A topic to be created; -1 means the broker's default."""
+    """A topic to be created. In `partitions` and `replication_factor`, -1 means the broker's
+    default."""
 
     name: str
     partitions: int = -1

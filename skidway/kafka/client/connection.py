@@ -1,6 +1,7 @@
 """One connection to a broker, without the socket: takes received bytes, returns the bytes to send.
 
-    opened -> ApiVersions is sent -> answered: calls flow, each in the highest common version
+    opened -> ApiVersions is sent -> the answer arrives -> calls are sent, each in the highest
+    version that client and broker have in common
 
 Responses come in the order of the requests. If a response does not belong to the oldest open
 request, the connection ends. Every request has a deadline. If a deadline passes, the connection
@@ -110,7 +111,7 @@ class Connection:
         return min(deadlines, default=None)
 
     def submit(self, ticket: int, call: Call, deadline: float) -> None:
-        """Sends a call, but not before client and broker have agreed on versions."""
+        """Accepts a call, and sends it as soon as client and broker have agreed on versions."""
         if self._ranges is None:
             self._waiting.append(_Pending(ticket, call, deadline))
         else:

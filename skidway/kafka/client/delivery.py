@@ -28,7 +28,7 @@ class Delivery(NamedTuple):
 
 
 class Drained(KafkaError):
-    """An earlier batch of the partition was refused for good, so the producer gave this batch back
+    """An earlier batch of the partition was refused for good, so the producer returned this batch
     to its owner. The owner decides whether to send this batch again."""
 
     def __init__(self, tp: TopicPartition) -> None:

@@ -58,7 +58,7 @@ class Dispatch:
         self._max_buffered_bytes = max_buffered_bytes
         self._random = random
         self._outboxes: dict[TopicPartition, Outbox] = {}
-        self._active: dict[TopicPartition, None] = {}  # those with batches, in order of turn
+        self._active: dict[TopicPartition, None] = {}  # with batches; next in turn first
         self._ids = itertools.count()
         self._open: dict[int, _Open] = {}
         self._open_count: Counter[Address] = Counter()
@@ -144,7 +144,8 @@ class Dispatch:
             self._changed.add(tp)
 
     def deliveries(self) -> list[Delivery]:
-        """The outcomes of batches since the last call. Those of one partition are in send order."""
+        """The outcomes of batches since the last call. The outcomes for one partition are in the
+        order in which its batches were sent."""
         self._settle_changed()
         found = list(self._deliveries)
         self._deliveries.clear()
@@ -193,8 +194,8 @@ class Dispatch:
         return places
 
     def _has_identity(self, outbox: Outbox) -> bool:
-        """If the partition needs a newer producer id, gives the partition the newest id. Returns
-        False if no known id is new enough.
+        """If the partition needs a newer producer id, assigns the newest id to the partition.
+        Returns False if no known id is new enough.
         """
         if not outbox.wants_identity:
             return True
@@ -221,7 +222,7 @@ class Dispatch:
             data.append(TopicBuffers(*outbox.tp, (header, entry.encoded.body)))
             size += entry.encoded.size_bytes
             self._active.pop(outbox.tp)
-            self._active[outbox.tp] = None  # to the end: next time other partitions come first
+            self._active[outbox.tp] = None  # moves to the end, so that others come first next time
         if not data:
             return None
         request_id = next(self._ids)

@@ -60,8 +60,8 @@ class Fetcher:
         `timeout_ms` for the first batch.
 
         Returns early when one of the descriptors `wake` is readable. If a partition cannot be read
-        any further, raises OffsetOutOfRange, CorruptBatch or KafkaError once. That partition is not
-        read again until the caller calls `seek` for it. The other partitions are still read.
+        any further, raises OffsetOutOfRange, CorruptBatch or KafkaError once. To read that
+        partition again, the caller has to call `seek` for it. The other partitions are still read.
         """
         clock, client = self._client.clock, self._client
         until = clock.monotonic() + timeout_ms / 1000

@@ -1,7 +1,7 @@
 """The fetcher's decisions: each partition's position, and what to fetch from which leader.
 
 This module does no I/O. `plan` returns the fetches to send now. The outcomes of these fetches are
-passed to `answered` and `lost`. `take` gives the batches to the owner, that is, to the code that
+passed to `answered` and `lost`. `take` returns the batches to the owner, that is, to the code that
 reads the partitions. At most one fetch is open to a leader at a time. While batches from a leader
 wait to be taken, no fetch is sent to that leader. So at most one response per leader is in memory.
 Partitions take turns at the front of the requests, because a broker fills a response from the
@@ -180,7 +180,7 @@ class Fetching:
             reading = self._readings.get(tp)
             if reading is not None and reading.generation == generation:
                 self._take_part(place or (opened.address, 0), tp, reading, part, now)
-        for tp, generation in opened.generations.items():  # not in the response
+        for tp, generation in opened.generations.items():  # partitions that the response lacks
             self._later(tp, generation, now, "left out of the broker's answer")
 
     def lost(self, request_id: int, now: float) -> None:
@@ -205,7 +205,7 @@ class Fetching:
         `take`, because the batches that were fetched before an error come first.
 
         The error is `OffsetOutOfRange`, `CorruptBatch`, or a `KafkaError` that does not go away
-        with time. The partition is not read again until the caller calls `seek` for it.
+        with time. To read the partition again, the caller has to call `seek` for it.
         """
         while self._errors:
             tp, generation, error = self._errors.popleft()
@@ -215,14 +215,14 @@ class Fetching:
         return None
 
     def interrupt(self, why: str) -> None:
-        """Marks all readings as interrupted: the next batches may come from another log."""
+        """Marks all readings as interrupted, because the next batches may come from another log."""
         for tp in self._readings:
             self._interrupt(tp, why)
 
     def take_interruptions(self) -> dict[TopicPartition, str]:
         """The partitions whose reading was interrupted since the last call, each with the newest
-        reason. Reading goes on by itself. A mirror, which compares the last batch of its own log
-        with the source, must compare again after an interruption.
+        reason. The reading continues by itself. A mirror, which compares the last batch of its own
+        log with the source, must compare again after an interruption.
         """
         found, self._interruptions = self._interruptions, {}
         return found

@@ -51,8 +51,9 @@ from skidway.kafka.client.session import Channel, ClientSession, Disconnected, I
 from skidway.kafka.types import TopicPartition
 
 STOOD_STILL_S = 5.0
-"""If nothing has called the client for more than this many seconds, the loop stood still. A running
-loop calls the client more often while a fetch is open.
+"""If nothing has called the client for more than this many seconds, the client assumes that the
+loop stood still, that is, did not run. A running loop calls the client more often while a fetch is
+open.
 """
 
 
@@ -118,7 +119,7 @@ class LoopClient:
 
     @property
     def last_failure(self) -> str:
-        """Why the newest failed connection ended or could not be opened; for people to read."""
+        """Why a connection most recently ended or could not be opened, as text for people."""
         return self._session.last_failure
 
     @property

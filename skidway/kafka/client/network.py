@@ -141,8 +141,8 @@ class Network:
         self._watcher.watch(sock.fileno(), read=True, write=True)
 
     def _resolve(self, link: Link) -> tuple[int, tuple[object, ...]] | None:
-        """One address of the link's host. Each attempt takes the host's next address: for
-        localhost, ::1 and then 127.0.0.1."""
+        """One address of the link's host. Each attempt to connect uses the host's next address. For
+        localhost, the first attempt uses ::1 and the second uses 127.0.0.1."""
         found = self._look_up(*link.key.address)
         if found is None:
             return None
@@ -161,8 +161,8 @@ class Network:
         self._session.opened(found.link, now)
 
     def _send(self, found: _Socket, now: float) -> None:
-        """Sends as many bytes as the socket takes. Watches for more room only while the socket is
-        full."""
+        """Sends as many bytes as the socket accepts. Watches for more room only while the socket's
+        buffer is full."""
         connection = found.link.connection
         try:
             while connection is not None and connection.wants_write:

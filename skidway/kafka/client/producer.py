@@ -164,7 +164,7 @@ class Producer:
         return min([until, *(each for each in times if each is not None)]) - now
 
     def _advance(self) -> None:
-        """Processes answers, decides what to send, and gives new requests to the session."""
+        """Processes answers, decides what to send, and submits new requests to the session."""
         if self._closed:
             raise ValueError("the producer is closed")
         now, wall_ms = self._clock.monotonic(), self._clock.time_ms()

@@ -7,9 +7,10 @@ What is new in each version:
     3    flexible; client software name and version (KIP-511); features (KIP-584)
 
 The client may ask in a version that the broker does not know. The broker then ignores the body of
-the request. It answers with a body of version 0, which has error 35 (UNSUPPORTED_VERSION) and the
-version ranges that the broker serves (KIP-511). So that the client can read this answer, the
-*response header* has no tag section in any version; ``frames.response_frame`` takes care of this.
+the request. The broker answers with a body of version 0, which has error 35 (UNSUPPORTED_VERSION)
+and the version ranges that the broker serves (KIP-511). So that the client can read this answer,
+the *response header* has no tag section in any version; ``frames.response_frame`` takes care of
+this.
 
 Skidway's broker ignores features. Version 4 (in which a feature's lowest version may be 0) is not
 supported.
@@ -53,7 +54,7 @@ class ApiVersionsRequest(Request):
 
 @structure
 class ApiVersion:
-    """The versions of one API, including both ends."""
+    """The range of versions of one API, including both ends."""
 
     api_key: Int16
     min_version: Int16
@@ -118,8 +119,8 @@ def answer(
 
 
 def valid_software(request: ApiVersionsRequest, version: int) -> bool:
-    """Whether a request names the client's software as KIP-511 demands. Always True for a version
-    before 3."""
+    """Whether a request names the client's software as KIP-511 demands. Always True for versions
+    below 3."""
     if version < 3:
         return True
     names = (request.client_software_name, request.client_software_version)

@@ -3,7 +3,7 @@
 Versions from ``flexible_since`` on have the flexible headers and encoding (KIP-482). ``broker`` is
 the range of versions that the broker can serve. The broker's ApiVersions answer lists only the APIs
 for which the broker registers a handler, and a handler may serve a part of this range. ``client``
-is the range that the client can use; ``choose`` takes the highest version that is in both ranges.
+is the range that the client can use; ``choose`` returns the highest version that is in both ranges.
 The ranges contain the versions that today's clients need:
 
 * Produce is offered from 0, because librdkafka before 2.11.1 sends uncompressed batches if the
@@ -27,7 +27,7 @@ from skidway.kafka.errors import UnknownApi, UnsupportedVersion
 
 
 class VersionRange(NamedTuple):
-    """Versions of an API, including both ends."""
+    """A range of versions of an API, including both ends."""
 
     lowest: int
     highest: int

@@ -32,7 +32,7 @@ class CreatePartitionsAssignment:
 @structure
 class CreatePartitionsTopic:
     """A topic and its new number of partitions. `assignments` has the brokers of each new
-    partition. If it is None, the broker that answers chooses them."""
+    partition. If `assignments` is None, the broker that answers chooses these brokers."""
 
     name: str
     count: Int32

@@ -107,7 +107,7 @@ def skip_tags_at(view: memoryview, at: int) -> int:
 
 
 def ended(view: memoryview, at: int) -> None:
-    """Raises TrailingBytes unless the message ends here."""
+    """Raises TrailingBytes if the message does not end at position `at`."""
     if at != len(view):
         raise TrailingBytes(f"{len(view) - at} bytes follow the end of a message")
 

@@ -65,7 +65,7 @@ class DeleteTopicsRequest(Request):
         return cls(topic_names=tuple(names), timeout_ms=timeout_ms)
 
     def states(self) -> tuple[DeleteTopicState, ...]:
-        """The topics, from either field."""
+        """The topics to be deleted, from `topics` or `topic_names`."""
         return self.topics + tuple(DeleteTopicState(name=name) for name in self.topic_names)
 
 

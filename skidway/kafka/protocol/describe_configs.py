@@ -2,7 +2,7 @@
 
 What is new in each version:
 
-    1    source and synonyms in place of "is default" (0 was removed by KIP-896)
+    1    source and synonyms in place of "is default" (KIP-896 removed version 0)
     2    the broker answers first, then throttles (KIP-219)
     3    type and documentation (KIP-569)
     4    flexible
@@ -90,7 +90,7 @@ class DescribeConfigsRequest(Request):
 
 @structure
 class DescribeConfigsSynonym:
-    """A source from which the setting of a `DescribeConfigsResourceResult` can take its value."""
+    """A source from which the setting of a `DescribeConfigsResourceResult` can get its value."""
 
     name: str
     value: str | None

@@ -81,7 +81,8 @@ class ForgottenTopic:
 
 @structure
 class FetchRequest(Request):
-    """Asks for records. The broker waits up to max_wait_ms until it has min_bytes."""
+    """Asks for records. The broker waits until it has min_bytes of records, but at most
+    max_wait_ms."""
 
     API = ApiKey.FETCH
     VERSIONS = VERSIONS

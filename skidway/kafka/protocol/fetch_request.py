@@ -1,7 +1,7 @@
 """The hot path of Fetch requests. A broker reads a request as tuples, and a client writes a request
 from tuples.
 
-Both sides keep the order of partitions, because it matters to the broker (KIP-74).
+Both sides keep the order of partitions, because the order matters to the broker (KIP-74).
 """
 
 from __future__ import annotations
@@ -42,7 +42,8 @@ from skidway.kafka.protocol.primitives import (
 
 
 class FetchTarget(NamedTuple):
-    """A partition to fetch from. If an epoch or the log start offset is -1, it is not given."""
+    """A partition to fetch from. An epoch or log start offset of -1 means that the client does not
+    state the value."""
 
     topic: str
     partition: int

@@ -11,8 +11,9 @@ header 0 (KIP-511).
 
 Invariants: a length that is negative or above the limit is refused before any memory is allocated.
 For a valid length the buffer grows only as bytes arrive, to at most twice the bytes present, or to
-`eager_bytes` of `FrameReader` if that is more. If the peer speaks HTTP or TLS on a plain port, its
-first bytes, which are read as a length, are refused; the error then names HTTP or TLS.
+`eager_bytes` of `FrameReader` if that is more. A peer may speak HTTP or TLS on a plain port. The
+reader then refuses the peer's first bytes, which it reads as a length, and the error names HTTP or
+TLS.
 """
 
 from __future__ import annotations
@@ -201,8 +202,8 @@ class FrameReader:
         self._partial = grown
 
     def _capacity(self, held: memoryview) -> int:
-        """How much memory to allocate for a frame that begins with `held`. It is never more than
-        the frame needs, so that no byte of the next frame is received into that memory."""
+        """How much memory to allocate for a frame that begins with `held`. The size is never more
+        than the frame needs, so that no byte of the next frame is received into that memory."""
         if len(held) < LENGTH_BYTES:
             return LENGTH_BYTES
         needed = LENGTH_BYTES + self._length(held, 0)

@@ -2,7 +2,7 @@
 
 What is new in each version:
 
-    1    one offset per partition, with its timestamp (0 had arrays, and was removed by KIP-896)
+    1    one offset per partition, with its timestamp (version 0, which KIP-896 removed, had arrays)
     2    isolation level, throttle time
     4    leader epochs (KIP-320)
     5    may answer OFFSET_NOT_AVAILABLE

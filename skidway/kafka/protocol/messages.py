@@ -12,10 +12,10 @@ A message is a class whose annotations say everything about its fields::
 
 ``str``, ``bytes``, ``bool``, ``uuid.UUID``, ``tuple[X, ...]`` and other structures need no mark
 (``Annotated``). The width of an integer is in its type. A field ``X | None`` may be null in every
-version, or with ``nullable(n)`` only since version n. A ``tagged`` field is in the tag section of
-flexible versions, and is written only if it differs from its default. ``REFUSED_IF_ABSENT`` marks a
-field that must not be left out silently. If a message sets such a field, and the version does not
-have it, ``encode`` raises UnsupportedVersion.
+version. With ``nullable(n)``, the field may be null only from version n on. A ``tagged`` field is
+in the tag section of flexible versions, and is written only if it differs from its default.
+``REFUSED_IF_ABSENT`` marks a field that must not be left out silently. If a message sets a marked
+field that the version does not have, ``encode`` raises UnsupportedVersion.
 
 For each version, a class is compiled once into a list of steps. Neighbouring fields of fixed width
 become one step with a common ``struct`` format. These steps are the general path. Produce and Fetch
@@ -65,11 +65,11 @@ Int16 = Annotated[int, Mark("code", "h")]
 Int32 = Annotated[int, Mark("code", "i")]
 Int64 = Annotated[int, Mark("code", "q")]
 ErrorText = Annotated[str | None, Mark("clipped")]
-"""Text for people. If it is too long for the wire, it is cut, not refused."""
+"""Text for people. A text that is too long for the wire is cut, not refused."""
 
 REFUSED_IF_ABSENT = Mark("refused")
 NO_ID = uuid.UUID(int=0)
-"""A topic id that is not given. The wire has no null for ids."""
+"""The value of a missing topic id. The wire has no null for ids."""
 
 
 def since(version: int) -> Mark:

@@ -2,7 +2,7 @@
 
 What is new in each version:
 
-    1    offsets from the broker; in 0 they came from ZooKeeper (0 was removed by KIP-896)
+    1    offsets from the broker; in version 0, which KIP-896 removed, they came from ZooKeeper
     2    null asks for all topics; an error for the whole request
     3    throttle time
     4    the broker answers first, then throttles (KIP-219)

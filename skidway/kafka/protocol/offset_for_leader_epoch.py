@@ -2,7 +2,7 @@
 
 What is new in each version:
 
-    2    the leader epoch that the client knows (KIP-320); 0 and 1 were removed by KIP-896
+    2    the leader epoch that the client knows (KIP-320); KIP-896 removed versions 0 and 1
     3    replica id
     4    flexible
 
@@ -64,8 +64,8 @@ class EpochEndOffset:
     """Where an epoch ends.
 
     `leader_epoch` is the requested epoch. If the leader does not have the requested epoch,
-    `leader_epoch` is the leader's largest epoch below it. `end_offset` is the offset after the last
-    record of `leader_epoch`.
+    `leader_epoch` is the leader's largest epoch below the requested epoch. `end_offset` is the
+    offset after the last record of `leader_epoch`.
     """
 
     error_code: Int16 = 0

@@ -67,7 +67,7 @@ class MessageReader:
         return self.end - self.at
 
     def finish(self) -> None:
-        """Raises TrailingBytes unless the message ends here."""
+        """Raises TrailingBytes if the message has more bytes after the present position."""
         if self.at != self.end:
             raise TrailingBytes(f"{self.left} bytes follow the end of a message")
 
@@ -159,9 +159,9 @@ class MessageReader:
         return self._counted(self.uvarint() - 1, least_bytes)
 
     def tags(self, known: Callable[[int, MessageReader], bool] | None = None) -> None:
-        """Reads a tag section. `known` is called with each tag and a reader of that tag's field
-        only. If `known` knows the tag, it reads the field and returns True. If it returns False,
-        the tag is skipped."""
+        """Reads a tag section. Calls `known` with each tag and with a reader of only this tag's
+        field. If `known` recognizes the tag, it reads the field and returns True. If `known`
+        returns False, the tag is skipped."""
         count = self.uvarint()
         if count * 2 > self.left:
             raise _truncated(count * 2, self)

@@ -12,8 +12,8 @@ What is new in each version:
     9    flexible
 
 This module also parses requests and writes responses of versions 0-2, so that a broker can answer
-them with UNSUPPORTED_VERSION (KIP-896). This module does not look into the records. A request with
-acks 0 gets no answer at all.
+such requests with UNSUPPORTED_VERSION (KIP-896). This module does not look into the records. A
+request with acks 0 gets no answer at all.
 
 The hot path has functions of its own. ``parse_request`` returns the records as views of the frame,
 ``write_response`` returns a whole frame, and ``write_request`` returns buffers for sendmsg. The

@@ -114,7 +114,8 @@ def test_records_are_deleted(skidway_broker: SkidwayBroker, version: int) -> Non
         assert deleted(client, topic, 15, version=version) == (0, 15)
         below = client.fetch(topic, 14)
         assert (below.error_code, below.log_start_offset) == (ErrorCode.OFFSET_OUT_OF_RANGE, 15)
-        # A fetch returns whole batches: clients skip the records before the offset they asked for.
+        # A fetch returns whole batches: clients skip the records before the offset that they asked
+        # for.
         assert [h.base_offset for _, h in headers(client.fetch(topic, 15).records)] == [10, 20]
         assert deleted(client, topic, 3, version=version) == (0, 15)
         for offset in (31, -2):
@@ -290,7 +291,7 @@ def test_settings_survive_a_restart(own_broker: SkidwayBroker) -> None:
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_settings_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DescribeConfigs gives the requested settings, with synonyms and documentation only on
+    """DescribeConfigs returns the requested settings, with synonyms and documentation only on
     request."""
     topic = create(skidway_broker, retention_ms="1000")
     keys = ("retention.ms", "no.such")
@@ -380,8 +381,8 @@ def test_the_cluster_is_described(skidway_broker: SkidwayBroker, version: int) -
 
 @pytest.mark.parametrize("version", range(1, 5))
 def test_log_directories_are_described(skidway_broker: SkidwayBroker, version: int) -> None:
-    """DescribeLogDirs gives the place and size of each requested partition, and the volume's
-    space."""
+    """DescribeLogDirs returns the place and size of each requested partition, and the space of the
+    volume."""
     topic = create(skidway_broker, 2)
     with RawClient(skidway_broker.port) as client:
         client.produce(topic, sized(500), partition=1)

@@ -1,4 +1,5 @@
-"""Small requests that ask for much neither delay other clients nor take unbounded memory."""
+"""Small requests that ask for large answers neither delay other clients nor use unbounded
+memory."""
 
 from __future__ import annotations
 
@@ -126,7 +127,7 @@ def test_a_partition_is_fetched_once(core: BrokerCore) -> None:
 
 
 def test_a_producer_with_the_largest_id_leaves_ids_for_others(core: BrokerCore) -> None:
-    """If a client uses the largest possible producer id, the broker still gives out other ids."""
+    """If a client uses the largest possible producer id, the broker still assigns other ids."""
     stored = produced(core, batch(b"x", producer_id=(1 << 63) - 1, epoch=0, sequence=0))
     assert stored.error_code == 0
     for _ in range(2):
@@ -153,8 +154,8 @@ def test_a_connection_that_failed_before_it_was_accepted_is_passed_over(number: 
 
     real, fake = listener.socket, SimpleNamespace(accept=accept)
     listener.socket = fake  # type: ignore[assignment]
-    # The fake listener gives out local sockets, which have no TCP_NODELAY. The kernel refuses the
-    # option, so the listener closes the connection and continues.
+    # The fake's `accept` returns a local socket, which does not have the option TCP_NODELAY. The
+    # kernel refuses the option, so the listener closes the connection and continues.
     assert list(listener.accept()) == []
     assert theirs.fileno() == -1
     listener.socket = real

@@ -122,7 +122,7 @@ def test_who_registered_in_zookeeper_keeps_the_group(coordinator: Coordinator) -
 def test_of_two_kinds_of_members_at_once_one_is_refused(
     zookeeper: str, coordinator: Coordinator
 ) -> None:
-    """If stock members and one of our own consumers enter a group at the same time, one of them is
+    """If stock members and one of our own consumers enter a group at the same time, one side is
     refused. Either the broker cannot store the generation of stock members, or the consumer cannot
     register. The refusal has the right reason."""
     book = Ledger()

@@ -309,7 +309,7 @@ BAD = {
     "count": (request_frame(ApiKey.METADATA, 5, 1, "x", struct.pack(">i", 1 << 30)), "Truncated"),
     "produce": (request_frame(ApiKey.PRODUCE, 7, 1, "x", b"\xff\xff\0\1"), "Truncated"),
 }
-"""Each bad frame, with the reason that the broker's metric gives for closing the connection."""
+"""Maps each bad frame to the reason that the broker's metric shows for closing the connection."""
 
 
 @pytest.mark.parametrize(("data", "reason"), BAD.values(), ids=BAD.keys())
@@ -328,8 +328,8 @@ def test_a_bad_frame_closes_its_connection_only(
 
 
 def test_noise_in_every_version_kills_nothing(skidway_broker: SkidwayBroker) -> None:
-    """If a request of any advertised version has a random body, the broker answers it or closes its
-    connection. The broker neither hangs nor crashes."""
+    """If a request of any advertised version has a random body, the broker answers the request or
+    closes the connection. The broker neither hangs nor crashes."""
     noise = random.Random(4711)
     for key, offered in registry.ranges().items():
         for version in range(offered.lowest, offered.highest + 1):

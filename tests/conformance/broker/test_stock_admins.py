@@ -52,7 +52,7 @@ def admin(skidway_broker: SkidwayBroker) -> AdminClient:
 
 @pytest.fixture
 def topic(skidway_broker: SkidwayBroker, admin: AdminClient) -> str:
-    """A topic with two partitions, and ten records in the first."""
+    """A topic with two partitions, and ten records in the first partition."""
     name = f"topic-{uuid.uuid4().hex[:12]}"
     admin.create_topics([NewTopic(name, 2, 1, config={"retention.ms": "1000"})])[name].result(300)
     producer = Producer({"bootstrap.servers": skidway_broker.address})

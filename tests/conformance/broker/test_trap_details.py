@@ -1,5 +1,5 @@
-"""More traps. A trap is a case in which another broker has made clients hang or fail. The tests
-compare bytes, and use a broker core, which is a broker without a network."""
+"""Tests more traps. A trap is a case in which another broker has made clients hang or fail. The
+tests compare bytes, and use a broker core, which is a broker without a network."""
 
 from __future__ import annotations
 
@@ -214,8 +214,8 @@ def test_there_are_no_transactions_and_no_nearer_replica(client: CoreClient, ver
 @pytest.mark.parametrize("key", [68, 69, 76, 78], ids=str)
 def test_groups_that_the_server_assigns_are_not_offered(core: BrokerCore, key: int) -> None:
     """The broker's ApiVersions answer does not list the requests of KIP-848 and KIP-932, so clients
-    do not send them. If a client still sends one of these requests, the broker closes the client's
-    connection."""
+    do not send these requests. If a client still sends one of these requests, the broker closes the
+    client's connection."""
     offered = {each.api_key for each in ask(core, ApiVersionsRequest(), 0).api_keys}
     assert ApiKey.JOIN_GROUP in offered
     assert key not in offered
@@ -289,7 +289,7 @@ def test_times_are_found_within_batches(
 @pytest.mark.parametrize("version", [8, 9, 10])
 def test_nobody_is_told_what_he_may_do(core: BrokerCore, version: int) -> None:
     """The broker does not compute authorized operations. The field for authorized operations is
-    always INT32_MIN, which Kafka sends if the client has not asked for them."""
+    always INT32_MIN, which Kafka sends if the client has not asked for authorized operations."""
     answer = ask(core, MetadataRequest(topics=None), version)
     assert answer.cluster_authorized_operations == UNKNOWN_OPERATIONS
     assert {each.topic_authorized_operations for each in answer.topics} == {UNKNOWN_OPERATIONS}

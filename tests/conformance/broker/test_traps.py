@@ -1,5 +1,5 @@
-"""Traps, tested with hand-written requests. A trap is a case in which other brokers have made
-clients hang or fail."""
+"""Tests traps with hand-written requests. A trap is a case in which other brokers have made clients
+hang or fail."""
 
 from __future__ import annotations
 

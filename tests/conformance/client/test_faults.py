@@ -256,8 +256,8 @@ def test_a_broker_that_comes_later_is_found() -> None:
 
 
 def test_an_unreachable_leader_is_looked_up_again(broker: ScriptedBroker, client: Client) -> None:
-    """If the metadata gives a leader's address at which no broker listens, the client requests the
-    metadata again and finds the right leader."""
+    """If the metadata contains a leader's address at which no broker listens, the client requests
+    the metadata again and finds the right leader."""
     broker.leader_port = free_port()
     producer = Producer(client)
     producer.send(LOGS, encoded(0), 0)
@@ -349,8 +349,8 @@ def test_offsets_outside_are_told(broker: ScriptedBroker, client: Client) -> Non
 
 
 def test_a_cut_last_batch_is_fetched_again(broker: ScriptedBroker, client: Client) -> None:
-    """If a response ends in the middle of a batch, the client returns the complete batches before
-    it, and fetches the incomplete batch with its next request."""
+    """If a response ends in the middle of a batch, the client returns the complete batches of the
+    response, and fetches the incomplete batch with its next request."""
     fill(broker, LOGS, 3)
     whole = broker.logs[LOGS].read
 

@@ -31,7 +31,7 @@ def behind_a_proxy(
     tmp_path_factory: pytest.TempPathFactory, zookeeper_server: ZooKeeper
 ) -> Iterator[tuple[int, int]]:
     """Starts our broker. Yields the port that the broker advertises to clients, and the port on
-    which it listens."""
+    which the broker listens."""
     folder = tmp_path_factory.mktemp("proxied")
     told = free_port()
     broker = SkidwayBroker(

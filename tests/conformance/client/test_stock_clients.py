@@ -1,5 +1,5 @@
-"""Other Kafka clients can read the batches that our client produces, and our client can read
-theirs. The broker in these tests is Apache Kafka."""
+"""Other Kafka clients can read the batches that our client produces, and our client can read the
+batches of other clients. The broker in these tests is Apache Kafka."""
 
 from __future__ import annotations
 

@@ -299,8 +299,8 @@ def test_zookeeper_silent_for_longer_than_a_session(
 def test_leaving_while_zookeeper_is_silent_is_bounded(
     own_zookeeper: ZooKeeper, tmp_path: Path
 ) -> None:
-    """When a consumer with several streams is closed, it waits only once for a ZooKeeper that does
-    not answer, and not once for each stream. Records that were not committed are delivered
+    """If a consumer with several streams is closed while ZooKeeper does not answer, the consumer
+    waits only once, and not once for each stream. Records that were not committed are delivered
     again."""
     broker = SkidwayBroker(tmp_path, own_zookeeper.address)
     with (

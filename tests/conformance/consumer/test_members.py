@@ -129,8 +129,8 @@ def test_a_member_stopped_beyond_its_session_cannot_commit(
     topic: Topic, group: str, start: Start
 ) -> None:
     """If a member's process is stopped for longer than its ZooKeeper session, the other member gets
-    its partitions. When the stopped process continues, it registers again and changes no committed
-    offsets."""
+    the stopped member's partitions. When the stopped process continues, it registers again and
+    changes no committed offsets."""
     first, second = start("first"), start("second")
     topic.produce(2_000)
     eventually(lambda: sorted(owners(topic, group).values()) == [2, 2])
