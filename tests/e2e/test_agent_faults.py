@@ -134,9 +134,9 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If the agent dies with half a line in an intent, and the rest of the line is written before
-    the restart, the agent sends the first half again as a separate line. An intent is a durable
-    note about bytes that the agent will send."""
+    """An intent is a durable note about bytes that the agent will send. If the agent dies while an
+    intent contains the first half of a line, and the rest of the line is written before the
+    restart, the agent sends the first half again as a separate line."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -162,9 +162,9 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """If the regular expression is changed while an intent contains lines, the agent parses these
-    lines with the old expression when it sends them again. An intent is a durable note about lines
-    to send. No line is doubled."""
+    """An intent is a durable note about lines that the agent will send. If the regular expression
+    is changed while an intent contains lines, the agent still parses these lines with the old
+    expression when it sends them again. No line is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()

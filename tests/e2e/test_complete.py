@@ -59,8 +59,9 @@ def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
 )
 def an_hour_has_success_exactly_while_it_is_complete(trial: Trial) -> Told:
     """If a loader is configured with the collector's URL, it marks an hour with the file `_SUCCESS`
-    when the audit reports the hour as complete. If any loader adds late rows to the hour, it
-    removes the mark. The mark returns when the audit reports the hour as complete again."""
+    when the audit reports the hour as complete. If any loader adds late rows to the hour, this
+    loader removes the file. The file is written again when the audit reports the hour as complete
+    again."""
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     name = f"{DATACENTER}.{trial.topic}/dt={hour:%Y-%m-%d}/hour={hour:%H}/_SUCCESS"
     success = Path(trial.pipeline.site.output, name)

@@ -41,7 +41,9 @@ class Line:
     text: str
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
-    has_trace: bool = True  # False, e.g., if its file was written and deleted between two looks
+    # False if nothing shows that the line existed. An example is a line whose file was written and
+    # deleted between two looks of the agent.
+    has_trace: bool = True
     traced_by_others: bool = False  # only the other files show that this line's file existed
 
 
@@ -153,7 +155,7 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    # If the log did not change for longer than this, the agent expects no rotated
+                    # If the log did not change for more than STILL_S, the agent expects no rotated
                     # file.
                     line.has_trace &= stood_ms < STILL_S * 1000
 
@@ -356,7 +358,8 @@ class Schedule:
             if found[text] == 0 and line.has_trace:
                 where = "" if line.is_destroyed else ", which lies on the host"
                 assert _covers(losses, line), f"SILENT LOSS of {text}{where}"
-                if self.host.scheme not in ("olddir", "copytruncate"):  # these leave no proof
+                # With these schemes, the agent may declare lines lost that the host still has.
+                if self.host.scheme not in ("olddir", "copytruncate"):
                     assert line.is_destroyed, f"{text} lies on the host and was not read"
             elif found[text] > 1:
                 assert self.is_doubt(text, losses), f"SILENT DOUBLING of {text}"
@@ -374,7 +377,8 @@ class Schedule:
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
 
     def is_doubt(self, text: str, losses: list[Loss]) -> bool:
-        """Returns whether one of the line's records is in a range that the agent declared."""
+        """Returns whether one of the line's records is in a range that the agent declared lost or
+        possibly doubled."""
         return any(
             record.file == loss.file
             and loss.first <= record.first

@@ -249,8 +249,8 @@ class World:
     # The agent.
 
     def look_at_clock(self) -> None:
-        """Reads the clock, as the agent does in each turn of its loop. Here, each event is followed
-        by a turn."""
+        """Reads the clock, as the agent does in each turn of its loop. In this model, a turn
+        follows each event."""
         self.set_backs.read(self.clock_ms(), ["logs"])
 
     def scan(self) -> None:
@@ -490,8 +490,9 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """Returns the evidence that the messages give, either as the collector has it or as rebuilt
-        from the topic. In rebuilt evidence, no message counts as received live."""
+        """Returns the evidence that the messages contain. If `messages` is `delivered`, returns the
+        evidence that the running collector has. Otherwise returns the evidence of a collector that
+        is rebuilt from the topic. Such a collector counts no message as received live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()

@@ -684,7 +684,8 @@ def _blind_to_rereadings(evidence: Evidence) -> None:
 
 
 def _change(evidence: Evidence, **changes: object) -> None:
-    """Applies the changes to every rereading in the evidence."""
+    """Applies the changes to every rereading in the evidence. A rereading says that one agent may
+    have read lines again that another agent had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         earlier, later = (
@@ -709,7 +710,8 @@ def _blind_to_later_agents(evidence: Evidence) -> None:
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore groups of agents, as if the host's clock were always right."""
+    """Makes the audit ignore groups, as if the host's clock were always right. A group contains
+    agents that read the same files."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)

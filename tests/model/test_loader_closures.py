@@ -179,7 +179,8 @@ class World:
         """Runs one load, which may end before the watermark."""
         ends = {each: self.watermark(each) for each in PARTITIONS}
         feed, log = Feed(), "audit"
-        # another topic of the run may have a lower position
+        # The load may begin earlier in the audit topic, because another topic of the same run may
+        # have a lower position.
         position = self.newest.audit_positions.get(log, 0) if self.newest else 0
         for offset in range(max(0, position - self.choose.choice((0, 40))), len(self.audit)):
             feed.take(self.audit[offset], Place(log, offset))

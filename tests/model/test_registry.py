@@ -283,9 +283,9 @@ def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
 
 
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() -> None:
-    """If a schema is registered again, its deleted version is removed. But the deleted version
-    stays if other schemas reference it, because readers look up a referenced version by its subject
-    and version number."""
+    """If a schema is registered again, the registry normally removes the schema's deleted version.
+    If other schemas reference this version, the registry keeps it, because readers look up a
+    referenced version by its subject and version number."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")

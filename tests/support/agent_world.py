@@ -297,8 +297,8 @@ class Brokers:
         self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
-        """Appends a batch, unless it arrived earlier under the same producer id. Returns its base
-        offset."""
+        """Appends a batch. If the batch has already arrived under the same producer id, does not
+        append it again. Returns the batch's base offset."""
         if sent.base < 0:
             log = self.logs[sent.tp]
             sent.base = len(log)
@@ -602,7 +602,7 @@ class World:
         self.kill(survivors)
 
     def publish(self) -> None:
-        """Lets the brokers take the agent's audit messages."""
+        """Lets the brokers accept the agent's audit messages."""
         mail = self.agent.mail
         for id_, value in mail.pending(-1, 1_000_000):
             self.published.append(messages.decode(value))
@@ -693,5 +693,5 @@ def datum_text(value: bytes) -> str:
 
 
 def pa_binary(values: list[bytes]) -> Any:
-    """Bytes as an Arrow column."""
+    """Returns the values as an Arrow column of type binary."""
     return pa.array(values, pa.binary())

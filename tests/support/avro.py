@@ -145,7 +145,7 @@ def union_of(types: list[Typed], null_at: int | None) -> Typed:
 
 
 def record_of(types: list[Typed], name: str) -> Typed:
-    """A record with these fields."""
+    """Returns a record type whose fields have these types."""
     fields = [{"name": f"f{at}", "type": avro} for at, (avro, _) in enumerate(types)]
     values = st.fixed_dictionaries({f"f{at}": each for at, (_, each) in enumerate(types)})
     return {"type": "record", "name": name, "fields": fields}, values

@@ -16,8 +16,8 @@ from support.zookeeper import ZooKeeper
 
 
 class SkidwayBroker:
-    """One broker with its own folder. `settings` are the differences from the tests' default
-    settings."""
+    """One broker with its own folder. `settings` contains the settings that differ from the tests'
+    default settings."""
 
     def __init__(self, folder: Path, zookeeper: str, **settings: object) -> None:
         self.port, self.metrics_port = free_port(), free_port()

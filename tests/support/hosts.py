@@ -235,7 +235,7 @@ class Run:
 
     def forget_connections(self, host: Host) -> None:
         """Closes the connections that ssh keeps open to the host. Otherwise ssh would use these
-        connections for new commands, which would wait for answers in vain."""
+        dead connections for new commands, and the commands would never get an answer."""
         subprocess.run(
             ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
@@ -282,7 +282,8 @@ def running(names: Sequence[str]) -> Iterator[Run]:
 
 
 def attach(folder: Path) -> Run:
-    """Returns the hosts that a running `python -m support.hosts` keeps."""
+    """Returns the hosts that a process `python -m support.hosts` has booted and still keeps
+    running."""
     state = json.loads((folder / "state.json").read_text())
     return Run(folder, Path(state["net"]), state["names"])
 

@@ -60,8 +60,8 @@ def produce(kafka: ApacheKafka, topic: str, count: int, **settings: object) -> N
 
 
 def log_bytes(kafka: ApacheKafka, topic: str, partition: int) -> bytes:
-    """Returns the bytes of Kafka's own segments, without the zeros at a segment's end that Kafka
-    has preallocated."""
+    """Returns the bytes of Kafka's own segments, without the zeros that Kafka has preallocated at
+    the end of a segment."""
     folder = kafka.program.log.parent / "logs" / f"{topic}-{partition}"
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 

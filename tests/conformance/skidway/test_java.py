@@ -40,8 +40,8 @@ def environ(tmp_path: Path) -> dict[str, str]:
 
 
 def test_bundled_java_really_starts(environ: dict[str, str]) -> None:
-    """Skidway finds the bundled Java, and this Java starts even with an option that Spark sets and
-    this Java does not know."""
+    """Skidway finds the bundled Java, and this Java starts. It starts even if Spark sets an option
+    that is unknown to this version of Java."""
     found = java.find(environ)
     assert found.source == "bundled"
     assert found.version >= java.VERSION_MIN

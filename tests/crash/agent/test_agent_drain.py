@@ -185,9 +185,9 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """A drain sends no last word (final message to the audit) if it is killed after it has noted
-    which lines it will send, or while it sends these lines. The next drain delivers the remaining
-    lines, each once, and sends the last word."""
+    """A drain first notes which lines it will send, and then sends them. If the drain is killed
+    during one of these two steps, it sends no last word, which is the agent's final message to the
+    audit. The next drain delivers the remaining lines, each once, and sends the last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()

@@ -321,7 +321,7 @@ def test_brokers_that_are_away_are_named(
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
     """If the pattern for a topic's lines is wrong, so that lines are rejected, /health answers 503
-    and names the topic. The agent's log shows one of the rejected lines."""
+    and names the topic. The agent's log contains one of the rejected lines."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)
@@ -416,8 +416,8 @@ def test_a_disk_that_moved_to_another_machine(
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If an older snapshot of the host, with the agent's state and the log, is restored, lines that
-    are written afterwards count as new lines and not as repeats. This is so even if the new lines
+    """If the agent's state and the log of a host are restored from an older snapshot, lines that
+    are written afterwards count as new lines and not as repeats. This also holds if the new lines
     have the same positions in the file as lines that were written after the snapshot was taken."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)

@@ -235,8 +235,9 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
     """If the audit topic contains a message with an unknown schema, no bucket (time window of a
-    topic) is complete, and a metric counts the message. The log, /health, every verdict and the
-    gate name the unknown schema until a collector that knows the schema has read the message."""
+    topic) is complete, and a metric counts the message. The collector's log, /health, every verdict
+    and `skidway audit wait` name the unknown schema. They do so until a collector that knows the
+    schema has read the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -325,8 +326,9 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     these buckets are complete. If the host's agent is started again, the audit waits for the agent
     as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
-    # `lateness.ms` is so large that even a slow drain ends before the bucket of the drained lines
-    # is due. So only a last word can seal that bucket, and an ordinary seal cannot.
+    # A bucket is due `lateness.ms` after its end. This setting is so large that even a slow drain
+    # ends before the bucket of the drained lines is due. So an ordinary seal cannot seal this
+    # bucket, and only a last word can.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()

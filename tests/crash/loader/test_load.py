@@ -39,7 +39,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 @pytest.fixture(autouse=True, params=["spark", "here"])
 def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
-    """Runs each test twice, with loads on Spark and with loads in the loader's own process."""
+    """Runs each test twice, once with loads on Spark and once with loads in the loader's own
+    process."""
     loading.way = ON_SPARK if request.param == "spark" else HERE
 
 
@@ -242,7 +243,7 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
 @promise("1 topic made again")
 @pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
-    """If a topic was deleted and created again, and so has another id, the loader prints one
+    """If a topic was deleted and created again, it has another topic id. The loader then prints one
     sentence, and does not change the output."""
     fill(loading, 0, 100)
     loading.loaded()

@@ -1,6 +1,6 @@
 """After a crash, recovery accepts missing offsets in a mirror's log only if they are a named gap. A
-named gap is a range of offsets in the topic config `mirror.gaps`. If other offsets are missing, the
-partition is stopped."""
+named gap is a range of offsets in the topic config `mirror.gaps`. If other offsets are missing,
+recovery reports the log as damaged."""
 
 from __future__ import annotations
 
