@@ -1,5 +1,5 @@
 """The guide docs/operations.md describes how to recover from breakdowns and how to make later
-changes. Its instructions work on hosts that Ansible has installed.
+changes. The guide's instructions work on hosts that Ansible has installed.
 
 The fleet consists of a datacenter, the datacenter's mirror, two agents whose logs are written
 during all tests, and a registry with TLS. The tests run the commands of the guide itself (see

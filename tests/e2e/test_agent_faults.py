@@ -38,8 +38,8 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
-    """No line is lost or doubled if the agent is killed (kill -9) again and again while it sends
-    lines, and while the program goes on to write lines."""
+    """No line is lost or doubled if the agent is killed with kill -9 again and again while it sends
+    lines. Meanwhile the program continues to write lines."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -53,9 +53,9 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """If the agent is killed after it has written an intent and before the intent's lines have
-    reached the broker, the agent sends these lines once after its restart. An intent is the agent's
-    durable note about lines that it will send."""
+    """An intent is the agent's durable note about lines that it will send. If the agent is killed
+    after it has written an intent and before the intent's lines have reached the broker, the agent
+    sends these lines once after its restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -233,8 +233,8 @@ def line_that_its_schema_refuses(trial: Trial) -> Told:
 
 @STORIES.add()
 def registry_down_when_the_agent_starts(trial: Trial) -> Told:
-    """If the registry is down when the agent starts, the agent waits and says so. When the registry
-    is up, the agent reads all lines."""
+    """If the registry is down when the agent starts, the agent waits and writes a log line about
+    the wait. When the registry is up, the agent reads all lines."""
     for name in ("agent", "registry"):
         trial.pipeline.kill(name)
     agent = trial.pipeline.programs["agent"]
@@ -391,7 +391,7 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
 @STORIES.add()
 def file_deleted_and_written_again(trial: Trial) -> Told:
     """If a file is deleted and a new file with the same lines is created, the agent reads the new
-    file as a different file. It does so even if the new file gets the same inode."""
+    file as a different file. This holds even if the new file gets the same inode."""
     lines = [f"the same line {number}" for number in range(200)]
     for generation in range(3):
         path = trial.oracle.append("app.log", lines)

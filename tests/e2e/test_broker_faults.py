@@ -150,8 +150,8 @@ def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def broker_killed_while_it_takes(trial: Trial) -> Told:
-    """If the datacenter's broker is killed (kill -9) again and again while it appends batches, no
-    line is lost or doubled."""
+    """If the datacenter's broker is killed with kill -9 again and again while it appends batches,
+    no line is lost or doubled."""
     chance = random.Random(3)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):

@@ -53,7 +53,7 @@ class Growing(Schedule):
         self.announced: set[int] = set()
         self.closed: dict[int, int] = {}
 
-    # --- what happens -------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------
 
     def run(self) -> None:
         # with narrow patterns, a generation (rotated file) from before the agent's first start
@@ -135,7 +135,7 @@ class Growing(Schedule):
         super().start()
         self.say("start")
 
-    # --- what must hold -----------------------------------------------------------------------
+    # --- checks -------------------------------------------------------------------------------
 
     def read_message(self, message: Any) -> None:
         if isinstance(message, Announcement):

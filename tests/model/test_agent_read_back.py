@@ -97,7 +97,7 @@ class Upgrades(Schedule):
             yield self.loosen, 2
         yield from self.crashes()
 
-    # --- what happens -------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------
 
     def write(self) -> None:
         for _ in range(self.random.randint(1, 4)):
@@ -218,7 +218,7 @@ class Upgrades(Schedule):
         if isinstance(message, Seal):
             self.check_seal(message)
 
-    # --- what must hold -----------------------------------------------------------------------
+    # --- checks -------------------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
         """Returns the cells (unique pieces of text) in all ranges that have a known end and were
@@ -280,8 +280,7 @@ class Upgrades(Schedule):
 
     def cells_of_successors(self) -> set[str]:
         """Returns the cells (unique pieces of text) that the agent declared as possibly delivered
-        twice for one particular reason: the agent is not sure which file it has read, and the
-        file's successor contains these cells too."""
+        twice, because it may have delivered them already as bytes of another file."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:

@@ -748,8 +748,9 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """The audit does not report a bucket (time window) as complete if one row is lost and another
-    row is doubled, although the bucket's count is right. The schedules produce such buckets."""
+    """If one row of a bucket (time window) is lost and another row is doubled, the bucket's count
+    is right, but the audit does not report the bucket as complete. The schedules produce such
+    buckets."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))

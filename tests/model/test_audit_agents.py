@@ -702,8 +702,8 @@ def _blind_to_last_words(evidence: Evidence) -> None:
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Makes the audit assume that only a newer agent can read lines again. It then ignores that an
-    older agent may read lines that a newer agent has already read."""
+    """Makes the audit assume that only a newer agent can read lines again. The audit then ignores
+    that an older agent may read lines that a newer agent has already read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)

@@ -2,9 +2,9 @@
 loaders, a crash between any two operations, and lost answers.
 
 A loader is the same generator that runs in production (`skidway.loader.state.commit`). In each
-step, the search performs one operation of one loader on a store in memory. It continues from each
-state only once. A loader's own state is the list of answers that the loader got, so the search can
-rebuild the loader in any branch.
+step, the search performs one operation of one loader on a store in memory. The search continues
+from each state only once. A loader's own state is the list of answers that the loader got, so the
+search can rebuild the loader in any branch.
 """
 
 from __future__ import annotations
@@ -227,11 +227,12 @@ class Search:
         reloads: Collection[int] = (),
     ) -> None:
         """`offsets` is the number of offsets to load, and `sessions` is the total number of runs of
-        all loaders. `rewrites` and `marks` give the runs, counted from 1, that rewrite files or
-        mark the hour instead of loading. If no run marks the hour, the rows are in no hour's
-        directory, so that there are fewer states. `reloads` gives the runs that read all records
-        again. If there are such runs, each load writes one file of rows and one file of rejects. In
-        this search, no run folds old manifests into a checkpoint.
+        all loaders. The runs are numbered from 1. `rewrites` contains the numbers of the runs that
+        rewrite files instead of loading, and `marks` contains the numbers of the runs that mark the
+        hour instead of loading. If no run marks the hour, the rows are in no hour's directory, so
+        that there are fewer states. `reloads` contains the numbers of the runs that read all
+        records again. If there are such runs, each load writes one file of rows and one file of
+        rejects. In this search, no run folds old manifests into a checkpoint.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
@@ -626,8 +627,8 @@ def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
 
 @pytest.mark.slow
 def test_answers_of_a_reload_are_lost() -> None:
-    """If one run reads all records again while another run loads, every record exists once even if
-    answers to the commits are lost and there are two crashes."""
+    """If one run reads all records again while another run loads, every record exists once. This is
+    so even if answers to the commits are lost and there are two crashes."""
     assert Search(offsets=2, sessions=2, unclear=2, reloads=[2]).run() > 1000
     assert Search(offsets=1, sessions=2, unclear=1, crashes=2, reloads=[2]).run() > 1000
 

@@ -354,8 +354,8 @@ class World:
             self.checkpoint += 1
 
     def idle_hour(self) -> None:
-        """Lets an hour pass if no request is in flight, because no request takes an hour to
-        arrive."""
+        """If no request is in flight, lets an hour pass. If a request is in flight, does nothing,
+        because in this model every request arrives within an hour."""
         if not (self.core.pending_count or self.parked or any(self.wire.values())):
             self.old.clear()
             self.now += 4_000

@@ -32,7 +32,7 @@ TOPICS_MAX, PARTITIONS_MAX = 3, 4
 
 
 class Killed(Exception):
-    """The driver was killed here."""
+    """Raised at the point at which the driver is killed."""
 
 
 class Engine:

@@ -210,7 +210,7 @@ class Schedule(ABC):
         self.turn(self.world.producer.deliver_all())
         self.check_ledger()
 
-    # --- what is remembered, and what must hold -----------------------------------------------
+    # --- memory and checks --------------------------------------------------------------------
 
     def remember(self) -> None:
         """Stores the bytes of each file id whose file can still be read."""

@@ -128,7 +128,8 @@ class MemoryLoading:
         self.lines += count
 
     def append(self, *records: Record) -> None:
-        """Appends a batch of these records. They do not count as further lines of the file."""
+        """Appends a batch of these records. These records do not count as further lines of the
+        file."""
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:

@@ -637,7 +637,7 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """Starts the broker. It knows only the contents of its logs and of ZooKeeper."""
+        """Starts the broker. The broker knows only the contents of its logs and of ZooKeeper."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter

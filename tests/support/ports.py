@@ -1,8 +1,7 @@
 """TCP ports of loopback for programs under test.
 
-The process of the test run reserves each port until the run ends. Therefore the kernel gives a port
-that a test has given to a program neither to another program on the machine nor to another test
-run.
+The process of the test run reserves each port until the run ends. So if a test has assigned a port
+to a program, no other program on the machine and no other test run can get this port.
 """
 
 from __future__ import annotations

@@ -101,7 +101,7 @@ def test_a_killed_broker_costs_nothing(
     java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
     """A producer with default settings is idempotent. So if the broker is killed with kill -9 while
-    such a producer sends, each record is stored once and in order."""
+    this producer sends, each record is stored once and in order."""
     name = topic_name("killed")
     with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)

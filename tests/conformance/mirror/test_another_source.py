@@ -1,5 +1,5 @@
 """A mirror copies the topics of another cluster, its source. If another cluster has taken the place
-of the source, the mirror stops, reports the reason, and copies no records of that cluster.
+of the source, the mirror stops, reports the reason, and copies no records of the other cluster.
 """
 
 from __future__ import annotations

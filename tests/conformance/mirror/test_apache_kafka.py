@@ -86,8 +86,8 @@ def until_mirrored(kafka: ApacheKafka, mirror: Cluster, topic: str) -> None:
 def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """The mirror stores Kafka's batches as the producers made them, in every codec and partition,
-    even if the mirror is killed (kill -9) several times."""
+    """In every codec and partition, the mirror stores Kafka's batches as the producers made them.
+    This holds even if the mirror is killed with kill -9 several times."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):

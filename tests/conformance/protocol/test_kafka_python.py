@@ -35,9 +35,9 @@ TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
 
 
 def plain(value: Any, version: int) -> Any:
-    """Returns a message in the form that kafka-python takes and returns. This form consists of
-    dictionaries and lists. It leaves out the fields that do not exist in this version, and has None
-    in place of a topic id whose bytes are all zero."""
+    """Returns a message in the form that kafka-python's codec uses. This form consists of
+    dictionaries and lists, and leaves out the fields that do not exist in this version. If all
+    bytes of a topic id are zero, this form has None in its place."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name), version)

@@ -214,8 +214,8 @@ def test_killed_in_the_middle_and_drained_again(
 
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If no broker can be reached, drain ends within its time limit, says that it reached no
-    broker, and sends no last word (final message to the audit)."""
+    """If no broker can be reached, drain ends within its time limit and prints that it reached no
+    broker. It sends no last word, which would be the agent's final message to the audit."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -234,11 +234,11 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If a file cannot be read, `drain` prints the file's path, and sends no last word (final
-    message to the audit) for the file's topic. It sends the last words of all other topics. After
-    the file has become readable, the next drain delivers the file's lines and sends the topic's
-    last word. If the file then grows and becomes unreadable again, the next drain withdraws this
-    last word."""
+    """A last word is the agent's final message to the audit about a topic. If a file cannot be
+    read, `drain` prints the file's path, and sends no last word for the file's topic. It sends the
+    last words of all other topics. After the file has become readable, the next drain delivers the
+    file's lines and sends the topic's last word. If the file then grows and becomes unreadable
+    again, the next drain withdraws this last word."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)
@@ -274,7 +274,9 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 
 
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
-    """If a host has no agent state, drain says this, exits successfully, and creates no state."""
+    """If the agent's state directory does not exist, drain prints the directory's path and exits
+    with status 65. If the directory is empty, because no agent ever ran with it, drain prints this
+    fact and exits with status 0. It creates no file there."""
     process = agent(source(log))
     process.command()
     done = drain(process)

@@ -150,8 +150,8 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """The agent reads each rotated file once, even if it never saw the file under the file's first
-    name and the agent's pattern does not match the rotated name."""
+    """The agent's pattern does not match the names of the rotated files. Still the agent reads each
+    rotated file once, even a file that it never saw under the file's first name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -387,10 +387,10 @@ def test_people_read_what_an_agent_wrote(
 def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If a disk is moved to another machine, the agent refuses to start there until an operator
-    tells it to adopt the state on the disk. Then it continues where it was, under a new epoch, and
-    every line arrives once. The epoch is a number that distinguishes the agent's later messages
-    from its earlier messages."""
+    """If a disk is moved to another machine, the agent refuses to start there. After an operator
+    has told the agent to adopt the state on the disk, the agent continues at its old positions
+    under a new epoch. Every line arrives once. The epoch is a number that distinguishes the agent's
+    later messages from its earlier messages."""
     process = agent(source(lines))
     lines.write("a.log", 1000)
     process.start()

@@ -4,7 +4,7 @@ line is lost or doubled.
 Both versions of the program are real source trees. One is this tree, and the other is a copy with a
 different PRESS_VERSION, which is the version of the code that makes records from lines. The agent
 reaches the broker through a proxy. The proxy lets some batches reach the broker but hides the
-broker's answers from the agent. It holds back other batches.
+broker's answers from the agent. The proxy holds back the other batches.
 """
 
 import collections

@@ -228,9 +228,9 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
-    """If a file is still not announced after `announce.wait.ms`, the loader writes the file's
-    records to the rejected records of its output, with their bytes and origins. It counts these
-    records."""
+    """If a file is still not announced after `announce.wait.ms`, the loader rejects the file's
+    records. It adds these records, with their bytes and origins, to the rejected records of its
+    output, and counts them."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
