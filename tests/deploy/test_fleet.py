@@ -49,7 +49,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """On hosts without internet access, site.yml installs, configures and starts every program, and
-    enables it for the next boot. The timers for loads and recounts start no program before the
+    enables it for the next boot. The timers for loads and recounts start their programs only at
     night."""
     fleet.control.succeed("site")
     for host in fleet.applications:

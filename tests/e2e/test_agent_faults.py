@@ -443,8 +443,8 @@ def truncated_before_it_was_read(trial: Trial) -> Told:
 
 @STORIES.add(pattern="**/*.log")
 def many_files(trial: Trial) -> Told:
-    """The agent reads all lines of the many files of a busy host, even in directories that are
-    created after the agent's start."""
+    """On a busy host with many files, the agent reads all lines of all files. It also reads files
+    in directories that are created after the agent's start."""
     for turn in range(4):
         for number in range(MANY_FILES):
             trial.write(f"app-{number % 7}/{number}.log", 20 + turn)

@@ -420,8 +420,8 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """The agent declares every destroyed line lost, and loses no other line, when rotated files are
-    deleted, freed inodes are reused, and files are made unreadable."""
+    """If rotated files are deleted, freed inodes are reused, or files are made unreadable, the
+    agent declares every destroyed line lost. It loses no other line."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
 
@@ -429,9 +429,9 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @promise("6 unreadable")
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
-    """While a file system is not mounted or a directory cannot be searched, the agent does not
-    treat its files as deleted. No line is lost or doubled, and the agent declares no loss. This is
-    so even if the file system is mounted again with another device number."""
+    """While a file system is not mounted, or a directory cannot be searched, the agent does not
+    treat the files in it as deleted. No line is lost or doubled, and the agent declares no loss.
+    This is so even if the file system is mounted again with another device number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
         run(seed, scheme, "blind")

@@ -298,9 +298,10 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 
 
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
-    """If an imported schema references its own version, its deletion is refused with 42206, as in
-    Confluent's registry. A reference contains a subject and a version, not a schema. So it does not
-    matter that the version had a different schema when the reference was made."""
+    """If an imported schema references its own version, the registry refuses to delete this version
+    with error code 42206, as Confluent's registry does. A reference contains a subject and a
+    version, not a schema. So it does not matter that the version had a different schema when the
+    reference was made."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")

@@ -382,8 +382,9 @@ class Producer:
         """Breaks the connection. Batches without an answer are sent again in their order.
 
         `survivors` is the number of batches of the old connection that may still arrive late.
-        `is_known` says whether the batches keep their producer id. If they keep this id, the broker
-        recognizes a batch that has already arrived as a duplicate when the batch is sent again.
+        `is_known` says whether the batches keep their producer id. If the batches keep this id, and
+        a batch that has already arrived is sent again, the broker recognizes the batch as a
+        duplicate.
         """
         under_way = self.sent[tp][:survivors]
         for sent in under_way:

@@ -4,8 +4,8 @@ repeated.
 By default every run tries the same seeds and examples. The code of a test contains the test's
 seeds, and Hypothesis derives its examples from the code of a test. With the option `--short`, which
 `make test` uses, a run tries only some of these seeds and examples. A run with `--hypothesis-seed
-N` is called an exploration, and it tries other seeds and examples. Hypothesis starts from N, and N
-times STRIDE is added to each seed that a test contains. A test takes all its seeds from the fixture
+N` is called an exploration, and it tries other seeds and examples. Hypothesis starts from N. Each
+seed that a test contains rises by N times STRIDE. A test takes all its seeds from the fixture
 `seeds`, or a single seed from the parameter `seed`::
 
     def test_order(seeds):

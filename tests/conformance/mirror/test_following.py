@@ -68,8 +68,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """If the source's address contains a host name, the mirror resolves the name, and resolves it
-    again after the source was down."""
+    """If the source's address contains a host name, the mirror resolves this name. After the source
+    was down, the mirror resolves the name again."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")

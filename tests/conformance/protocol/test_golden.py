@@ -76,8 +76,8 @@ every = pytest.mark.parametrize("case", GOLDEN, ids=name_of)
 
 
 def test_no_file_is_passed_over() -> None:
-    """The files contain at least a hundred cases in total and at least one case for each
-    message."""
+    """The files contain at least a hundred cases in total. For each message there is at least one
+    case."""
     assert len(GOLDEN) >= 100
     assert {type(case.message) for case in GOLDEN} == set(ALL)
 

@@ -230,8 +230,8 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
     """If a subject, version or schema is missing, the client raises an error with the right
-    error_code. The error_code is not -1, because the client can parse the body of the registry's
-    answer."""
+    error_code. If the client could not parse the body of the registry's answer, the error_code
+    would be -1."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

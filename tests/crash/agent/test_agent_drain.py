@@ -164,8 +164,8 @@ def promised(agent: AgentProcess) -> bool:
 
 
 def unsettled(agent: AgentProcess) -> int:
-    """Returns the number of unsettled rows in the agent's state. These rows are intents, counts
-    that no message to the audit contains yet, and messages that are not delivered yet."""
+    """Returns the number of unsettled rows in the agent's state. There are three kinds: intents,
+    counts that are not yet in a message to the audit, and messages that are not delivered yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         counts = (

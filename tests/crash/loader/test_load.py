@@ -131,7 +131,8 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # Retention has run when the records of the topic without retention.hold are deleted.
+            # The topic `other` has no retention.hold. When the broker has deleted its records,
+            # retention has run.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
