@@ -90,7 +90,7 @@ def write(trial: Trial, hour: datetime, count: int) -> None:
 
 def marked(trial: Trial, hour: datetime, success: Path) -> Any:
     """Waits until the audit reports the hour as complete, runs a load that is configured with the
-    collector, and returns the content of the mark."""
+    collector, and returns the content of the file `_SUCCESS`."""
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]

@@ -147,7 +147,7 @@ def _load(
     success: bytes | None = None,
     reopened: bool = False,
 ) -> Generator[Any, Any, Manifest | None]:
-    """Returns the load's manifest if the manifest is committed."""
+    """Commits a load. If the commit succeeds, returns the load's manifest."""
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):

@@ -650,7 +650,8 @@ class World:
         return [entry(file, promised, self.files) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
-        """Returns the ledger's entry of a path, or the only entry if no path is given."""
+        """Returns the entry of the agent's ledger for a path. If no path is given, returns the
+        ledger's only entry. The ledger says what happened to the bytes of each file."""
         (found,) = (each for each in self.ledger() if path in (None, each["path"]))
         return found
 

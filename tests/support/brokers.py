@@ -70,7 +70,7 @@ class SkidwayBroker:
         return self
 
     def restart(self) -> None:
-        """Stops the broker cleanly and starts it on the same files."""
+        """Stops the broker cleanly, and starts it again with the same files."""
         assert self.program.stop() == 0, self.program.output()
         self.start()
 
@@ -80,7 +80,7 @@ class SkidwayBroker:
             self.program.kill()
 
     def crash(self) -> None:
-        """Kills the broker with kill -9, and starts it on the same files."""
+        """Kills the broker with kill -9, and starts it again with the same files."""
         self.program.kill()
         self.start()
 

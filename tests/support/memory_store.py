@@ -1,4 +1,4 @@
-"""A store in memory that keeps only the promises of loader.store.Store.
+"""A store in memory that keeps the promises of loader.store.Store, and promises nothing more.
 
 The store's whole content is one immutable value (`snapshot`), so a test that searches through
 states can keep and compare these values.

@@ -113,7 +113,7 @@ def test_a_topic_made_again_in_kafka_stops(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
     """If a topic is deleted and made again in Kafka while the mirror follows the topic, the mirror
-    stops that topic and copies none of the new records."""
+    stops copying this topic, and copies none of the new records."""
     create()
     produce(apache_kafka, topic, 50)
     mirror.start()

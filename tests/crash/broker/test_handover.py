@@ -300,9 +300,9 @@ def _quiet(_sentence: str) -> None:
 
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """The test kills hand-over at each change of a file. Each time, either the old broker or no
-    broker serves the partition afterwards, and no record is lost. When the command is repeated, it
-    finishes the move."""
+    """The test runs hand-over many times, and each time kills it at a different change of a file.
+    Afterwards, either the old broker or no broker serves the partition, and no record is lost. When
+    the command is repeated, it finishes the move."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
     with Coordinator(zookeeper_of(pair), session_timeout_s=20) as coordinator:
@@ -319,9 +319,9 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """The test kills take-over at each change of a file. Each time, either the new broker or no
-    broker serves the partition afterwards, and no record is lost. When the command is repeated, it
-    finishes the move."""
+    """The test runs take-over many times, and each time kills it at a different change of a file.
+    Afterwards, either the new broker or no broker serves the partition, and no record is lost. When
+    the command is repeated, it finishes the move."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))
