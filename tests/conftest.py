@@ -16,8 +16,8 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 sys.dont_write_bytecode = False
 
 os.environ["SKIDWAY_PROFILE"] = ""
-"""An empty profile, so that commands use the servers that a test gives, and not the servers in a
-developer's own profile."""
+"""The profile is empty, so that commands use the servers that a test names, and not the servers in
+a developer's own profile."""
 
 pytest_plugins = [
     "support.randomness",

@@ -116,8 +116,8 @@ def test_the_package_from_installation_to_purge(run: Run, host: Host) -> None:
 
 
 def test_the_snippet_installs_by_hand(run: Run, host: Host) -> None:
-    """The three commands of the printed snippet install the agent. An operator runs them exactly as
-    printed, and only edits the configuration before the third command."""
+    """The three commands of the printed snippet install the agent. An operator runs these commands
+    exactly as printed. Before the third command, the operator edits the configuration."""
     wheels = wheels_of(NEW)
     manifest = json.loads((wheels / "wheels.json").read_text())
     host.run("mkdir -m 777 /srv/wheels")

@@ -49,7 +49,7 @@ def test_before_anything_is_installed_a_check_says_what_would_change(fleet: Flee
 
 def test_one_playbook_brings_everything_up(fleet: Fleet) -> None:
     """On hosts without internet access, site.yml installs, configures and starts every program, and
-    enables it for the next boot. The timers for loads and recounts start no program before the
+    enables it for the next boot. The timers for loads and recounts start their programs only at
     night."""
     fleet.control.succeed("site")
     for host in fleet.applications:
@@ -113,7 +113,7 @@ def test_lines_of_real_services_become_rows_and_are_complete(fleet: Fleet) -> No
 @promise("6 two ways")
 def test_the_night_s_recount_is_told_to_the_audit(fleet: Fleet) -> None:
     """The nightly recount counts the rows in the loader's files again, and reports to the audit
-    that the rows agree with the counts. The recount does so even while new lines are written. If a
+    that the rows agree with the counts. The recount succeeds even while new lines are written. If a
     file with rows is missing, the recount's unit fails and names the file, and `audit report` exits
     with status 1. After the file has been restored, the next recount succeeds."""
     again = "systemctl start skidway-recount.service"
@@ -229,8 +229,8 @@ def test_an_upgrade_goes_through_the_whole_fleet(fleet: Fleet) -> None:
 
 def test_a_version_that_cannot_run_is_rolled_back(fleet: Fleet) -> None:
     """If the agent of the new version does not start, upgrade.yml stops after the first wave and
-    says so. It rolls the host of the first wave back to the old version, and does not change the
-    other hosts."""
+    reports the failure. The playbook rolls the host of the first wave back to the old version, and
+    does not change the other hosts."""
     before = fleet.inventory["all"]["vars"]["skidway_version"]
     played = fleet.control.play("upgrade", "--limit", "agents", "-e", f"skidway_version={BROKEN}")
     assert played.returncode != 0

@@ -36,7 +36,7 @@ def test_hosts_are_servers_that_see_each_other_and_nothing_else() -> None:
 
 def test_a_killed_run_leaves_nothing_that_the_next_does_not_remove(tmp_path: Path) -> None:
     """If a test run is killed, its hosts die too, and the next test run removes the killed run's
-    directory. It does not remove the directory of a test run that is still active."""
+    directory. If another test run is still active, its directory is not removed."""
     command = [sys.executable, "-m", "support.hosts", "alone"]
     paths = {"PYTHONPATH": f"{Path(hosts.__file__).parents[1]}:{Path(hosts.__file__).parents[2]}"}
     killed = Program(command, tmp_path / "killed", env=paths).start()

@@ -1,5 +1,5 @@
-"""The tasks that the guide docs/operations.md describes for the time after the installation work on
-hosts that Ansible has installed.
+"""The guide docs/operations.md describes tasks for the time after the installation. An operator can
+do these tasks on hosts that Ansible has installed.
 
 The tests run the commands of the guide itself (see support.recipes). Lines are written to one log
 during all tests, and at the end each line has arrived once. Each test continues where the previous
@@ -130,8 +130,8 @@ def test_no_broker_is_stopped_while_another_is_sick(site: SecondDay) -> None:
 
 
 def test_every_line_arrived_once(site: SecondDay) -> None:
-    """After all these tasks there are as many records as lines, and the audit's verdict is
-    "complete"."""
+    """After all tasks of the tests above, the topic has as many records as lines were written, and
+    the audit's verdict is "complete"."""
     written = site.stop_writing()
     wait = recipe("Add a host", 1, {"app1": AUDIT, "5m": "60m"})
     assert "complete since then" in give(site.audit, "audit", wait, within_s=320)

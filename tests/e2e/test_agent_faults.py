@@ -38,8 +38,8 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 
 @STORIES.add(is_quick=True)
 def agent_killed_while_it_sends(trial: Trial) -> Told:
-    """No line is lost or doubled if the agent is killed (kill -9) again and again while it sends
-    lines, and while the program goes on to write lines."""
+    """No line is lost or doubled if the agent is killed with kill -9 again and again while it sends
+    lines. Meanwhile the program continues to write lines."""
     chance = random.Random(1)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -53,9 +53,9 @@ def agent_killed_while_it_sends(trial: Trial) -> Told:
 
 @STORIES.add()
 def agent_killed_between_intent_and_send(trial: Trial) -> Told:
-    """If the agent is killed after it has written an intent and before the intent's lines have
-    reached the broker, the agent sends these lines once after its restart. An intent is the agent's
-    durable note about lines that it will send."""
+    """An intent is the agent's durable note about lines that it will send. If the agent is killed
+    after it has written an intent and before the intent's lines have reached the broker, the agent
+    sends these lines once after its restart."""
     trial.write("app.log", 10)
     trial.settle()
     held = trial.proxy.inject(Fault.HOLD_REQUEST, produces(trial.topic))
@@ -134,9 +134,9 @@ def last_line_without_its_end(trial: Trial) -> Told:
 
 @STORIES.add()
 def last_line_completed_while_the_agent_is_dead(trial: Trial) -> Told:
-    """If the agent dies with half a line in an intent, and the rest of the line is written before
-    the restart, the agent sends the first half again as a separate line. An intent is a durable
-    note about bytes that the agent will send."""
+    """An intent is a durable note about bytes that the agent will send. If the agent dies while an
+    intent contains the first half of a line, and the rest of the line is written before the
+    restart, the agent sends the first half again as a separate line."""
     path = trial.write("app.log", 10)
     trial.settle()
     held = trial.hold_answers()
@@ -162,9 +162,9 @@ TWO_WORDS = r"(?P<head>\S+ \S+) (?P<tail>.*)"
 
 @STORIES.add(parser={"type": "regex", "pattern": ONE_WORD})
 def expression_changed_between_crash_and_restart(trial: Trial) -> Told:
-    """If the regular expression is changed while an intent contains lines, the agent parses these
-    lines with the old expression when it sends them again. An intent is a durable note about lines
-    to send. No line is doubled."""
+    """An intent is a durable note about lines that the agent will send. If the regular expression
+    is changed while an intent contains lines, the agent still parses these lines with the old
+    expression when it sends them again. No line is doubled."""
     held = trial.hold_answers()
     trial.write("app.log", 300)
     held.wait_for_hit()
@@ -233,8 +233,8 @@ def line_that_its_schema_refuses(trial: Trial) -> Told:
 
 @STORIES.add()
 def registry_down_when_the_agent_starts(trial: Trial) -> Told:
-    """If the registry is down when the agent starts, the agent waits and says so. When the registry
-    is up, the agent reads all lines."""
+    """If the registry is down when the agent starts, the agent waits and writes a log line about
+    the wait. When the registry is up, the agent reads all lines."""
     for name in ("agent", "registry"):
         trial.pipeline.kill(name)
     agent = trial.pipeline.programs["agent"]
@@ -391,7 +391,7 @@ def file_deleted_while_it_is_open(trial: Trial) -> Told:
 @STORIES.add()
 def file_deleted_and_written_again(trial: Trial) -> Told:
     """If a file is deleted and a new file with the same lines is created, the agent reads the new
-    file as a different file. It does so even if the new file gets the same inode."""
+    file as a different file. This holds even if the new file gets the same inode."""
     lines = [f"the same line {number}" for number in range(200)]
     for generation in range(3):
         path = trial.oracle.append("app.log", lines)
@@ -443,8 +443,8 @@ def truncated_before_it_was_read(trial: Trial) -> Told:
 
 @STORIES.add(pattern="**/*.log")
 def many_files(trial: Trial) -> Told:
-    """The agent reads all lines of the many files of a busy host, even in directories that are
-    created after the agent's start."""
+    """On a busy host with many files, the agent reads all lines of all files. It also reads files
+    in directories that are created after the agent's start."""
     for turn in range(4):
         for number in range(MANY_FILES):
             trial.write(f"app-{number % 7}/{number}.log", 20 + turn)

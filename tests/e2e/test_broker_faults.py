@@ -150,8 +150,8 @@ def acknowledgement_lost_with_its_broker(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def broker_killed_while_it_takes(trial: Trial) -> Told:
-    """If the datacenter's broker is killed (kill -9) again and again while it appends batches, no
-    line is lost or doubled."""
+    """If the datacenter's broker is killed with kill -9 again and again while it appends batches,
+    no line is lost or doubled."""
     chance = random.Random(3)
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
@@ -182,8 +182,8 @@ def source_of_the_mirror_down_for_a_while(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def mirror_killed_while_it_follows(trial: Trial) -> Told:
-    """If the offline broker is killed with kill -9 while it mirrors a topic, it continues at the
-    end of its own log after its restart. The offsets are still the same as in the source."""
+    """If the offline broker is killed with kill -9 while it mirrors a topic and is then restarted,
+    it continues at the end of its own log. The offsets are still the same as in the source."""
     with Writer(trial.oracle, "app.log"):
         for _ in range(KILLS):
             trial.wait_mirror_moves()
@@ -234,8 +234,8 @@ def broker_stands_still_past_its_session(trial: Trial) -> Told:
 
 @STORIES.add(is_quick=True)
 def whole_site_killed_at_once(trial: Trial) -> Told:
-    """If every program is killed with kill -9 at the same time, all programs continue where they
-    were after their restart."""
+    """If every program is killed with kill -9 at the same time and then restarted, each program
+    continues where it was."""
     with Writer(trial.oracle, "app.log"):
         trial.wait_appended(2000)
         for name in ORDER:

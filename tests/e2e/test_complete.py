@@ -59,8 +59,9 @@ def rows_that_are_asked_for_before_and_after_the_load(trial: Trial) -> Told:
 )
 def an_hour_has_success_exactly_while_it_is_complete(trial: Trial) -> Told:
     """If a loader is configured with the collector's URL, it marks an hour with the file `_SUCCESS`
-    when the audit reports the hour as complete. If any loader adds late rows to the hour, it
-    removes the mark. The mark returns when the audit reports the hour as complete again."""
+    when the audit reports the hour as complete. If any loader adds late rows to the hour, this
+    loader removes the file. The file is written again when the audit reports the hour as complete
+    again."""
     hour = datetime.now(UTC).replace(minute=0, second=0, microsecond=0) - timedelta(hours=2)
     name = f"{DATACENTER}.{trial.topic}/dt={hour:%Y-%m-%d}/hour={hour:%H}/_SUCCESS"
     success = Path(trial.pipeline.site.output, name)
@@ -89,7 +90,7 @@ def write(trial: Trial, hour: datetime, count: int) -> None:
 
 def marked(trial: Trial, hour: datetime, success: Path) -> Any:
     """Waits until the audit reports the hour as complete, runs a load that is configured with the
-    collector, and returns the content of the mark."""
+    collector, and returns the content of the file `_SUCCESS`."""
     times = ["--since", hour.isoformat(), "--until", (hour + timedelta(hours=1)).isoformat()]
     answer = trial.pipeline.audit("complete", "--topic", trial.topic, *times, "--wait", "60s")
     assert answer["ok"], answer["sentences"]

@@ -167,7 +167,7 @@ def test_a_demo_that_is_stopped_leaves_no_process_behind(
     tmp_path: Path, number: signal.Signals, moment: str
 ) -> None:
     """If the demo gets a signal at any moment, it stops all programs and says that it was stopped.
-    Its exit status is the one for that signal."""
+    Its exit status is 128 plus the number of the signal."""
     with begun(tmp_path) as demo:
         eventually(lambda: moment in said(tmp_path), within_s=WITHIN_S, what=moment)
         os.killpg(demo.pid, number)

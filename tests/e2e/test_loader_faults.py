@@ -34,7 +34,8 @@ def test_no_line_is_lost_or_doubled(stage: Stage, story: Story) -> None:
 @STORIES.add()
 def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
     """If a load is killed after it has written its files and before its commit, none of its rows is
-    visible. The next load writes all rows again, and the load after that cleans up."""
+    visible. The next load writes all rows again. The load after that removes the files of the
+    killed load from staging."""
     trial.write("app.log", LINES)
     trial.settle()
     loader = stopped_when(trial, lambda: bool(staged(trial)))
@@ -57,7 +58,8 @@ def loader_killed_between_writing_and_committing(trial: Trial) -> Told:
 )
 def loader_killed_between_commit_and_moves(trial: Trial) -> Told:
     """If the loader is killed after a commit and before it has moved the committed files to their
-    final places, the next run moves these files. It does so even if there are no new records."""
+    final places, the next run moves these files. The next run moves them even if there are no new
+    records."""
     lines = [f"2026-01-{1 + n // 24 % 28:02}T{n % 24:02}:00:00Z line {n}" for n in range(HOURS)]
     trial.oracle.append("app.log", lines)
     trial.oracle.lines = [line.partition(" ")[2] for line in lines]

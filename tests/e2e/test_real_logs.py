@@ -60,8 +60,8 @@ FORMATS: dict[str, tuple[str, list[str], str]] = {
 
 
 def told(trial: Trial) -> Told:
-    """Every line of the log is a row, with the fields and the time that other parsers find in the
-    line."""
+    """Every line of the log becomes a row, with the fields and the time that other parsers find in
+    the line."""
     name = trial.story.name
     log = trial.folder / f"{name}.log"
     shutil.copyfile(LOGS / log.name, log)

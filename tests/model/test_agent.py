@@ -2,10 +2,11 @@
 partitions and new settings.
 
 All decisions are made by the agent's own code, which uses a real SQLite database. The host, the
-cluster and the clock are simulated (support.agent_world, support.agent_schedule). The model counts
-the records in the logs with marks, as the loader does. A file's mark is the highest position that
-the file's records have reached. Every line consists of cells, which are pieces of text that occur
-nowhere else. The model remembers when each cell was written, and which bytes each file had.
+cluster and the clock are simulated (support.agent_world, support.agent_schedule). The model reads
+the brokers' logs and counts the records. It recognizes repeats by marks, as the loader does. A
+file's mark is the highest position that the file's records have reached. Every line consists of
+cells, which are pieces of text that occur nowhere else. The model remembers when each cell was
+written, and which bytes each file had.
 """
 
 from __future__ import annotations
@@ -58,7 +59,7 @@ class Growing(Schedule):
         self.announced: set[int] = set()
         self.closed: dict[int, int] = {}
 
-    # --- what happens -------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------
 
     def run(self) -> None:
         # with narrow patterns, a generation (rotated file) from before the agent's first start
@@ -143,7 +144,7 @@ class Growing(Schedule):
         super().start()
         self.say("start")
 
-    # --- what must hold -----------------------------------------------------------------------
+    # --- checks -------------------------------------------------------------------------------
 
     def read_message(self, message: Any) -> None:
         if isinstance(message, Announcement):
@@ -158,8 +159,9 @@ class Growing(Schedule):
             self.check_seal(message)
 
     def check_seal(self, seal: Seal) -> None:
-        """A seal's W is the time up to which the agent has sealed its counts. Asserts that every
-        line written before W is in the logs, is gone from the host, or was declared uncertain."""
+        """A seal's W is the time up to which the agent has sealed its counts. Asserts for every
+        line that was written before W: it is in the brokers' logs, it is gone from the host, or the
+        agent declared it uncertain."""
         known = self.cells_there() | self.gone | self.uncertain
         for topic in seal.topics:
             if topic.source.topic == TOPIC:

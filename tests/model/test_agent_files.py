@@ -41,7 +41,9 @@ class Line:
     text: str
     written_ms: int
     is_destroyed: bool = False  # the host has destroyed the line's bytes
-    has_trace: bool = True  # False, e.g., if its file was written and deleted between two looks
+    # False if nothing shows that the line existed. An example is a line whose file was written and
+    # deleted between two looks of the agent.
+    has_trace: bool = True
     traced_by_others: bool = False  # only the other files show that this line's file existed
 
 
@@ -153,7 +155,7 @@ class Host:
                 line.traced_by_others = tracked is None and is_expected
                 if tracked is not None and tracked.changed_ns is not None:
                     stood_ms = line.written_ms - tracked.changed_ns // 1_000_000
-                    # If the log did not change for longer than this, the agent expects no rotated
+                    # If the log did not change for more than STILL_S, the agent expects no rotated
                     # file.
                     line.has_trace &= stood_ms < STILL_S * 1000
 
@@ -356,7 +358,8 @@ class Schedule:
             if found[text] == 0 and line.has_trace:
                 where = "" if line.is_destroyed else ", which lies on the host"
                 assert _covers(losses, line), f"SILENT LOSS of {text}{where}"
-                if self.host.scheme not in ("olddir", "copytruncate"):  # these leave no proof
+                # With these schemes, the agent may declare lines lost that the host still has.
+                if self.host.scheme not in ("olddir", "copytruncate"):
                     assert line.is_destroyed, f"{text} lies on the host and was not read"
             elif found[text] > 1:
                 assert self.is_doubt(text, losses), f"SILENT DOUBLING of {text}"
@@ -374,7 +377,8 @@ class Schedule:
             assert not doubts, f"FALSE DOUBT: {doubts[0].reason}"
 
     def is_doubt(self, text: str, losses: list[Loss]) -> bool:
-        """Returns whether one of the line's records is in a range that the agent declared."""
+        """Returns whether one of the line's records is in a range that the agent declared lost or
+        possibly doubled."""
         return any(
             record.file == loss.file
             and loss.first <= record.first
@@ -416,8 +420,8 @@ def test_rotations_by_any_name_lose_and_double_nothing(scheme: str, seeds: Seeds
 @promise("1 generations")
 @pytest.mark.parametrize("scheme", RENAMES)
 def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seeds) -> None:
-    """The agent declares every destroyed line lost, and loses no other line, when rotated files are
-    deleted, freed inodes are reused, and files are made unreadable."""
+    """If rotated files are deleted, freed inodes are reused, or files are made unreadable, the
+    agent declares every destroyed line lost. It loses no other line."""
     for seed in seeds(range(1_000, 1_020)):
         run(seed, scheme, "delete", "again", "forbid")
 
@@ -425,9 +429,9 @@ def test_what_is_destroyed_is_declared_and_nothing_else(scheme: str, seeds: Seed
 @promise("6 unreadable")
 @pytest.mark.parametrize("scheme", [x for x in RENAMES if x != "olddir"])
 def test_where_nobody_may_look_nothing_is_gone(scheme: str, seeds: Seeds) -> None:
-    """While a file system is not mounted or a directory cannot be searched, the agent does not
-    treat its files as deleted. No line is lost or doubled, and the agent declares no loss. This is
-    so even if the file system is mounted again with another device number."""
+    """While a file system is not mounted, or a directory cannot be searched, the agent does not
+    treat the files in it as deleted. No line is lost or doubled, and the agent declares no loss.
+    This is so even if the file system is mounted again with another device number."""
     for seed in seeds(range(5_000, 5_010)):
         run(seed, scheme, "mounts")
         run(seed, scheme, "blind")

@@ -97,7 +97,7 @@ class Upgrades(Schedule):
             yield self.loosen, 2
         yield from self.crashes()
 
-    # --- what happens -------------------------------------------------------------------------
+    # --- events -------------------------------------------------------------------------------
 
     def write(self) -> None:
         for _ in range(self.random.randint(1, 4)):
@@ -207,8 +207,8 @@ class Upgrades(Schedule):
 
     def saw(self, tracked: TrackedFile, data: bytes) -> None:
         """Remembers a file's bytes if the promised part of the file is unchanged. The promised part
-        is covered by intents. Bytes after the promised part may be replaced without a new file
-        id."""
+        consists of the bytes for which there are intents, that is, durable notes about bytes to
+        send. Bytes after the promised part may be replaced without a new file id."""
         if data.startswith(self.content.get(tracked.file, b"")[: tracked.promised]):
             super().saw(tracked, data)
 
@@ -218,7 +218,7 @@ class Upgrades(Schedule):
         if isinstance(message, Seal):
             self.check_seal(message)
 
-    # --- what must hold -----------------------------------------------------------------------
+    # --- checks -------------------------------------------------------------------------------
 
     def declared(self, certainty: Certainty) -> set[str]:
         """Returns the cells (unique pieces of text) in all ranges that have a known end and were
@@ -269,7 +269,8 @@ class Upgrades(Schedule):
             assert counted == sums, "the equation does not hold"
 
     def check_refused(self) -> None:
-        """Asserts that a broker may have refused every record that the agent declared lost."""
+        """Asserts that each record that the agent declared lost is a record that brokers refuse in
+        this schedule."""
         for loss in self.losses:
             assert loss.certainty is Certainty.LOST, loss
             assert loss.end is not None
@@ -278,8 +279,8 @@ class Upgrades(Schedule):
             assert {begin % PARTS for begin in begins} <= self.refused, loss
 
     def cells_of_successors(self) -> set[str]:
-        """Returns the cells (unique pieces of text) that were declared as possibly delivered twice,
-        because the file that follows a doubtful file also contains them."""
+        """Returns the cells (unique pieces of text) that the agent declared as possibly delivered
+        twice, because it may have delivered them already as bytes of another file."""
         found: set[str] = set()
         for loss in self.losses:
             if SUCCESSOR in loss.reason:
@@ -326,9 +327,9 @@ def test_upgrades_lose_double_and_doubt_nothing(
 def test_what_the_host_has_no_more_is_lost_only_where_no_broker_has_it(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a truncation or a power loss destroys bytes of pending intents, the agent counts a
-    destroyed line as delivered if a broker has the line. An intent is a durable note about bytes to
-    send. It declares all other destroyed lines lost."""
+    """An intent is a durable note about bytes to send. A truncation or a power loss may destroy the
+    bytes of pending intents. If a broker has a destroyed line, the agent counts this line as
+    delivered. It declares all other destroyed lines lost."""
     for seed in seeds(range(1000, 1025)):
         run(monkeypatch, seed, partitioning, {"growth", "truncate", "power"})
 
@@ -360,9 +361,9 @@ def test_a_program_that_rejects_other_lines_doubles_nothing(
 def test_what_is_refused_on_a_retry_is_lost_only_where_no_attempt_arrived(
     monkeypatch: pytest.MonkeyPatch, partitioning: str, seeds: Seeds
 ) -> None:
-    """If a record is refused on a retry, the agent counts the record as delivered if it finds the
-    record in a log. Only refused records are lost, even if connections break, producer ids are lost
-    and limits change."""
+    """If a record is refused on a retry, the agent looks for the record in the brokers' logs. If
+    the record is there, the agent counts it as delivered. Only refused records are lost, even if
+    connections break, producer ids are lost and limits change."""
     for seed in seeds(range(6000, 6025)):
         schedule = run(monkeypatch, seed, partitioning, {"growth", "refuse"})
         schedule.check_refused()
@@ -444,8 +445,9 @@ def test_the_model_sees_floors_that_follow_what_was_sent_again(
 def test_the_model_sees_refused_records_that_are_sent_behind_later_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices if the intents (durable notes) of refused records are not marked. After a
-    crash, these records would be sent after later records."""
+    """When a record is refused, the agent marks the record's intent (durable note). The model
+    notices if the agent does not set this mark. After a crash, the agent would then send the
+    refused records after later records."""
     monkeypatch.setattr(Presses, "mark_refused", lambda self, changes, intents: None)
     assert fails(monkeypatch, range(6400, 6420), {"refuse", "steady"})
 

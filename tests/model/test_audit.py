@@ -249,8 +249,8 @@ class World:
     # The agent.
 
     def look_at_clock(self) -> None:
-        """Reads the clock, as the agent does in each turn of its loop. Here, each event is followed
-        by a turn."""
+        """Reads the clock, as the agent does in each turn of its loop. In this model, a turn
+        follows each event."""
         self.set_backs.read(self.clock_ms(), ["logs"])
 
     def scan(self) -> None:
@@ -490,8 +490,9 @@ class World:
         self.heard.append(where)
 
     def fold(self, messages: list[Message]) -> Evidence:
-        """Returns the evidence that the messages give, either as the collector has it or as rebuilt
-        from the topic. In rebuilt evidence, no message counts as received live."""
+        """Returns the evidence that the messages contain. If `messages` is `delivered`, returns the
+        evidence that the running collector has. Otherwise returns the evidence of a collector that
+        is rebuilt from the topic. Such a collector counts no message as received live."""
         if not self.faults.clocks:
             return Fold(messages).evidence()
         fold = Fold()
@@ -747,8 +748,9 @@ def test_what_an_agent_delivered_that_left_for_good_is_complete(
 
 @promise("6 checksum")
 def test_a_loss_and_a_double_in_one_bucket_do_not_cancel(seeds: Seeds) -> None:
-    """The audit does not report a bucket (time window) as complete if one row is lost and another
-    row is doubled, although the bucket's count is right. The schedules produce such buckets."""
+    """If one row of a bucket (time window) is lost and another row is doubled, the bucket's count
+    is right, but the audit does not report the bucket as complete. The schedules produce such
+    buckets."""
     fooled = 0
     for seed in seeds(RUNS):
         world, complete = _run(seed, Faults(lost_rows=True, doubled_rows=True))

@@ -684,7 +684,8 @@ def _blind_to_rereadings(evidence: Evidence) -> None:
 
 
 def _change(evidence: Evidence, **changes: object) -> None:
-    """Applies the changes to every rereading in the evidence."""
+    """Applies the changes to every rereading in the evidence. A rereading says that one agent may
+    have read lines again that another agent had read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         earlier, later = (
@@ -701,15 +702,16 @@ def _blind_to_last_words(evidence: Evidence) -> None:
 
 
 def _blind_to_later_agents(evidence: Evidence) -> None:
-    """Makes the audit assume that only a newer agent can read lines again. It then ignores that an
-    older agent may read lines that a newer agent has already read."""
+    """Makes the audit assume that only a newer agent can read lines again. The audit then ignores
+    that an older agent may read lines that a newer agent has already read."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, of_later=None, group=agent)
 
 
 def _blind_to_groups(evidence: Evidence) -> None:
-    """Makes the audit ignore groups of agents, as if the host's clock were always right."""
+    """Makes the audit ignore groups, as if the host's clock were always right. A group contains
+    agents that read the same files."""
     known = evidence.topic(LOGS).rereadings
     for agent, part in known.items():
         known[agent] = replace(part, group=agent)

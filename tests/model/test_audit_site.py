@@ -4,9 +4,9 @@ tiers broker, mirror and hdfs.
 The mirror loses offsets. Counters are killed and count all records again. The loader misplaces
 rows. Topics are created again. Records and audit messages expire. Collectors read at different
 speeds. Rows change without a change in the manifests. After each step of a collector, the test asks
-the real code of the audit which buckets are complete. It compares each of these buckets, line by
-line, with the facts of the site (support.site_truth). In the end, a bucket must be complete if all
-tiers have counted the same lines of this bucket.
+the real code of the audit which buckets are complete. The test compares each of these buckets, line
+by line, with the facts of the site (support.site_truth). In the end, a bucket must be complete if
+all tiers have counted the same lines of this bucket.
 """
 
 from __future__ import annotations

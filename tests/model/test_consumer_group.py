@@ -7,11 +7,11 @@ lose their connection to ZooKeeper. Sessions expire without being noticed. Answe
 requests are repeated in another session. Partitions are added, and records are produced. All of
 this also happens while a member waits for an answer from ZooKeeper.
 
-Whatever happens, a member delivers a record, or believes that it may, only while the owner node of
-the record's partition contains the member's name. A member commits an offset only after the
-application has finished with all records before that offset. After the faults have ended, every
-partition gets one owner, and every record is delivered. Without faults, each record is delivered
-once.
+Whatever happens, a member delivers records of a partition only while the partition's owner node
+contains the member's name. At any other time, the member also knows that it may not deliver them. A
+member commits an offset only after the application has finished with all records before that
+offset. After the faults have ended, every partition gets one owner, and every record is delivered.
+Without faults, each record is delivered once.
 """
 
 from __future__ import annotations
@@ -388,6 +388,6 @@ def test_the_model_sees_members_that_believe_too_long() -> None:
 
 
 def test_the_model_sees_claims_that_are_forgotten() -> None:
-    """The model notices if a member never withdraws a claim to a partition to which it got no
-    answer. Then no member would read that partition."""
+    """If a member claims a partition and gets no answer, it must withdraw this claim. The model
+    notices if the member never does so. Then no member would read the partition."""
     assert sees(patch.object(GroupRegistry, "disclaim", lambda *_: None))

@@ -42,7 +42,7 @@ LIMITS = GroupLimits(
 @dataclass
 class Client:
     """A group member from the point of view of its client. Contains what the client believes, and
-    the request to which the client waits for an answer."""
+    the client's request that is not answered yet."""
 
     name: str
     instance_id: str | None
@@ -61,8 +61,8 @@ class Client:
 
 @dataclass
 class Request:
-    """A request to which a client waits for an answer. If `lost` is true, the client will not
-    receive the answer."""
+    """A request that a client has sent. If `lost` is true, the client will not receive the
+    answer."""
 
     client: Client
     kind: str

@@ -179,7 +179,8 @@ class World:
         """Runs one load, which may end before the watermark."""
         ends = {each: self.watermark(each) for each in PARTITIONS}
         feed, log = Feed(), "audit"
-        # another topic of the run may have a lower position
+        # The load may begin earlier in the audit topic, because another topic of the same run may
+        # have a lower position.
         position = self.newest.audit_positions.get(log, 0) if self.newest else 0
         for offset in range(max(0, position - self.choose.choice((0, 40))), len(self.audit)):
             feed.take(self.audit[offset], Place(log, offset))
@@ -250,10 +251,10 @@ def schedule(world: World, steps: int) -> None:
 @pytest.mark.parametrize("kind", ["agents' clocks", "loader's clock", "a mirror"])
 @pytest.mark.parametrize("seed", range(8), indirect=True)
 def test_dropped_marks_give_the_same_rows(seed: int, kind: str) -> None:
-    """A loader that drops the marks of closed files, which say how far each file is loaded, loads
-    the same rows as a loader that keeps these marks. It never drops a file name that a record still
-    needs. This is so whatever records arrive late, whenever the loads run, and whichever clock is
-    wrong."""
+    """A mark says how far a file is loaded. A loader that drops the marks of closed files loads the
+    same rows as a loader that keeps these marks. The loader never drops a file name that a record
+    still needs. This is so whatever records arrive late, whenever the loads run, and whichever
+    clock is wrong."""
     world = World(random.Random(seed), kind)
     schedule(world, 120)
     world.now += LATE_MS

@@ -2,9 +2,9 @@
 loaders, a crash between any two operations, and lost answers.
 
 A loader is the same generator that runs in production (`skidway.loader.state.commit`). In each
-step, the search performs one operation of one loader on a store in memory. It continues from each
-state only once. A loader's own state is the list of answers that the loader got, so the search can
-rebuild the loader in any branch.
+step, the search performs one operation of one loader on a store in memory. The search continues
+from each state only once. A loader's own state is the list of answers that the loader got, so the
+search can rebuild the loader in any branch.
 """
 
 from __future__ import annotations
@@ -70,8 +70,8 @@ the run commits one."""
 
 def session(uuid: str, offsets: int, prefixes: Sequence[str]) -> Run:
     """A run that loads records. Each loaded offset becomes two rows, one in each of the two files
-    that the load writes. `prefixes` gives the places of these files. Every load also writes a new
-    file of columns, whose content is the load's number."""
+    that the load writes. `prefixes` contains the beginning of the path of each of these files.
+    Every load also writes a new file of columns, whose content is the load's number."""
     newest = yield from commit.begin(TOPIC)
     offset = newest.partitions[0].end if newest else 0
     end = min(offset + 1 + int(uuid, 16) % 2, offsets)  # runs end at different offsets
@@ -147,7 +147,7 @@ def _load(
     success: bytes | None = None,
     reopened: bool = False,
 ) -> Generator[Any, Any, Manifest | None]:
-    """Returns the load's manifest if the manifest is committed."""
+    """Commits a load. If the commit succeeds, returns the load's manifest."""
     number = newest.number + 1 if newest else 1
     files, staging = [], layout.staging(TOPIC, number, uuid)
     for index, content in enumerate(rows):
@@ -227,11 +227,12 @@ class Search:
         reloads: Collection[int] = (),
     ) -> None:
         """`offsets` is the number of offsets to load, and `sessions` is the total number of runs of
-        all loaders. `rewrites` and `marks` give the runs, counted from 1, that rewrite files or
-        mark the hour instead of loading. If no run marks the hour, the rows are in no hour's
-        directory, so that there are fewer states. `reloads` gives the runs that read all records
-        again. If there are such runs, each load writes one file of rows and one file of rejects. No
-        run folds manifests here.
+        all loaders. The runs are numbered from 1. `rewrites` contains the numbers of the runs that
+        rewrite files instead of loading, and `marks` contains the numbers of the runs that mark the
+        hour instead of loading. If no run marks the hour, the rows are in no hour's directory, so
+        that there are fewer states. `reloads` contains the numbers of the runs that read all
+        records again. If there are such runs, each load writes one file of rows and one file of
+        rejects. In this search, no run folds old manifests into a checkpoint.
         """
         self._offsets, self._sessions, self._local = offsets, sessions, local
         self._rewrites = {f"{number:032x}" for number in rewrites}
@@ -421,8 +422,9 @@ def check(world: World) -> str:
 def _read_manifests(
     base: Mapping[str, DataFile], manifests: Sequence[Manifest]
 ) -> tuple[str, list[tuple[Any, ...]]]:
-    """Returns the promise that is broken for a reader that begins with the files `base` and then
-    reads the manifests, and the rows that this reader finds."""
+    """Acts as a reader that begins with the files `base` and then reads the manifests. Returns the
+    promise that is broken for this reader, or an empty text. Also returns the rows that the reader
+    finds."""
     files = {**base} | {file.path: file for each in manifests for file in each.files}
     for path in (path for each in manifests for path in each.removed):
         if files.pop(path, None) is None:
@@ -609,23 +611,24 @@ def test_records_are_reloaded_beside_a_load(local: bool) -> None:
 def test_an_hour_is_marked_beside_a_load(local: bool) -> None:
     """While the file `_SUCCESS` of an hour exists, a reader of the directories sees exactly the
     rows that the hour had when it was marked. This is so even while a load adds rows to the hour,
-    and if one of the two runs is killed at any point."""
+    and even if one of the two runs is killed at any point."""
     assert Search(offsets=2, sessions=2, local=local, marks=[2]).run() > 500
     assert Search(offsets=1, sessions=2, crashes=1, local=local, marks=[2]).run() > 500
 
 
 @pytest.mark.slow
 def test_an_hour_is_marked_beside_a_load_and_a_rewriting() -> None:
-    """While the file `_SUCCESS` exists, readers also see exactly the hour's marked rows if one more
-    run rewrites the files or removes the mark."""
+    """Three runs overlap: one loads, one marks the hour, and one rewrites the files or removes the
+    mark. While the file `_SUCCESS` exists, readers see exactly the rows that the hour had when it
+    was marked."""
     for rewrites, marks in (([2], [3]), ([3], [2]), ([], [2, 3])):
         assert Search(offsets=1, sessions=3, rewrites=rewrites, marks=marks).run() > 500
 
 
 @pytest.mark.slow
 def test_answers_of_a_reload_are_lost() -> None:
-    """If one run reads all records again while another run loads, every record exists once even if
-    answers to the commits are lost and there are two crashes."""
+    """If one run reads all records again while another run loads, every record exists once. This is
+    so even if answers to the commits are lost and there are two crashes."""
     assert Search(offsets=2, sessions=2, unclear=2, reloads=[2]).run() > 1000
     assert Search(offsets=1, sessions=2, unclear=1, crashes=2, reloads=[2]).run() > 1000
 
@@ -641,7 +644,7 @@ def test_files_are_rewritten_twice(local: bool) -> None:
 @pytest.mark.slow
 def test_three_runs_with_a_crash() -> None:
     """If three runs load two offsets, and one of the runs is killed at any point, every row exists
-    once. If there is only one offset, every row also exists once if the last run rewrites the
+    once. The same is true for one offset and three runs of which the last run rewrites the
     files."""
     assert Search(offsets=2, sessions=3, crashes=1).run() > 100_000
     assert Search(offsets=1, sessions=3, crashes=1, rewrites=[3]).run() > 100_000

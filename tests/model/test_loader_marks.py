@@ -2,9 +2,9 @@
 and marks follow the rule in docs/delivery.md, section 5. A file's mark is the highest position that
 the file's records have reached.
 
-The tests run the real code of slices, the joiner and side files on record batches in memory. They
-compare its results with the results of a function that applies the rule to one record after the
-other.
+The tests run the real code that loads slices, joins slices, and reads and writes side files. The
+record batches are in memory. The tests compare the results of this code with the results of a
+function that applies the rule to one record after the other.
 """
 
 from __future__ import annotations

@@ -35,8 +35,8 @@ STEPS = 120
 
 
 class Model:
-    """A mirror and its source, whose events a seed decides, and every batch that was ever visible
-    in the source's log."""
+    """A mirror, its source, and every batch that was ever visible in the source's log. A seed
+    decides which events happen."""
 
     def __init__(self, seed: int, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         self.random = random.Random(seed)

@@ -142,7 +142,7 @@ class World:
         self.parked: list[tuple[Request, int]] = []  # appended, not yet flushed
         self.responses: dict[Address, deque[tuple[Request, int, int]]] = {}
         self.connection = dict.fromkeys(PLACES, 0)
-        self.done: set[int] = set()  # acknowledged or set apart
+        self.done: set[int] = set()  # acknowledged or finally refused
         self.checkpoint = 0
         self._begin()
 
@@ -162,7 +162,8 @@ class World:
         for place in PLACES:
             self._drop(place, tell=False)
         self.done = set(range(1, self.checkpoint + 1))
-        self._taken_back: list[int] | None = None  # since the last final refusal
+        # The batches that came back as drained since the last final refusal.
+        self._taken_back: list[int] | None = None
         self.to_send = deque(range(self.checkpoint + 1, len(self.batches) + 1))
         self.expected = deque(self.to_send)
 
@@ -347,13 +348,14 @@ class World:
         self._begin()
 
     def save(self) -> None:
-        """Moves the checkpoint up to the first batch that is neither acknowledged nor set apart."""
+        """Moves the checkpoint up to the first batch that is neither acknowledged nor finally
+        refused."""
         while self.checkpoint + 1 in self.done:
             self.checkpoint += 1
 
     def idle_hour(self) -> None:
-        """Lets an hour pass if no request is in flight, because no request takes an hour to
-        arrive."""
+        """If no request is in flight, lets an hour pass. If a request is in flight, does nothing,
+        because in this model every request arrives within an hour."""
         if not (self.core.pending_count or self.parked or any(self.wire.values())):
             self.old.clear()
             self.now += 4_000
@@ -454,8 +456,8 @@ def test_the_model_sees_a_sequence_used_twice(monkeypatch: pytest.MonkeyPatch) -
 def test_the_model_sees_a_late_batch_under_the_new_identity(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The model notices a missing batch if, after a batch has lost its producer id, the producer
-    continues with the next batch instead of this batch."""
+    """If a batch has lost its producer id, the producer must send this batch next. If the producer
+    continues with a later batch instead, the model notices that a batch is missing."""
     end_drain = Outbox._end_drain
 
     def skipping(self: Outbox) -> None:

@@ -283,9 +283,9 @@ def test_of_two_ids_of_a_schema_the_one_written_last_is_answered() -> None:
 
 
 def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() -> None:
-    """If a schema is registered again, its deleted version is removed. But the deleted version
-    stays if other schemas reference it, because readers look up a referenced version by its subject
-    and version number."""
+    """If a schema is registered again, the registry normally removes the schema's deleted version.
+    If other schemas reference this version, the registry keeps it, because readers look up a
+    referenced version by its subject and version number."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")
@@ -298,9 +298,10 @@ def test_a_deleted_version_that_is_referenced_stays_when_its_schema_returns() ->
 
 
 def test_an_imported_schema_that_references_its_own_version_is_not_deleted() -> None:
-    """If an imported schema references its own version, its deletion is refused with 42206, as in
-    Confluent's registry. A reference contains a subject and a version, not a schema. So it does not
-    matter that the version had a different schema when the reference was made."""
+    """If an imported schema references its own version, the registry refuses to delete this version
+    with error code 42206, as Confluent's registry does. A reference contains a subject and a
+    version, not a schema. So it does not matter that the version had a different schema when the
+    reference was made."""
     registries = Registries()
     registries.register(0, "a", 0, "")
     registries.delete_subject(0, "a", permanent=False, fault="")

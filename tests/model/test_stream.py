@@ -32,13 +32,14 @@ TOPICS_MAX, PARTITIONS_MAX = 3, 4
 
 
 class Killed(Exception):
-    """The driver was killed here."""
+    """Raised at the point at which the driver is killed."""
 
 
 class Engine:
     """Acts like Spark's engine for one stream. `first` is the start of the first batch that was
-    written to the checkpoint. `ends` and `committed` survive a kill. `repeated` says whether first
-    batches and whether later batches were repeated after the sink already had rows of them."""
+    written to the checkpoint. `ends` and `committed` survive a kill. `repeated` describes the
+    batches that were repeated although the sink already had rows of them. It contains True if the
+    first batch was repeated, and False if a later batch was repeated."""
 
     def __init__(self, queried: Queried, random: Random, options: dict[str, str]) -> None:
         self._queried, self._random, self._options = queried, random, options

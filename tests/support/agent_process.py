@@ -108,8 +108,9 @@ def rows(broker: str, name: str) -> Iterator[tuple[str, int, int]]:
 
 
 def records(broker: str, name: str) -> Iterator[tuple[int, bool, str, int, int]]:
-    """Yields a tuple for every record. It contains the partition, whether a loader would keep the
-    record (False for a repeat), the line, the file id, and the position of the first byte."""
+    """Yields a tuple for every record. The tuple contains the partition, a flag, the line, the file
+    id, and the position of the first byte. The flag is True if a loader would keep the record, and
+    False if the record is a repeat."""
     with Client(broker) as client, contextlib.closing(_Reader(client, name)) as reader:
         yield from reader.read()
 

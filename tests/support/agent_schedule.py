@@ -183,7 +183,7 @@ class Schedule(ABC):
             self.read_message(message)
 
     def arrive_late(self) -> None:
-        """Lets a batch arrive whose connection is lost or whose agent is dead."""
+        """Lets a batch of a lost connection or of a dead agent arrive."""
         waiting = [tp for tp, sent in self.world.brokers.late.items() if sent]
         self.world.brokers.arrive_late(self.random.choice(waiting))
 
@@ -220,7 +220,7 @@ class Schedule(ABC):
         self.turn(self.world.producer.deliver_all())
         self.check_ledger()
 
-    # --- what is remembered, and what must hold -----------------------------------------------
+    # --- memory and checks --------------------------------------------------------------------
 
     def remember(self) -> None:
         """Stores the bytes of each file id whose file can still be read."""
@@ -246,7 +246,7 @@ class Schedule(ABC):
         for tracked in self.world.loop.tracker.files.values():
             tally, begin = tracked.tally, tracked.birth.begin
             settled = tally.acknowledged + tally.rejected + tally.filtered + tally.uncertain
-            lost = tracked.position - begin - settled  # promised by an intent, then lost
+            lost = tracked.position - begin - settled  # in an intent, then lost
             assert 0 <= lost <= tally.lost, "the ledger does not add up"
             assert begin <= tracked.position <= tracked.read_position <= tracked.promised
 

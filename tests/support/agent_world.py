@@ -297,8 +297,8 @@ class Brokers:
         self.refuses: Callable[[Record], bool] = lambda record: False
 
     def append(self, sent: Sent) -> int:
-        """Appends a batch, unless it arrived earlier under the same producer id. Returns its base
-        offset."""
+        """Appends a batch. If the batch has already arrived under the same producer id, does not
+        append it again. Returns the batch's base offset."""
         if sent.base < 0:
             log = self.logs[sent.tp]
             sent.base = len(log)
@@ -382,8 +382,9 @@ class Producer:
         """Breaks the connection. Batches without an answer are sent again in their order.
 
         `survivors` is the number of batches of the old connection that may still arrive late.
-        `is_known` says whether the batches keep their producer id. If they keep this id, the broker
-        recognizes a batch that has already arrived as a duplicate when the batch is sent again.
+        `is_known` says whether the batches keep their producer id. If the batches keep this id, and
+        a batch that has already arrived is sent again, the broker recognizes the batch as a
+        duplicate.
         """
         under_way = self.sent[tp][:survivors]
         for sent in under_way:
@@ -602,7 +603,7 @@ class World:
         self.kill(survivors)
 
     def publish(self) -> None:
-        """Lets the brokers take the agent's audit messages."""
+        """Lets the brokers accept the agent's audit messages."""
         mail = self.agent.mail
         for id_, value in mail.pending(-1, 1_000_000):
             self.published.append(messages.decode(value))
@@ -649,7 +650,8 @@ class World:
         return [entry(file, promised, self.files) for file in state.files()]
 
     def only(self, path: str | None = None) -> dict[str, Any]:
-        """Returns the ledger's entry of a path, or the only entry if no path is given."""
+        """Returns the entry of the agent's ledger for a path. If no path is given, returns the
+        ledger's only entry. The ledger says what happened to the bytes of each file."""
         (found,) = (each for each in self.ledger() if path in (None, each["path"]))
         return found
 
@@ -693,5 +695,5 @@ def datum_text(value: bytes) -> str:
 
 
 def pa_binary(values: list[bytes]) -> Any:
-    """Bytes as an Arrow column."""
+    """Returns the values as an Arrow column of type binary."""
     return pa.array(values, pa.binary())

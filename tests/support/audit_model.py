@@ -25,9 +25,9 @@ HOUR = 3_600
 
 @dataclass(eq=False)
 class NumberedSender:
-    """The durable state of one sender. It consists of the number of the sender's last message, and,
-    for each bucket (time window), of the number of the last message that contained counts of this
-    bucket."""
+    """The durable state of one sender. The state has two parts. The first part is the number of the
+    sender's last message. The second part contains, for each bucket (time window), the number of
+    the last message with counts of this bucket."""
 
     sender: Sender
     last: int = 0

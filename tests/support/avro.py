@@ -31,7 +31,7 @@ FLOAT = st.floats(width=32)
 DOUBLE = st.floats()
 
 Typed = tuple[Any, st.SearchStrategy[Any]]
-"""An Avro type as JSON, and a strategy for the values that Arrow takes for it."""
+"""An Avro type as JSON, and a strategy for the values that Arrow accepts for this type."""
 
 
 def leaves() -> st.SearchStrategy[Typed]:
@@ -145,7 +145,7 @@ def union_of(types: list[Typed], null_at: int | None) -> Typed:
 
 
 def record_of(types: list[Typed], name: str) -> Typed:
-    """A record with these fields."""
+    """Returns a record type whose fields have these types."""
     fields = [{"name": f"f{at}", "type": avro} for at, (avro, _) in enumerate(types)]
     values = st.fixed_dictionaries({f"f{at}": each for at, (_, each) in enumerate(types)})
     return {"type": "record", "name": name, "fields": fields}, values
@@ -223,8 +223,8 @@ def raw(array: pa.Array) -> pa.Array:
 
 
 def outgoing(avro: AvroType, value: Any, *, tagged: bool = True) -> Any:
-    """Converts a Python value from Arrow to the form that fastavro takes. If `tagged` is true, each
-    value of a union contains the name of its member."""
+    """Converts a Python value from Arrow to the form that fastavro accepts. If `tagged` is true,
+    each value of a union contains the name of its member."""
     if value is None or (isinstance(avro, Primitive | Enum) and decimal_type(avro) is None):
         return value
     if isinstance(avro, Union):

@@ -59,7 +59,7 @@ class Maker:
         return self._type(0)
 
     def type(self) -> Any:
-        """A random type of limited depth."""
+        """Returns a random type of limited depth."""
         return self._type(2)
 
     def _type(self, depth: int) -> Any:
@@ -129,7 +129,7 @@ class Maker:
 
 
 def made(random: Random) -> Any:
-    """A valid schema, as JSON."""
+    """Returns a valid schema as JSON."""
     while True:
         schema = Maker(random).schema()
         if is_valid(schema):
@@ -159,7 +159,7 @@ def is_valid(schema: Any) -> bool:
 
 
 def schemas() -> st.SearchStrategy[Any]:
-    """A Hypothesis strategy for valid schemas."""
+    """Returns a Hypothesis strategy for valid schemas."""
     return st.integers(0, 2**32).map(lambda seed: made(Random(seed)))
 
 
@@ -272,7 +272,7 @@ def _change_fields(fields: list[dict[str, Any]], random: Random) -> None:
 
 
 def text(schema: Any) -> str:
-    """The JSON text of a schema."""
+    """Returns the JSON text of a schema."""
     return json.dumps(schema)
 
 

@@ -128,8 +128,8 @@ class CoreClient:
 
 
 class BrokerCore:
-    """A broker core as the module's docstring describes it. It creates the topics that requests ask
-    for without help from another broker."""
+    """A broker core as the module's docstring describes it. If a request asks for a new topic, the
+    broker core creates the topic without help from another broker."""
 
     def __init__(self, directory: Path, settings: BrokerSettings) -> None:
         self.clock = ManualClock()

@@ -16,8 +16,8 @@ from support.zookeeper import ZooKeeper
 
 
 class SkidwayBroker:
-    """One broker with its own folder. `settings` are the differences from the tests' default
-    settings."""
+    """One broker with its own folder. `settings` contains the settings that differ from the tests'
+    default settings."""
 
     def __init__(self, folder: Path, zookeeper: str, **settings: object) -> None:
         self.port, self.metrics_port = free_port(), free_port()
@@ -70,7 +70,7 @@ class SkidwayBroker:
         return self
 
     def restart(self) -> None:
-        """Stops the broker cleanly and starts it on the same files."""
+        """Stops the broker cleanly, and starts it again with the same files."""
         assert self.program.stop() == 0, self.program.output()
         self.start()
 
@@ -80,7 +80,7 @@ class SkidwayBroker:
             self.program.kill()
 
     def crash(self) -> None:
-        """Kills the broker with kill -9, and starts it on the same files."""
+        """Kills the broker with kill -9, and starts it again with the same files."""
         self.program.kill()
         self.start()
 

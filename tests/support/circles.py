@@ -53,7 +53,7 @@ TEXTS = ["next", "children", "named", "either", "twin"]
 
 
 def nodes() -> st.SearchStrategy[dict[str, Any]]:
-    """Returns a strategy for values of NODE in the form that fastavro takes."""
+    """Returns a strategy for values of NODE in the form that fastavro accepts."""
     return st.recursive(_node(st.nothing()), _node, max_leaves=4)
 
 

@@ -124,7 +124,7 @@ class ControlNode:
         return Played(returncode, program.output(), time.monotonic() - started)
 
     def succeed(self, playbook: str, *arguments: str) -> Played:
-        """Runs a playbook. Raises AssertionError with the failed tasks if it does not succeed."""
+        """Runs a playbook. If the playbook fails, raises AssertionError with the failed tasks."""
         played = self.play(playbook, *arguments)
         assert played.returncode == 0, f"{playbook}: {played.output[-6000:]}"
         return played

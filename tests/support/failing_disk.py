@@ -1,11 +1,11 @@
-"""A file system in user space that shows a folder. Its operations fail with EIO when a test says
-so.
+"""A file system in user space that shows the files of a folder. A test can make the file system's
+operations fail with EIO.
 
 A test mounts the file system, which needs root and /dev/fuse, and puts a log directory on it. A
-program gets errors in the same way as from a faulty device. Its operations go through the page
-cache, and the kernel decides which system call returns the error. The file system records every
-operation that reaches the "device", so that a test can see which operations the program has tried
-again. The process that serves the file system is support.failing_device.
+program gets errors in the same way as from a faulty device. The program's operations go through the
+page cache, and the kernel decides which system call returns the error. The file system records
+every operation that reaches the "device", so that a test can see which operations the program has
+tried again. The process that serves the file system is support.failing_device.
 """
 
 from __future__ import annotations

@@ -19,7 +19,7 @@ from support.clock import ManualClock
 
 
 class HeldWorker:
-    """A fake disk worker that holds each job until the test lets the job succeed or fail."""
+    """A fake disk worker that finishes no job by itself. The test lets each job succeed or fail."""
 
     def __init__(self) -> None:
         self.waiting: list[tuple[Callable[[], None], Callable[[WorkOutcome], None]]] = []

@@ -8,10 +8,9 @@ node. So no address or interface of the machine changes, two test runs cannot re
 no host can reach the internet.
 
 No process or mount outlives the test run. One process keeps the network namespace, and each host's
-own process has a mount namespace with the host's mounts. All these processes die with the test
-runner, because the kernel kills them if the runner is killed. A killed runner leaves a folder and
-empty cgroups behind, which the next test run removes. A test run that is still active holds a lock
-on its folder.
+own process has a mount namespace with the host's mounts. If the test runner is killed, the kernel
+kills all these processes. A killed runner leaves a folder and empty cgroups behind, which the next
+test run removes. A test run that is still active holds a lock on its folder.
 
 `python -m support.hosts app1 app2 server` boots hosts, and keeps them until the command is
 interrupted. The command prints the name of a folder. If the environment variable SKIDWAY_HOSTS
@@ -235,7 +234,7 @@ class Run:
 
     def forget_connections(self, host: Host) -> None:
         """Closes the connections that ssh keeps open to the host. Otherwise ssh would use these
-        connections for new commands, which would wait for answers in vain."""
+        dead connections for new commands, and the commands would never get an answer."""
         subprocess.run(
             ["ssh", "-F", self.ssh_config, "-O", "exit", host.name], check=False,
             stdin=subprocess.DEVNULL, capture_output=True,
@@ -282,7 +281,8 @@ def running(names: Sequence[str]) -> Iterator[Run]:
 
 
 def attach(folder: Path) -> Run:
-    """Returns the hosts that a running `python -m support.hosts` keeps."""
+    """Returns the hosts that a process `python -m support.hosts` has booted and still keeps
+    running."""
     state = json.loads((folder / "state.json").read_text())
     return Run(folder, Path(state["net"]), state["names"])
 

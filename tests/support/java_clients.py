@@ -143,7 +143,7 @@ class JavaClients:
         return found
 
     def poll_once(self, consumer: Any, wait_ms: int = 500) -> list[Consumed]:
-        """The records of one poll."""
+        """Returns the records of one poll."""
         try:
             records = consumer.poll(self.jvm.java.time.Duration.ofMillis(wait_ms))
         except Py4JJavaError as error:

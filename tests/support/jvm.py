@@ -21,5 +21,5 @@ SPARK: Mapping[str, str] = {"spark.driver.defaultJavaOptions": " ".join(BRIEF)}
 
 @functools.cache
 def command() -> str:
-    """The path of the java command."""
+    """Returns the path of the java command."""
     return str(find().command)

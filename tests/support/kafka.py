@@ -138,5 +138,5 @@ def apache_kafka(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ApacheKaf
 
 
 def topic_name(prefix: str) -> str:
-    """A topic name that no other test uses."""
+    """Returns a topic name that no other test uses."""
     return f"{prefix}-{uuid.uuid4().hex[:12]}"

@@ -20,7 +20,7 @@ with warnings.catch_warnings():
 
 @cache
 def definition(name: str) -> dict[str, Any]:
-    """Kafka's definition of a message, by its name."""
+    """Returns Kafka's definition of the message with this name."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)
         found: dict[str, Any] = load_json(name, package="kafka.protocol.schemas.resources")
@@ -43,7 +43,7 @@ class Theirs:
         return found
 
     def encode(self, message: dict[str, Any]) -> bytes:
-        """The body of a message."""
+        """Returns the body of a message."""
         return bytes(self._codec.encode(message, **self._form))
 
 

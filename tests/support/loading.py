@@ -137,8 +137,8 @@ def one_batch(records: Sequence[Record], base: int) -> memoryview:
 
 
 def fetched(batches: Sequence[memoryview], first: int) -> Iterator[memoryview]:
-    """Yields the batches that a fetch from the offset `first` returns. These are the batch that
-    contains this offset, if there is such a batch, and all later batches."""
+    """Yields the batches that a fetch from the offset `first` returns. If a batch contains this
+    offset, yields this batch first. Then yields all later batches."""
     from skidway.kafka.batch import read_header
 
     for raw in batches:

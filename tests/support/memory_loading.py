@@ -128,7 +128,8 @@ class MemoryLoading:
         self.lines += count
 
     def append(self, *records: Record) -> None:
-        """Appends a batch of these records. They do not count as further lines of the file."""
+        """Appends a batch of these records. These records do not count as further lines of the
+        file."""
         self.cluster.log(DATA).append(encoded(records))
 
     def remove_output(self) -> None:
@@ -198,7 +199,7 @@ class MemoryLoading:
         return sorted(rows, key=lambda row: row["_kafka_offset"])
 
     def manifest(self, number: int) -> Manifest:
-        """The manifest of a load."""
+        """Returns the manifest of a load."""
         path = layout.manifest(TOPIC, number)
         return Manifest.from_json(self.store.read(path) or b"", path)
 
@@ -272,8 +273,8 @@ class _Spark:
         progress(len(work), len(work))
 
     def run_work(self, work: Sequence[Any], progress: Progress, _rows: int) -> list[Rewritten]:
-        """Rewrites groups of files in the store. The group is given by the last arguments of each
-        task."""
+        """Rewrites groups of files in the store. Each task has one group of files, which its
+        arguments after the first argument describe."""
         self._other()
         progress(len(work), len(work))
         groups = (each.args[1:] for each in work)

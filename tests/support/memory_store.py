@@ -1,4 +1,4 @@
-"""A store in memory that keeps only the promises of loader.store.Store.
+"""A store in memory that keeps the promises of loader.store.Store, and promises nothing more.
 
 The store's whole content is one immutable value (`snapshot`), so a test that searches through
 states can keep and compare these values.
@@ -17,9 +17,10 @@ Snapshot = frozenset[tuple[str, bytes]]
 
 
 class MemoryStore:
-    """Files by path. `lose_answer` says what happens at the next creation of a file. If it is None,
-    the creation is answered. If it is True, the store creates the file but the answer is lost. If
-    it is False, the store does not create the file and the answer is lost."""
+    """Files by path. `lose_answer` says what happens at the next creation of a file. If
+    `lose_answer` is None, the store answers as usual. If it is True, the store creates the file but
+    the answer is lost. If it is False, the store does not create the file, and the answer is lost
+    too."""
 
     def __init__(self, content: Snapshot = frozenset()) -> None:
         self._files = dict(content)

@@ -418,8 +418,9 @@ class WireClient:
         return bool(self.fetches or self.served)
 
     def serve(self) -> None:
-        """Lets the source answer its requests. A fetch that finds no records is answered only after
-        the wait that it asks for. The answers do not arrive before `deliver`."""
+        """Lets the source answer its requests. If a fetch finds no records, the source answers only
+        after the fetch's maximum wait. The client gets the answers only when the test calls
+        `deliver`."""
         now = self._world.clock.monotonic()
         for planned in list(self.fetches):
             answer = self._world.source.fetch(planned, self._topics_then)
@@ -636,7 +637,7 @@ class MirrorWorld:
         self.start()
 
     def start(self) -> None:
-        """Starts the broker. It knows only the contents of its logs and of ZooKeeper."""
+        """Starts the broker. The broker knows only the contents of its logs and of ZooKeeper."""
         self.client = WireClient(self)
         self.mirror = MirrorSource(
             self._mirroring, self.client, self.local, self.clock, self.jitter

@@ -1,9 +1,10 @@
 """Builds the Ansible collection and the wheels of an older version of Skidway from that version's
 own source tree.
 
-Before the first release, the formats of states change without a migration. So COMMIT has the state
-formats of the current version, and DIFFERENCES are made to its source tree: the older version does
-not know a setting that the current roles write. The first released version will replace both.
+Before the first release, the formats of states change without a migration. So COMMIT is a commit
+with the same state formats as the current version. This module changes the commit's source tree by
+DIFFERENCES. As a result, the older version does not know a setting that the current roles write.
+When there is a released version, it will replace COMMIT and DIFFERENCES.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ DIFFERENCES = (
     ("audit/settings.py", '"exempt.hdfs"', '"exempt.former"'),
     ("deploy/ansible/roles/audit/vars/main.yml", '  exempt: "{{ audit_exempt }}"\n', ""),
 )
-"""File, text, and the text that replaces it."""
+"""Each difference consists of a file, a text in this file, and the text that replaces it."""
 
 
 def make(folder: Path) -> Path:

@@ -86,8 +86,8 @@ def verdict(messages: list[Message], policy: Policy = POLICY, now: int = NOW) ->
 def verdict_taken(
     messages: list[Message], ahead: Seal, taken_ms: int, policy: Policy = POLICY
 ) -> BucketVerdict:
-    """Returns the verdict if the collector's clock showed `taken_ms` when the collector received
-    the seal `ahead`. The seal itself may contain a different time."""
+    """Returns the verdict for the case that the collector's clock showed `taken_ms` when the
+    collector received the seal `ahead`. The seal itself may contain a different time."""
     fold = Fold(messages)
     fold.apply(ahead, Heard("audit", "id", 0, 9, ahead.time_ms, taken_ms, is_live=False))
     [found] = [x for x in verdicts(fold.evidence(), policy, NOW) if x.bucket == START]

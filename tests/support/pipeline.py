@@ -185,7 +185,8 @@ class Pipeline:
         )
 
     def promised_bytes(self, folder: Path) -> int:
-        """Returns how many bytes of a folder's files are settled, or are in a durable intent."""
+        """Returns how many bytes of a folder's files are acknowledged, rejected, lost, uncertain,
+        or in a durable intent."""
         path = self.site.data("agent") / DATABASE
         with closing(sqlite3.connect(f"{path.as_uri()}?mode=ro", uri=True)) as state:
             found = state.execute(

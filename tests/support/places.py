@@ -1,9 +1,10 @@
-"""The places where a test's programs run: loopback, or a separate network that the test has made.
-The command of `Run.inside` (support.hosts) enters such a network.
+"""The places where a test's programs run. A place is either the loopback interface or a separate
+network that the test has made. `Run.inside` in support.hosts returns a command line that runs a
+command inside such a network.
 
-A test may ask whether a program listens on a port, or what a URL answers. If the program runs in a
-separate network, this module runs itself inside that network and asks there: `python places.py URL`
-or `python places.py HOST PORT`.
+A test may ask whether a program listens on a port, or may request a URL. If the program runs in a
+separate network, this module starts itself as a program inside that network. The command is `python
+places.py URL` or `python places.py HOST PORT`.
 """
 
 from __future__ import annotations
@@ -28,16 +29,16 @@ class Place:
     enter: tuple[str, ...] = ()
 
     def command(self, command: Sequence[str]) -> list[str]:
-        """The command line that runs a command at this place."""
+        """Returns the command line that runs a command at this place."""
         return [*self.enter, *command]
 
     def accepts(self, port: int) -> bool:
-        """Whether a program listens on this port of the address."""
+        """Returns whether a program listens on this port of the address."""
         return self._ask(self.host, str(port)) is not None
 
     def read(self, url: str) -> str | None:
-        """Returns the body of the URL's answer, or None if nothing answers or the answer is an
-        error."""
+        """Requests the URL. Returns the body of the answer, or None if no answer comes or the
+        answer is an error."""
         return self._ask(url)
 
     def _ask(self, *words: str) -> str | None:
@@ -54,8 +55,9 @@ LOOPBACK = Place()
 
 
 def ask(*words: str) -> str | None:
-    """With a URL: returns the body of the answer if the status is 200, else None. With a host and a
-    port: returns an empty string if a program listens on that port, else None."""
+    """Requests a URL, or connects to a host and port, depending on the number of arguments. For a
+    URL, returns the body of the answer if the status is 200, and otherwise None. For a host and
+    port, returns an empty string if a program listens on the port, and otherwise None."""
     with contextlib.suppress(OSError):
         if len(words) == 2:
             socket.create_connection((words[0], int(words[1])), ASKED_S).close()

@@ -1,7 +1,7 @@
 """TCP ports of loopback for programs under test.
 
-The process of the test run reserves each port until the run ends. Therefore no other program on the
-machine, and no other test run, gets a port that a test has given to a program.
+The process of the test run reserves each port until the run ends. So if a test has assigned a port
+to a program, no other program on the machine and no other test run can get this port.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _reservation = Reservation()
 
 
 def free_port() -> int:
-    """A free TCP port of the loopback interface for one program of this test run."""
+    """Returns a free TCP port of the loopback interface for one program of this test run."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if soft < min(hard, OPEN_FILES):
         resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, OPEN_FILES), hard))

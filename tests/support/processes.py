@@ -1,9 +1,11 @@
-"""Real programs as subprocesses: tests start them, wait for a condition, and stop or kill them.
+"""Runs real programs as subprocesses. A test can start a program, wait for a condition, and stop or
+kill the program.
 
-A test never just sleeps for a fixed time: it waits until a port accepts connections or a URL
-answers with status 200. The program's output goes to a file. If the program does not become ready,
-the error shows the end of this file. No process outlives the test run: its fixture stops the
-process, and if the test runner is killed, the kernel kills the process.
+A test never sleeps for a fixed time. Instead it waits for a condition, for example until a port
+accepts connections or a URL answers with status 200. The program's output goes to a file. If the
+program does not become ready, the error shows the end of this file. No process outlives the test
+run. Normally a fixture stops the process. If the test runner is killed, the kernel kills the
+process.
 """
 
 from __future__ import annotations
@@ -27,12 +29,12 @@ from support.ports import free_port as free_port
 PR_SET_PDEATHSIG = 1
 SKIDWAY = (sys.executable, "-m", "skidway.cli")
 WITHIN_S = 300.0
-"""How many seconds a test waits for a condition at most. On an idle machine the condition is true
-after a moment, but the machine may be busy with other tests."""
+"""The maximum time in seconds that a test waits for a condition. On an idle machine a condition
+becomes true much sooner, but the machine may be busy with other tests."""
 
 
 class NotReady(AssertionError):
-    """A program did not become ready, or a condition did not become true, in time."""
+    """Raised if a program is not ready in time, or a condition does not become true in time."""
 
 
 def eventually(
@@ -42,8 +44,8 @@ def eventually(
     every_s: float = 0.05,
     what: str = "",
 ) -> object:
-    """Calls the condition until it is true, and returns its value. Raises NotReady if it was never
-    true."""
+    """Calls the condition again and again until its value is true, and returns this value. Raises
+    NotReady if the value is not true in time."""
     deadline = time.monotonic() + within_s
     while True:
         value = condition()
@@ -55,14 +57,14 @@ def eventually(
 
 
 def accepts(port: int) -> bool:
-    """Whether a program listens on the loopback port."""
+    """Returns whether a program listens on this port of the loopback interface."""
     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
         return True
     return False
 
 
 def answers(url: str) -> bool:
-    """Whether the URL answers with status 200."""
+    """Returns whether a request for the URL gets an answer with status 200."""
     with (
         contextlib.suppress(OSError, urllib.error.HTTPError),
         urllib.request.urlopen(url, timeout=2) as answer,
@@ -72,8 +74,8 @@ def answers(url: str) -> bool:
 
 
 def die_with_parent() -> None:
-    """Tells the kernel to kill this process when the test run ends. A child process calls this
-    function before it runs its program."""
+    """Tells the kernel to kill this process when the process of the test run ends. A child process
+    calls this function before it runs its program."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
@@ -89,8 +91,8 @@ class Program:
         cwd: Path | None = None,
         session: bool = False,
     ) -> None:
-        """session: if true, the process starts in a new session, so that `kill_session` finds all
-        processes that it has started."""
+        """If `session` is true, the process starts in a new session. Then `kill_session` can find
+        all processes that this process has started."""
         self.command, self.log = list(command), log
         self._env, self._cwd, self._session = env, cwd, session
         self._process: subprocess.Popen[bytes] | None = None
@@ -122,7 +124,8 @@ class Program:
     def wait_until(
         self, ready: Callable[[], object], within_s: float = WITHIN_S, every_s: float = 0.05
     ) -> Program:
-        """Waits for the condition. If the program ends first, the error shows its output."""
+        """Waits until `ready` returns a true value. If the program ends before, raises NotReady
+        with the end of the program's output."""
         deadline = time.monotonic() + within_s
         while not ready():
             if not self.running or time.monotonic() > deadline:
@@ -171,8 +174,8 @@ class Program:
             self._process.wait()
 
     def kill_session(self) -> None:
-        """Sends SIGKILL to the process and to all processes that it has started, in whatever
-        process groups they are."""
+        """Sends SIGKILL to the process and to all processes that it has started, even if these
+        processes have their own process groups."""
         assert self._session
         while alive := session_members(self.pid):
             for pid in alive:
@@ -195,7 +198,7 @@ def running(
 
 
 def skidway(*arguments: str) -> list[str]:
-    """The command line of `skidway ...` in this environment."""
+    """Returns the command line of `skidway ...` in the Python environment of the tests."""
     return [*SKIDWAY, *arguments]
 
 

@@ -199,12 +199,12 @@ PROMISES = {
     "for one.",
     "all programs": "No line is lost or doubled when real programs meet faults.",
 }
-"""All promises: each name of a promise with the sentence of the rule, in the order of the
-sections."""
+"""Maps the name of each promise to a sentence that says what the rule promises. The promises are in
+the order of the sections."""
 
 
 def promise(*names: str) -> pytest.MarkDecorator:
-    """Marks a test that keeps these promises. Raises LookupError for a name that is not listed."""
+    """Marks a test that keeps these promises. Raises LookupError if a name is not in PROMISES."""
     unknown = [name for name in names if name not in PROMISES]
     if unknown or not names:
         raise LookupError(f"no such promise in support/promises.py: {unknown}")

@@ -32,8 +32,9 @@ rule there is at least one mutant, a change that breaks the rule, which one of t
 
 
 def kept() -> dict[str, list[str]]:
-    """For each promise, the sorted pytest ids of the tests that are marked with it. The keys
-    include names that tests are marked with but that are not in the list of promises."""
+    """Returns, for the name of each promise, the pytest ids of the tests that are marked with this
+    name, sorted. If a test is marked with a name that is not in the list of promises, the result
+    contains this name too."""
     found: dict[str, list[str]] = {}
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         text = path.read_text()
@@ -44,7 +45,7 @@ def kept() -> dict[str, list[str]]:
 
 
 def page() -> str:
-    """The whole page. Raises LookupError if a promise has no test."""
+    """Returns the text of the whole page. Raises LookupError if a promise has no test."""
     tests = kept()
     return "\n".join([HEAD, *(line for section in SECTIONS for line in _table(section, tests))])
 
@@ -62,8 +63,8 @@ def main(arguments: list[str]) -> int:
 
 
 def _marks(tree: ast.Module) -> Iterator[tuple[str, str]]:
-    """Yields (name of the test function, name of the promise) for each promise that a test of this
-    module is marked with."""
+    """Yields a pair for each mark of a test in this module. The pair consists of the name of the
+    test function and the name of the promise."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef):
             for mark in function.decorator_list:

@@ -1,15 +1,18 @@
 """A proxy between clients and a broker. It can delay and lose the traffic, as a network does.
 
 The broker's `advertised.listeners` contain the proxy's address, so all clients connect to the
-proxy. The proxy handles whole frames (requests and answers): it passes a frame on, holds it back,
-or drops it and breaks its connection. A test chooses which frames are hit, and by which fault:
+proxy. The proxy handles whole frames, which are requests and answers. It passes a frame on, holds
+the frame back, or drops the frame and breaks its connection. A test chooses a fault and the frames
+that this fault hits. There are three faults:
 
-    HOLD_REQUEST   client --x      broker      the request is on its way; the broker has not
-    received it HOLD_ANSWER    client     x--  broker      the broker has done the request; the
-    client does not know yet LOSE_ANSWER    client     //   broker      the broker has done the
-    request; then the connection is cut
+    HOLD_REQUEST   client --x      broker      the broker does not receive the request yet
+    HOLD_ANSWER    client     x--  broker      the broker handles the request, and the client does
+                                               not receive the answer yet
+    LOSE_ANSWER    client     //   broker      the broker handles the request, and then the proxy
+                                               breaks the connection
 
-All later frames of the same connection and direction wait behind a held frame, as in TCP.
+While the proxy holds a frame back, all later frames of the same connection and direction wait, as
+in TCP.
 """
 
 from __future__ import annotations
@@ -46,13 +49,13 @@ class Fault(Enum):
 
 
 class _Lost(Exception):
-    """The thread must drop the frame that it is about to pass on, and must end the connection."""
+    """Tells a thread to drop the frame that it is about to pass on, and to end the connection."""
 
 
 @dataclass(eq=False)
 class Intervention:
-    """An active fault. It counts the frames that it has hit so far, and has the methods that end
-    it."""
+    """An active fault. Counts the frames that the fault has hit so far, and has methods that end
+    the fault."""
 
     fault: Fault
     matches: Matches
@@ -60,8 +63,8 @@ class Intervention:
     _changed: threading.Condition
     hits: int = 0
     chosen: int = 0
-    """The number of requests that the fault has chosen: it has hit them, or will hit their answers
-    when these arrive."""
+    """The number of requests that the fault has chosen. The fault has already hit these requests,
+    or it will hit their answers when the answers arrive."""
     is_over: bool = False
     passes: bool = True
 
@@ -70,13 +73,13 @@ class Intervention:
         eventually(lambda: self.hits >= hits, within_s=within_s, what=f"{self.fault.value} at work")
 
     def release(self) -> None:
-        """Ends the fault. The frames that it held back are passed on, even if their sender has died
-        in the meantime."""
+        """Ends the fault. The proxy passes on the frames that it held back, even if their sender
+        has died in the meantime."""
         self._end(passes=True)
 
     def drop(self) -> None:
-        """Ends the fault. The frames that it held back are dropped, and their connections are
-        broken."""
+        """Ends the fault. The proxy drops the frames that it held back, and breaks their
+        connections."""
         self._end(passes=False)
 
     def _end(self, *, passes: bool) -> None:
@@ -86,7 +89,8 @@ class Intervention:
 
 
 def produces(topic: str, client_id: str = AGENT) -> Matches:
-    """A filter that matches the Produce requests with which a client sends records to a topic."""
+    """Returns a filter that matches the Produce requests with which a client sends records to a
+    topic."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
         if header.api_key is not ApiKey.PRODUCE or header.client_id != client_id:
@@ -98,7 +102,7 @@ def produces(topic: str, client_id: str = AGENT) -> Matches:
 
 
 def fetches(topic: str, client_id: str = AGENT, first: int = 0) -> Matches:
-    """A filter that matches the Fetch requests of a client for records of a topic at the offset
+    """Returns a filter that matches a client's Fetch requests for records of a topic at the offset
     `first` or later."""
 
     def matches(header: RequestHeader, body: memoryview) -> bool:
@@ -116,8 +120,8 @@ def fetches(topic: str, client_id: str = AGENT, first: int = 0) -> Matches:
 
 
 class Proxy:
-    """Listens on `port` and passes everything on to the broker's port `target`, both on
-    loopback."""
+    """Listens on `port`, and passes everything on to the broker's port `target`. Both ports are on
+    the loopback interface."""
 
     def __init__(self, port: int, target: int) -> None:
         self.port, self._target = port, target
@@ -129,7 +133,7 @@ class Proxy:
         """The number of client connections that failed because the proxy could not connect to the
         broker."""
         self.delay_s = 0.0
-        """The delay of each answer."""
+        """The delay of each answer, in seconds."""
         self._is_cut = False
 
     def start(self) -> None:
@@ -146,15 +150,16 @@ class Proxy:
             connection.close()
 
     def inject(self, fault: Fault, matches: Matches, times: int | None = None) -> Intervention:
-        """Begins a fault that hits `times` frames. If `times` is None, the fault lasts until it is
-        released or dropped."""
+        """Begins a fault that hits `times` frames. If `times` is None, the fault hits all matching
+        frames until the test releases or drops the fault."""
         made = Intervention(fault, matches, times, self._changed)
         with self._changed:
             self._interventions.append(made)
         return made
 
     def cut(self) -> Callable[[], None]:
-        """Breaks all connections, and refuses new ones until the returned function is called."""
+        """Breaks all connections, and refuses new connections until the test calls the returned
+        function."""
         self._is_cut = True
         for connection in list(self._connections):
             connection.close()
@@ -165,7 +170,7 @@ class Proxy:
         return mend
 
     def slow(self, delay_s: float) -> Callable[[], None]:
-        """Delays each answer by `delay_s` until the returned function is called."""
+        """Delays each answer by `delay_s` seconds until the test calls the returned function."""
         self.delay_s = delay_s
 
         def mend() -> None:
@@ -174,15 +179,15 @@ class Proxy:
         return mend
 
     def clear(self) -> None:
-        """Ends all faults. The frames that they held back are dropped."""
+        """Ends all faults. The proxy drops the frames that it held back."""
         with self._changed:
             held, self._interventions = self._interventions, []
         for each in held:
             each.drop()
 
     def hit(self, header: RequestHeader, body: memoryview) -> Intervention | None:
-        """Returns the fault that hits this request or its answer; None if no fault hits either of
-        them."""
+        """Returns the fault that hits this request or its answer. Returns None if no fault hits the
+        request or the answer."""
         with self._changed:
             for each in self._interventions:
                 spent = each.times is not None and each.chosen >= each.times
@@ -199,13 +204,14 @@ class Proxy:
             intervention.hits += 1
 
     def unanswered(self, intervention: Intervention) -> None:
-        """Takes back a hit, because the answer to the request will not arrive: the fault will hit
-        another frame instead."""
+        """Takes back the choice of a request, because the answer to this request will not arrive.
+        The fault will hit another frame instead."""
         with self._changed:
             intervention.chosen -= 1
 
     def hold(self, intervention: Intervention) -> None:
-        """Holds a frame back until the fault is released. Raises _Lost if the fault is dropped."""
+        """Holds a frame back until the test releases the fault. Raises _Lost if the test drops the
+        fault."""
         with self._changed:
             self._changed.wait_for(lambda: intervention.is_over)
             if not intervention.passes:
@@ -258,7 +264,7 @@ class _Connection:
             with contextlib.suppress(OSError):
                 end.shutdown(socket.SHUT_RDWR)
             end.close()
-        with contextlib.suppress(KeyError):  # both threads may empty this dictionary
+        with contextlib.suppress(KeyError):  # the other thread may have removed the entries
             while True:
                 self._proxy.unanswered(self._hit.popitem()[1])
         self._gone(self)

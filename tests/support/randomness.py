@@ -1,10 +1,11 @@
-"""Random schedules and examples: how a test run chooses them, and how to repeat a failure.
+"""Chooses the random schedules and examples of a test run, in such a way that a failure can be
+repeated.
 
-By default every run tries the same seeds and examples: the seeds are written in the tests, and
-Hypothesis derives its examples from the code of a test. With the option `--short`, which `make
-test` uses, a run tries only some of these seeds and examples. A run with `--hypothesis-seed N` is
-called an exploration, and it tries other seeds and examples. Hypothesis starts from N, and N times
-STRIDE is added to each seed that a test contains. A test takes all its seeds from the fixture
+By default every run tries the same seeds and examples. The code of a test contains the test's
+seeds, and Hypothesis derives its examples from the code of a test. With the option `--short`, which
+`make test` uses, a run tries only some of these seeds and examples. A run with `--hypothesis-seed
+N` is called an exploration, and it tries other seeds and examples. Hypothesis starts from N. Each
+seed that a test contains rises by N times STRIDE. A test takes all its seeds from the fixture
 `seeds`, or a single seed from the parameter `seed`::
 
     def test_order(seeds):
@@ -13,8 +14,8 @@ STRIDE is added to each seed that a test contains. A test takes all its seeds fr
     @pytest.mark.parametrize("seed", range(40), indirect=True)
     def test_order(seed): ...
 
-Every test that uses such seeds or examples has the mark `random`; `make explore` runs these tests
-with new seeds.
+Every test that uses such seeds or examples gets the pytest mark `random`. `make explore` runs these
+tests with new seeds.
 """
 
 from __future__ import annotations
@@ -69,14 +70,14 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def share_of(count: int) -> int:
-    """The number of examples for a test that asks for `count` examples. With --short, the number is
-    smaller."""
+    """Returns the number of examples for a test that asks for `count` examples. With --short, the
+    number is smaller."""
     return max(1, count * settings.default.max_examples // 100)
 
 
 @pytest.fixture
 def seeds(request: pytest.FixtureRequest) -> Seeds:
-    """A function that takes all seeds of a test, and returns the seeds that this run tries
+    """Returns a function that takes all seeds of a test, and returns the seeds that this run tries
     instead."""
     short, moved = request.config.getoption("--short"), STRIDE * (_explored(request.config) or 0)
 
@@ -90,12 +91,13 @@ def seeds(request: pytest.FixtureRequest) -> Seeds:
 
 @pytest.fixture
 def seed(request: pytest.FixtureRequest) -> int:
-    """The test's parameter `seed`. In an exploration, N times STRIDE is added to it."""
+    """Returns the test's parameter `seed`. In an exploration, adds N times STRIDE to this
+    parameter."""
     return int(request.param) + STRIDE * (_explored(request.config) or 0)
 
 
 def _explored(config: pytest.Config) -> int | None:
-    """The N of --hypothesis-seed if this run is an exploration, else None."""
+    """Returns the N of --hypothesis-seed if this run is an exploration, and otherwise None."""
     given = config.getoption("--hypothesis-seed", default=None)
     return None if given is None else int(given)
 

@@ -67,7 +67,7 @@ class RawClient:
         return number
 
     def produced(self, version: int = 9) -> produce.ProduceResult:
-        """The answer to a Produce request with one partition."""
+        """Receives and returns the answer to a Produce request with one partition."""
         body = response_body(memoryview(self.receive()), ApiKey.PRODUCE, version)
         return produce.parse_response(body, version).results[0]
 
@@ -90,7 +90,7 @@ class RawClient:
         return number
 
     def fetched(self, version: int = 11) -> fetch_response.FetchedPartition:
-        """The answer to a Fetch request with one partition."""
+        """Receives and returns the answer to a Fetch request with one partition."""
         body = response_body(memoryview(self.receive()), ApiKey.FETCH, version)
         return fetch_response.parse_response(body, version).partitions[0]
 

@@ -1,8 +1,9 @@
-"""The commands of the guide (docs/operations.md), word for word, and a root shell that runs them.
+"""Reads the commands of the guide docs/operations.md word for word, and runs them in a root shell
+of a host.
 
 Tests run the text of the guide itself. If a command of the guide changes, the test runs the changed
-command. If the command is removed, the test gets a KeyError here. Only host names are changed: the
-test's host names replace those of the guide.
+command. If a command is removed from the guide, this module raises KeyError. The only difference
+from the guide is that the test's host names replace the guide's host names.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ GUIDE = Path(__file__).resolve().parents[2] / "docs" / "operations.md"
 
 
 def blocks(heading: str, page: Path = GUIDE) -> list[str]:
-    """The blocks of commands below a heading, in order. Raises KeyError if the page has no such
-    heading."""
+    """Returns the blocks of commands below a heading, in order. Raises KeyError if the page does
+    not have the heading, or has no commands below it."""
     text = page.read_text()
     found = re.search(
         rf"^#+ {re.escape(heading)}\n(.*?)(?=^#+ |\Z)", text, re.MULTILINE | re.DOTALL
@@ -32,10 +33,10 @@ def blocks(heading: str, page: Path = GUIDE) -> list[str]:
 
 
 def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None) -> str:
-    """One block of commands below a heading, with some names replaced.
+    """Returns one block of commands below a heading, with some names replaced.
 
-    names: maps each name in the guide to the name that replaces it. Raises KeyError if the block
-    does not contain one of these names.
+    `names` maps each name in the guide to the name that replaces it. Raises KeyError if one of the
+    guide's names is not in the block.
     """
     text = blocks(heading)[block]
     for name, ours in (names or {}).items():
@@ -46,9 +47,9 @@ def recipe(heading: str, block: int = 0, names: Mapping[str, str] | None = None)
 
 
 def give(host: Host, program: str, commands: str, within_s: float = 90.0) -> str:
-    """Runs commands in a root shell of the host: first the commands of the guide's section "Before
-    all", then `commands`. Returns the output of all these commands. Raises AssertionError if a
-    command fails."""
+    """Runs commands in a root shell of the host. First runs the commands of the guide's section
+    "Before all", and then `commands`. Returns the output of all these commands. Raises
+    AssertionError if a command fails."""
     begin = recipe("Before all", 0).replace("program=broker", f"program={program}")
     return host.run(
         "exec bash -e -s", given=f"cd /\n{begin}{commands}", within_s=within_s

@@ -1,8 +1,8 @@
-"""A fleet of hosts for tests of the failures in the guide (docs/operations.md): a datacenter, its
-mirror and two agents.
+"""A fleet of hosts for tests of the failures that the guide docs/operations.md describes. The fleet
+consists of a datacenter, its mirror and two agents.
 
-The registry uses https and asks for a password, so all its clients have TLS settings from the
-inventory.
+The registry uses https and requires a password, so the inventory contains TLS settings for all
+clients of the registry.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from support.recovery_inventory import APPLICATIONS, LINES, OFFLINE, SOURCE, inv
 
 OLD, NEXT, BROKEN = "0.1.0", "0.1.1", "0.1.2"
 NAMES = {"dc1-broker": SOURCE, "offline-broker": OFFLINE}
-"""Maps the name that the guide gives to a cluster's broker to the host of that broker."""
+"""Maps the guide's name for the broker of each cluster to the name of the broker's host."""
 MIRROR_TOPIC = "dc1.nginx"
 _WRITER = "writer.service"
 _ROWS = """
@@ -33,7 +33,8 @@ print(json.dumps(found))
 
 
 class Recoveries:
-    """The four hosts of the fleet, and the TLS files and secrets that their inventory has now."""
+    """The four hosts of the fleet, and the TLS files and secrets that the inventory contains at the
+    moment."""
 
     def __init__(self, run: Run) -> None:
         self.run = run
@@ -50,7 +51,8 @@ class Recoveries:
             self.name_brokers(host)
 
     def name_brokers(self, host: Host) -> None:
-        """Adds the host names that the guide uses for the brokers to a host's /etc/hosts."""
+        """The guide uses its own host names for the brokers. Adds these names to the file
+        /etc/hosts on a host."""
         for name, ours in NAMES.items():
             line = f"{self.run.hosts[ours].address} {name}"
             host.run(f"grep -qx '{line}' /etc/hosts || echo {line} >>/etc/hosts")
@@ -80,12 +82,14 @@ class Recoveries:
     # What an operator can see
 
     def mirror(self) -> dict[str, Any]:
-        """The state of the only mirror that the offline broker runs, from the broker's /health."""
+        """Returns the state of the only mirror that the offline broker runs. The state comes from
+        the broker's /health."""
         found: list[dict[str, Any]] = health(self.offline, "broker").get("mirrors", [])  # type: ignore[assignment]
         return found[0] if found else {}
 
     def mirror_status(self) -> tuple[int, str]:
-        """The exit status and output of `skidway mirror status` on the offline broker's host."""
+        """Runs `skidway mirror status` on the offline broker's host. Returns the exit status and
+        the output."""
         return self.say(self.offline, "broker", "skidway mirror status")
 
     def say(
@@ -99,11 +103,11 @@ class Recoveries:
         return done.returncode, done.stdout
 
     def end(self, broker: str, topic: str) -> int:
-        """The sum of the high watermarks of all partitions of a topic."""
+        """Returns the sum of the high watermarks of all partitions of a topic."""
         return sum(int(each["high_watermark"]) for each in self._partitions(broker, topic))
 
     def begin(self, broker: str, topic: str) -> int:
-        """The sum of the log start offsets of all partitions of a topic."""
+        """Returns the sum of the log start offsets of all partitions of a topic."""
         return sum(int(each["log_start_offset"]) for each in self._partitions(broker, topic))
 
     def _partitions(self, broker: str, topic: str) -> list[dict[str, Any]]:
@@ -114,8 +118,8 @@ class Recoveries:
         return found
 
     def proven(self, *hosts: Host, tiers: str = "agent,broker,mirror", within_s: int = 240) -> None:
-        """Waits until the audit has proof that all lines which these hosts wrote before this call
-        have arrived."""
+        """Waits until the audit has proven that all lines that these hosts wrote before this call
+        have arrived in the given tiers."""
         since = self.offline.read("date -u +%Y-%m-%dT%H:%M:%SZ")
         named = " ".join(f"--host {host.name}" for host in hosts or self.applications)
         words = f"skidway audit wait {named} --since {since} --tiers {tiers} --timeout-s {within_s}"
@@ -123,12 +127,12 @@ class Recoveries:
         assert status == 0, said
 
     def log(self, host: Host, program: str) -> str:
-        """The log lines that a program has written since its host was booted."""
+        """Returns the log lines that a program has written since its host was booted."""
         unit = f"skidway-{program}"
         return host.read(f"journalctl --namespace=skidway --no-pager -o cat -u {unit}")
 
     def rows(self, root: str = "/srv/lake") -> dict[str, int]:
-        """For each line, how many of the loader's rows contain it."""
+        """Returns, for each line, how many of the loader's rows contain the line."""
         python = "/opt/skidway/current/loader/bin/python"
         found: dict[str, int] = json.loads(
             self.offline.run(f"{python} -", given=_ROWS.format(root=root)).stdout
@@ -144,9 +148,9 @@ class Recoveries:
     # Lines
 
     def start_writing(self, *hosts: Host) -> None:
-        """Starts to write ten lines a second to a log on each host. Each line has the host's name
-        and a number. The numbers begin with the count of lines that the log already has, plus
-        one."""
+        """Starts to write ten lines a second to a log on each host. Each line contains the host's
+        name and the line's number in the log. If the log already has lines, the numbers continue
+        after them."""
         for host in hosts or self.applications:
             loop = (
                 f"n=$(wc -l <{LINES}); while sleep 0.1; do n=$((n+1)); "
@@ -164,7 +168,8 @@ class Recoveries:
 
 
 def hashed(user_info: str) -> str:
-    """The line for one user (given as `name:password`) in the registry's file of users."""
+    """Returns the line for one user in the registry's file of users. `user_info` is the user's name
+    and password as `name:password`."""
     user, _, password = user_info.partition(":")
     done = run_skidway("registry", "hash-password", user, input_text=f"{password}\n")
     assert done.returncode == 0, done.stderr

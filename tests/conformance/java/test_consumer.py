@@ -44,8 +44,8 @@ def filled(java_clients: JavaClients, bootstrap: str, topic: str) -> str:
 def test_from_the_middle_of_a_batch(
     java_clients: JavaClients, bootstrap: str, filled: str, isolation: str
 ) -> None:
-    """After a seek into a batch, the consumer gets the records from that offset on, and no earlier
-    record."""
+    """After a seek to an offset in the middle of a batch, the consumer gets the records from this
+    offset on, and no earlier record."""
     tp = java_clients.tp(filled)
     with java_clients.consumer(bootstrap, isolation_level=isolation) as consumer:
         consumer.assign([tp])
@@ -59,8 +59,8 @@ def test_from_the_middle_of_a_batch(
 def test_several_partitions_in_small_fetches(
     java_clients: JavaClients, bootstrap: str, filled: str
 ) -> None:
-    """If a fetch's limits are smaller than a batch, the consumer still gets one batch at a time,
-    and reads all partitions to their ends."""
+    """If a batch is larger than the consumer's size limits for a fetch, the consumer still gets the
+    whole batch. In this way the consumer reads all partitions to their ends."""
     tps = [java_clients.tp(filled, number) for number in range(2)]
     settings = {"fetch_max_bytes": 50, "max_partition_fetch_bytes": 50, "max_poll_records": 7}
     with java_clients.consumer(bootstrap, **settings) as consumer:
@@ -98,8 +98,9 @@ def test_ends_and_partitions(java_clients: JavaClients, bootstrap: str, filled: 
 
 
 def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, filled: str) -> None:
-    """If the position is outside of the log, the consumer raises an error or starts at the offset
-    that auto.offset.reset selects."""
+    """If the consumer's position is outside of the log, auto.offset.reset decides what happens.
+    With "none" the consumer raises an error, and with "earliest" it continues at the beginning of
+    the log."""
     tp = java_clients.tp(filled, 1)
     with java_clients.consumer(bootstrap, auto_offset_reset="none") as consumer:
         consumer.assign([tp])
@@ -114,8 +115,8 @@ def test_offsets_outside_the_log(java_clients: JavaClients, bootstrap: str, fill
 
 
 def test_a_poll_waits_for_what_comes(java_clients: JavaClients, bootstrap: str, topic: str) -> None:
-    """A poll at the log end returns nothing. The next poll returns the records that were produced
-    in the meantime."""
+    """A poll at the log end returns nothing. After records have been produced, the next poll
+    returns them."""
     tp = java_clients.tp(topic)
     with java_clients.consumer(bootstrap, fetch_max_wait_ms=600_000) as consumer:
         consumer.assign([tp])

@@ -19,8 +19,8 @@ def test_a_group_from_its_first_record_to_its_deletion(
     java_clients: JavaClients, admin: Any, bootstrap: str, topic: str
 ) -> None:
     """A Java consumer can commit offsets for its group. kafka-consumer-groups can describe and
-    reset these offsets, and the Admin client can list and delete them. A group that has members is
-    not deleted."""
+    reset these offsets, and the Admin client can list and delete them. While a group has members,
+    the broker refuses to delete the group."""
     java, group = java_clients, f"group-{topic}"
     with java.producer(bootstrap) as producer:
         for number in range(10):

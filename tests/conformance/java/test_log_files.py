@@ -67,8 +67,8 @@ def written(
 
 
 def test_segments_are_read_whole(written: SkidwayBroker) -> None:
-    """Kafka's tool can read every record of every segment. It finds that all CRCs are valid, that
-    no offset is missing, and that the batches come from an idempotent producer."""
+    """Kafka's tool can read every record of every segment. The tool finds that all CRCs are valid,
+    that no offset is missing, and that the batches come from an idempotent producer."""
     segments = files_of(written)
     assert len(segments) > 2
     said = dump("--deep-iteration", "--files", ",".join(map(str, segments)))

@@ -100,8 +100,8 @@ def test_too_large_a_record_is_refused_alone(
 def test_a_killed_broker_costs_nothing(
     java_clients: JavaClients, skidway_broker: SkidwayBroker
 ) -> None:
-    """If the broker is killed with kill -9 while the producer sends with its default settings (that
-    is, as an idempotent producer), each record is stored once and in order."""
+    """A producer with default settings is idempotent. So if the broker is killed with kill -9 while
+    this producer sends, each record is stored once and in order."""
     name = topic_name("killed")
     with java_clients.admin(skidway_broker.address) as admin:
         java_clients.create(admin, name)

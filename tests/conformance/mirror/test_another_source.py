@@ -1,5 +1,5 @@
 """A mirror copies the topics of another cluster, its source. If another cluster has taken the place
-of the source, the mirror stops, reports the reason, and copies no records of that cluster.
+of the source, the mirror stops, reports the reason, and copies no records of the other cluster.
 """
 
 from __future__ import annotations
@@ -46,8 +46,8 @@ def assert_untouched(clusters: Pair, before: bytes, words: str) -> None:
 
 
 def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
-    """If a topic was deleted and created again with the same name, the mirror treats it as a
-    different topic, even if the new topic has more records."""
+    """If a topic was deleted and created again with the same name, the mirror treats the new topic
+    as a different topic, even if it has more records than the deleted topic had."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.delete("logs")
     clusters.source.create("logs")
@@ -62,8 +62,9 @@ def test_a_topic_made_again_is_another_topic(clusters: Pair) -> None:
 
 @pytest.mark.parametrize("batches", [10, 25])
 def test_a_log_that_was_replaced_has_diverged(clusters: Pair, batches: int) -> None:
-    """If the source's log has the same topic id but different records, the mirror stops the
-    partition. It does so even if the source's log is not shorter than the mirror's log."""
+    """If the source's log has the same topic id but different records, the mirror stops copying
+    this partition. This also holds if the source's log is as long as the mirror's log, or
+    longer."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, batches)
@@ -87,8 +88,8 @@ def test_a_log_that_was_replaced_while_the_mirror_was_away(clusters: Pair) -> No
 
 
 def test_a_source_that_is_shorter_than_we_are_lost_something(clusters: Pair) -> None:
-    """If the source's log ends at a lower offset than the mirror's log, the mirror stops the
-    partition, copies nothing, and keeps its records."""
+    """If the source's log ends at a lower offset than the mirror's log, the mirror stops copying
+    this partition, and keeps the records that it has."""
     before = clusters.here.log_bytes("dc1.logs")
     clusters.source.program.kill()
     refill(clusters.source, 4)

@@ -60,8 +60,8 @@ def produce(kafka: ApacheKafka, topic: str, count: int, **settings: object) -> N
 
 
 def log_bytes(kafka: ApacheKafka, topic: str, partition: int) -> bytes:
-    """Returns the bytes of Kafka's own segments, without the zeros at a segment's end that Kafka
-    has preallocated."""
+    """Returns the bytes of Kafka's own segments, without the zeros that Kafka has preallocated at
+    the end of a segment."""
     folder = kafka.program.log.parent / "logs" / f"{topic}-{partition}"
     return b"".join(path.read_bytes() for path in sorted(folder.glob("*.log")))
 
@@ -86,8 +86,8 @@ def until_mirrored(kafka: ApacheKafka, mirror: Cluster, topic: str) -> None:
 def test_every_codec_and_partition_across_restarts(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
-    """The mirror stores Kafka's batches as the producers made them, in every codec and partition,
-    even if the mirror is killed (kill -9) several times."""
+    """In every codec and partition, the mirror stores Kafka's batches as the producers made them.
+    This holds even if the mirror is killed with kill -9 several times."""
     create(3)
     mirror.start()
     for codec in ("none", "gzip", "snappy", "lz4", "zstd"):
@@ -113,7 +113,7 @@ def test_a_topic_made_again_in_kafka_stops(
     apache_kafka: ApacheKafka, mirror: Cluster, topic: str, create: Callable[..., None]
 ) -> None:
     """If a topic is deleted and made again in Kafka while the mirror follows the topic, the mirror
-    stops that topic and copies none of the new records."""
+    stops copying this topic, and copies none of the new records."""
     create()
     produce(apache_kafka, topic, 50)
     mirror.start()

@@ -68,8 +68,8 @@ def test_the_audit_topic_comes_whatever_the_patterns_say(tmp_path: Path, zookeep
 
 
 def test_a_source_that_has_a_name(tmp_path: Path, zookeeper: str) -> None:
-    """If the source's address contains a host name, the mirror resolves the name, and resolves it
-    again after the source was down."""
+    """If the source's address contains a host name, the mirror resolves this name. After the source
+    was down, the mirror resolves the name again."""
     named = Pair(tmp_path, zookeeper)
     port = named.source.port
     named.here.settings["mirror.sources"] = mirror_sources(f"localhost:{port}")
@@ -169,8 +169,8 @@ def test_a_client_that_asks_early_is_not_in_the_mirrors_way(clusters: Pair) -> N
 
 
 def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
-    """A mirror does not copy a topic that the source cluster itself mirrors, whether the topic
-    comes from a third cluster or from the mirror's own cluster."""
+    """A mirror does not copy topics that the source cluster itself mirrors. The source cluster may
+    mirror these topics from a third cluster or from the mirror's own cluster."""
     elsewhere = {"mirror.source.cluster": "dc9", "mirror.source.topic": "logs"}
     clusters.source.create("dc9.logs", **{k.replace(".", "_"): v for k, v in elsewhere.items()})
     clusters.source.create("offline.logs")
@@ -182,7 +182,7 @@ def test_a_mirror_of_a_mirror_is_not_made(clusters: Pair) -> None:
 
 def test_the_command_shows_what_there_is(clusters: Pair) -> None:
     """`mirror status` prints a table or JSON, and accepts either a URL or the broker's settings.
-    The metrics show the same state."""
+    The broker's metrics show the same state as the command."""
     clusters.source.create("logs", 2)
     clusters.source.produce("logs", 4)
     clusters.mirrored("logs")

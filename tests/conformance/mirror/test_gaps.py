@@ -53,7 +53,7 @@ def named(clusters: Pair, topic: str) -> list[Gap]:
 
 def test_records_that_expired_while_the_mirror_was_away_are_named(clusters: Pair) -> None:
     """If both partitions of a topic lose records while the mirror is down, the configs of the
-    mirrored topic list both gaps, and all other records are mirrored."""
+    mirrored topic list both gaps. The mirror has all other records."""
     clusters.source.create("logs", 2, **SHORT)
     for number in range(2):
         clusters.source.produce("logs", 4, number)

@@ -12,7 +12,7 @@ __all__ = ["own_broker", "skidway_broker"]
 
 @pytest.fixture(params=["apache", "skidway"])
 def bootstrap(request: pytest.FixtureRequest) -> str:
-    """The address of the broker that the test uses. Each test runs with Apache Kafka and with our
-    broker."""
+    """The address of the broker that the test uses. Each test runs once with Apache Kafka and once
+    with our broker."""
     name = "apache_kafka" if request.param == "apache" else "skidway_broker"
     return str(request.getfixturevalue(name).address)

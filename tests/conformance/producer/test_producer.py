@@ -70,8 +70,8 @@ def where(future: Future[RecordMetadata]) -> tuple[int, int]:
 @pytest.mark.parametrize("codec", [codec.name.lower() for codec in Codec])
 def test_messages_arrive_where_their_futures_say(bootstrap: str, topic: str, codec: Any) -> None:
     """With every codec, each message is stored in the partition and at the offset that its future
-    returns. Messages may have null keys, and may be sent one by one, several in one call, or to a
-    given partition."""
+    returns. Messages may have null keys. An application may send messages one by one, may send
+    several messages in one call, and may choose the partition."""
     with Producer(bootstrap, compression_type=codec, linger_ms=20) as producer:
         long = b"compressible " * 50
         expected = {

@@ -76,8 +76,8 @@ every = pytest.mark.parametrize("case", GOLDEN, ids=name_of)
 
 
 def test_no_file_is_passed_over() -> None:
-    """The files contain at least a hundred cases in total and at least one case for each
-    message."""
+    """The files contain at least a hundred cases in total. For each message there is at least one
+    case."""
     assert len(GOLDEN) >= 100
     assert {type(case.message) for case in GOLDEN} == set(ALL)
 
@@ -90,8 +90,8 @@ def test_written(case: Golden) -> None:
 
 @every
 def test_read(case: Golden) -> None:
-    """Our codec reads each case's bytes as the case's message, and refuses the bytes if some are
-    missing or added at the end."""
+    """Our codec reads each case's bytes as the case's message. It refuses the bytes if bytes at the
+    end are missing, or if further bytes are appended."""
     version, message, body = case
     assert decode(type(message), body, version) == message
     with pytest.raises(TrailingBytes):
@@ -105,8 +105,8 @@ def test_read(case: Golden) -> None:
     "case", [each for each in GOLDEN if type(each.message) in HOT], ids=name_of
 )
 def test_hot_paths_read_the_same_bytes(case: Golden) -> None:
-    """The hand-written parsers of Produce and Fetch also read the bytes of their cases, and refuse
-    the bytes if some are missing or added at the end."""
+    """The hand-written parsers of Produce and Fetch read the bytes of their cases correctly. They
+    refuse the bytes if bytes at the end are missing, or if further bytes are appended."""
     version, message, body = case
     parse = HOT[type(message)]
     assert parse(memoryview(body), version)

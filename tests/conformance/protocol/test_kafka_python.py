@@ -35,9 +35,9 @@ TYPES = {"b": "int8", "h": "int16", "i": "int32", "q": "int64", "?": "bool"}
 
 
 def plain(value: Any, version: int) -> Any:
-    """Returns a message in the form that kafka-python takes and returns. This form consists of
-    dictionaries and lists, leaves out the fields of other versions, and has None for a topic id of
-    zeros."""
+    """Returns a message in the form that kafka-python's codec uses. This form consists of
+    dictionaries and lists, and leaves out the fields that do not exist in this version. If all
+    bytes of a topic id are zero, this form has None in its place."""
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
         return {
             field.name: plain(getattr(value, field.name), version)
@@ -141,6 +141,5 @@ def test_same_error_codes(code: ErrorCode) -> None:
     """The name, number and retriability of each error code are those in kafka-python."""
     name, retried = name_and_retriable(code.value)
     assert ITS_OWN_NAMES.get(code, code.name) == name
-    # CORRUPT_MESSAGE is retriable according to Kafka's protocol guide, but kafka-python does not
-    # retry.
+    # CORRUPT_MESSAGE is retriable according to Kafka's protocol guide, but not in kafka-python.
     assert (code in RETRIABLE) == (retried or code is ErrorCode.CORRUPT_MESSAGE)

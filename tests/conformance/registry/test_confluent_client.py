@@ -87,8 +87,8 @@ def test_a_serializer_that_uses_the_latest_version(client: SchemaRegistryClient)
 
 
 def test_a_serializer_that_may_not_register(client: SchemaRegistryClient) -> None:
-    """If auto.register.schemas is off, the serializer looks up the schema, and fails if the
-    registry does not have it."""
+    """With auto.register.schemas=False, the serializer only looks up the schema. It fails if the
+    registry does not have the schema."""
     conf = {"auto.register.schemas": False}
     with pytest.raises((SchemaRegistryError, SerializationError)):
         AvroSerializer(client, text(V1), conf=conf)({"name": "Ada"}, VALUE)
@@ -140,7 +140,8 @@ def test_the_guid_in_a_header_instead_of_the_id(client: SchemaRegistryClient) ->
 
 def test_modes_through_the_client(client: SchemaRegistryClient) -> None:
     """The client can set the mode of all subjects or of one subject. A read-only registry refuses a
-    registration with status 422. It does not use a 5xx status, because clients would retry."""
+    registration with status 422. The status is not 5xx, because clients would retry after a 5xx
+    status."""
     assert client.update_global_mode("READONLY") == "READONLY"
     client.update_mode("s", "READWRITE")
     assert (client.get_global_mode(), client.get_mode("s")) == ("READONLY", "READWRITE")
@@ -229,8 +230,8 @@ def test_deletion_through_the_client(client: SchemaRegistryClient) -> None:
 
 def test_what_is_not_there_is_an_error_that_names_its_code(client: SchemaRegistryClient) -> None:
     """If a subject, version or schema is missing, the client raises an error with the right
-    error_code. The error_code is not -1, because the client can parse the body of the registry's
-    answer."""
+    error_code. If the client could not parse the body of the registry's answer, the error_code
+    would be -1."""
     for ask, code in (
         (lambda: client.get_schema(99), 40403),
         (lambda: client.get_latest_version("none"), 40401),

@@ -36,7 +36,8 @@ def _serve(listener: socket.socket, answers: Sequence[bytes], requests: list[byt
 
 
 def _request(connection: socket.socket) -> bytes:
-    """Reads one whole request, that is, its head and a body of the length that the head gives."""
+    """Reads one whole request, which consists of a head and a body. The head says how long the body
+    is."""
     received = b""
     while b"\r\n\r\n" not in received:
         received += connection.recv(65_536)
@@ -68,8 +69,9 @@ def test_an_answer_cut_short_is_none_and_asked_for_again(sent: int) -> None:
 def _serve_each(
     listener: socket.socket, answers: Sequence[bytes], requests: list[bytes] | None = None
 ) -> None:
-    """Answers the requests of each connection with the elements of `answers`, one after the other.
-    If `requests` is given, appends each request to that list."""
+    """Accepts connections one after the other. On each connection, answers the first request with
+    the first element of `answers`, the second request with the second element, and so on. If
+    `requests` is given, appends each request to `requests`."""
     while True:
         try:
             connection, _ = listener.accept()
@@ -127,8 +129,8 @@ def test_an_answer_that_is_none_is_named_and_the_next_one_is_not_taken_for_it(
 
 
 def test_a_body_that_comes_byte_by_byte_is_given_up() -> None:
-    """The client waits at most `timeout_s` for the whole body of an answer, and not `timeout_s` for
-    each byte."""
+    """The client waits at most `timeout_s` for the whole body of an answer. Each further byte does
+    not extend this time."""
     seconds = itertools.count(0, 2)  # each byte takes two seconds
     with socket.create_server(("127.0.0.1", 0)) as listener:
         listener.settimeout(1)

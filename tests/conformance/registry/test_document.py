@@ -29,8 +29,8 @@ EXAMPLES = re.findall(r"```console\n(.*?)```", PAGE, re.DOTALL)
 END = "\x01"
 """The test prints this character after each command to separate the outputs."""
 PROGRESS = re.compile(r"^(restored|subjects read)  .*\n", re.MULTILINE)
-"""Matches progress lines. A command prints them only if it takes long, that is, on a slow
-machine."""
+"""Matches progress lines. A command prints these lines only if it runs for a long time, as it may
+on a slow machine."""
 
 
 @pytest.fixture

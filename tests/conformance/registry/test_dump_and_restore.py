@@ -137,8 +137,8 @@ def test_one_subject_is_restored_with_what_it_refers_to(
 
 
 def test_a_printed_topic_is_restored(full: Registry, empty: Registry) -> None:
-    """A restore can read from standard input the lines that kafka-console-consumer prints with
-    keys."""
+    """A restore can read the output of kafka-console-consumer from standard input. This output
+    contains the key and the value of each record in a registry's topic."""
     printed = skidway("dump", full, "--console").stdout
     assert printed.splitlines()[0] == '{"keytype":"NOOP","magic":0}\t{"maxId":4}'
     done = run_skidway("schemas", "restore", "--registry", empty.url, input_text=printed)

@@ -98,8 +98,8 @@ def test_a_deserializer_with_the_latest_version(client: Client) -> None:
 
 
 def test_compatibility_and_levels(client: Client) -> None:
-    """The client gets the verdict of a compatibility check with its reasons. A refused registration
-    has status 409."""
+    """The client gets the verdict of a compatibility check and the reasons for the verdict. A
+    refused registration has status 409."""
     client.register("users-value", client.schema(V1))
     assert client.testCompatibility("users-value", client.schema(V2)) is True
     assert client.testCompatibility("users-value", client.schema(BROKEN)) is False

@@ -115,8 +115,9 @@ def test_references_are_resolved(client: Driver) -> None:
 def test_confluents_serializer_registers_what_it_writes(
     confluent: Driver, registry: Registry
 ) -> None:
-    """Confluent's serializer works with its default settings, with which it also asks the registry
-    for associations. The serializer and our codec can read each other's messages."""
+    """Confluent's serializer works with its default settings. With these settings it also asks the
+    registry whether the topic is associated with a particular subject. The serializer and our codec
+    can read each other's messages."""
     encoded = confluent.ask("encode", topic="users", value={"name": "Ada"}, how="register")
     assert data(encoded)[:5] == wire.prefix(1)
     assert confluent.ask("subjects")["subjects"] == ["users-value"]
@@ -129,7 +130,7 @@ def test_confluents_serializer_registers_what_it_writes(
 
 def test_confluents_serializer_with_the_latest_version(confluent: Driver) -> None:
     """With useLatestVersion the serializer registers nothing. If the subject has no version, the
-    serializer raises an error that says this."""
+    serializer raises an error that gives this reason."""
     with pytest.raises(ClientFailed):
         confluent.ask("encode", topic="users", value={"name": "Ada"}, how="latest")
     confluent.ask("register", subject="users-value", schema=json.dumps(V1))

@@ -99,8 +99,8 @@ def test_what_keeps_the_registry_from_starting(registry: Registry, zookeeper: st
 
 
 def test_validate_says_what_would_run() -> None:
-    """`registry validate` prints the address that the registry would serve, and does not start the
-    registry."""
+    """`registry validate` prints the address at which the registry would listen, and does not start
+    the registry."""
     done = run_skidway("registry", "validate")
     assert done.returncode == 0
     assert "http://127.0.0.1:8081" in done.stdout
@@ -164,7 +164,8 @@ def test_what_is_no_http_is_answered_in_the_registrys_form(registry: Registry) -
 
 
 def test_it_ends_while_zookeeper_is_away(tmp_path: Path) -> None:
-    """If ZooKeeper is down, the registry stops without waiting for it."""
+    """If the registry gets SIGTERM while ZooKeeper is down, the registry exits without waiting for
+    ZooKeeper."""
     server = ZooKeeper(tmp_path)
     with running(server.program, server.ready):
         registry = Registry(server.address, tmp_path)

@@ -1,4 +1,5 @@
-"""The verbs of `skidway schemas` do, print and refuse what people and CI jobs expect."""
+"""The subcommands of `skidway schemas` meet the expectations of people and CI jobs: they make the
+right changes, print the right output, and refuse mistakes."""
 
 from __future__ import annotations
 
@@ -146,7 +147,7 @@ def test_a_whole_subject_goes_for_ever(users: RegistryAdministration, run: Run) 
 
 
 def test_the_registry_may_stand_in_a_file(registry: Registry, tmp_path: Path) -> None:
-    """The option --config gives a file that contains the registry's address. If the file contains
+    """The option --config names a file that contains the registry's address. If the file contains
     an unknown key, the command suggests the nearest known key and exits with status 78."""
     config = tmp_path / "schemas.yml"
     config.write_text(f"schema.registry.url: {registry.url}\n")
@@ -214,8 +215,9 @@ def test_advice_knows_types_of_other_subjects(
 def test_a_diff_sets_versions_side_by_side(
     users: RegistryAdministration, run: Run, tmp_path: Path
 ) -> None:
-    """`diff` compares the last two versions, two given versions, or a version and a file, and says
-    for each of the two schemas whether it can read the records of the other schema."""
+    """`diff` compares the last two versions, two given versions, or a version and a file. For each
+    of the two schemas, it says whether readers with this schema can read the records of the other
+    schema."""
     found = json.loads(run("diff", "users", "--json").stdout)
     assert (found["from"], found["to"]) == (1, "2")
     assert [(each["change"], each["place"]) for each in found["differences"]] == [

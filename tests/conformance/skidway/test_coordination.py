@@ -165,8 +165,8 @@ def test_a_transaction_does_all_or_nothing(session: Coordinator) -> None:
 
 
 def test_watches_tell_once_of_what_changes(session: Coordinator, zookeeper: str) -> None:
-    """A watch reports only once that a node was created, that a node was deleted, or that a node's
-    children changed."""
+    """Each watch reports only one change. This change is the creation of a node, the deletion of a
+    node, or a change in the list of a node's children."""
     told: list[str] = []
     assert not session.watch_node("/a", lambda event: told.append(event.path))
     session.create_if_absent("/a/b")
@@ -192,7 +192,8 @@ def test_a_restarted_session_has_lost_what_was_ephemeral(session: Coordinator) -
 
 
 def test_a_question_is_answered_elsewhere(session: Coordinator) -> None:
-    """`ask` returns at once. Later it calls the callback and says whether the node exists."""
+    """`ask` returns at once. Later the session calls the callback with True or False, which says
+    whether the node exists."""
     told: list[bool | None] = []
     session.create_if_absent("/there")
     session.ask("/there", told.append)

@@ -90,8 +90,8 @@ def test_port_is_free_after_stop() -> None:
 def test_silent_client_does_not_keep_others_out(
     program: Program, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The server closes a connection over which no request comes, and answers requests of other
-    connections."""
+    """If a client opens a connection and sends no request, the server closes this connection after
+    a time limit. Meanwhile the server answers the requests of other connections."""
     monkeypatch.setattr("skidway.telemetry._Handler.timeout", 0.1)
     with socket.create_connection(("127.0.0.1", program.server.port)) as silent:
         assert program.get("/health")[0] == 200

@@ -82,8 +82,8 @@ def test_its_own_tests_pass(broker_zero: SkidwayBroker, tmp_path: Path) -> None:
     chosen = [f"not {name}" for name in EXCLUDED]
     # `not {name}` alone would also exclude the tests whose names begin with `{name}_`
     chosen += [f"not ({name} and not {name}_)" for name in BY_CHANCE]
-    # Native tracebacks are needed, because pytest's own tracebacks parse the source with ast, which
-    # fails while the suite's threads run.
+    # `--tb=native` is needed. To make a traceback of its own, pytest would parse the source with
+    # ast, and this fails while the suite's threads run.
     command = [
         sys.executable, "-m", "pytest", "-q", "--tb=native", "--assert=plain", "-W", "ignore",
         "-o", "addopts=", "-o", "log_level=WARNING", "-p", "no:cacheprovider",

@@ -28,8 +28,9 @@ STEPS: dict[str, tuple[Test, str]] = {
     "time": (test_story.test_offsets_are_found_by_time, ""),
     "delete": (test_story.test_topics_are_deleted, ""),
 }
-"""For each step, the step's test and either "" or the name of an ability. If a client's `lacks`
-contains this name, another client takes the step instead."""
+"""Maps each step to a pair. The first element is the step's test. The second element is "" or the
+name of an ability that the step needs. If a client's `lacks` contains this name, another client
+takes the step instead."""
 
 
 def runs_for(test: Test, step: str) -> Iterator[str]:

@@ -164,8 +164,8 @@ def promised(agent: AgentProcess) -> bool:
 
 
 def unsettled(agent: AgentProcess) -> int:
-    """Returns the number of unsettled rows in the agent's state. These rows are intents, counts
-    that no message to the audit contains yet, and messages that are not delivered yet."""
+    """Returns the number of unsettled rows in the agent's state. There are three kinds: intents,
+    counts that are not yet in a message to the audit, and messages that are not delivered yet."""
     uri = f"file:{agent.state / 'agent.db'}?mode=ro"
     with contextlib.closing(sqlite3.connect(uri, uri=True, timeout=5)) as state:
         counts = (
@@ -185,9 +185,9 @@ def ends(broker: SkidwayBroker) -> int:
 def test_killed_in_the_middle_and_drained_again(
     agent: Make, log: Path, own_broker: SkidwayBroker
 ) -> None:
-    """A drain sends no last word (final message to the audit) if it is killed after it has noted
-    which lines it will send, or while it sends these lines. The next drain delivers the remaining
-    lines, each once, and sends the last word."""
+    """A drain first notes which lines it will send, and then sends them. If the drain is killed
+    during one of these two steps, it sends no last word, which is the agent's final message to the
+    audit. The next drain delivers the remaining lines, each once, and sends the last word."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -214,8 +214,8 @@ def test_killed_in_the_middle_and_drained_again(
 
 
 def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If no broker can be reached, drain ends within its time limit, says that it reached no
-    broker, and sends no last word (final message to the audit)."""
+    """If no broker can be reached, drain ends within its time limit and prints that it reached no
+    broker. It sends no last word, which would be the agent's final message to the audit."""
     process = agent(source(log))
     write(log, 0, 10)
     process.start()
@@ -234,11 +234,11 @@ def test_brokers_that_are_away(agent: Make, log: Path, own_broker: SkidwayBroker
 
 
 def test_a_file_that_cannot_be_read(agent: Make, log: Path, own_broker: SkidwayBroker) -> None:
-    """If a file cannot be read, `drain` prints the file's path, and sends no last word (final
-    message to the audit) for the file's topic. It sends the last words of all other topics. After
-    the file has become readable, the next drain delivers the file's lines and sends the topic's
-    last word. If the file then grows and becomes unreadable again, the next drain withdraws this
-    last word."""
+    """A last word is the agent's final message to the audit about a topic. If a file cannot be
+    read, `drain` prints the file's path, and sends no last word for the file's topic. It sends the
+    last words of all other topics. After the file has become readable, the next drain delivers the
+    file's lines and sends the topic's last word. If the file then grows and becomes unreadable
+    again, the next drain withdraws this last word."""
     hidden = log.parent / "hidden.txt"
     process = agent(source(log), source(log, "other", "*.txt"))
     write(log, 0, 10)
@@ -274,7 +274,9 @@ def test_an_agent_that_still_runs_is_not_drained(agent: Make, log: Path) -> None
 
 
 def test_a_host_without_a_state_has_nothing_to_drain(agent: Make, log: Path) -> None:
-    """If a host has no agent state, drain says this, exits successfully, and creates no state."""
+    """If the agent's state directory does not exist, drain prints the directory's path and exits
+    with status 65. If the directory is empty, because no agent ever ran with it, drain prints this
+    fact and exits with status 0. It creates no file there."""
     process = agent(source(log))
     process.command()
     done = drain(process)

@@ -1,5 +1,5 @@
-"""A real agent either rejects or delivers lines that are not UTF-8. A setting decides which of the
-two it does. The agent counts rejected lines and replaced lines."""
+"""Depending on a setting, a real agent rejects lines that are not UTF-8, or replaces their invalid
+bytes and delivers the lines. The agent counts rejected lines and replaced lines."""
 
 import json
 import urllib.request
@@ -34,9 +34,10 @@ def consumed(broker: SkidwayBroker, registry: Registry, count: int) -> list[dict
 def test_the_setting_is_changed_from_reject_to_replace(
     agent: Make, tmp_path: Path, own_broker: SkidwayBroker, registry: Registry
 ) -> None:
-    """After `on_error` is changed to replace, lines that are not UTF-8 are delivered in records
-    that say so. For this the agent registers a new version of the schema. /metrics counts rejected
-    and replaced lines by topic, and /health shows no pending lines."""
+    """After `on_error` is changed to replace, the agent delivers lines that are not UTF-8, and
+    marks their records in the field `encoding_replaced`. To add this field, the agent registers a
+    new version of the schema. /metrics counts rejected and replaced lines by topic, and /health
+    shows no pending lines."""
     path = tmp_path / "mail.log"
     path.write_bytes(b"one\ncaf\xe9\n")
     process = agent({"topic": "mail", "paths": [str(path)]})

@@ -87,7 +87,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker, name: str
 ) -> None:
     """If a log is rotated twice while the agent is down, the agent later reads both rotated files
-    to their ends. It knew the first of these files, and has never seen the second file."""
+    to their ends. The agent knew the first of these files before, but it has never seen the second
+    file."""
     (tmp_path / "log").mkdir()
     log, writer = tmp_path / "log" / "app.log", Writer()
     writer.write(log, 100)
@@ -107,8 +108,8 @@ def test_rotations_to_any_name_while_the_agent_is_down(
 def test_an_inode_that_is_taken_again(
     tmp_path: Path, agent: Make, own_broker: SkidwayBroker
 ) -> None:
-    """If a job's log is deleted, and the next job's log has the same first line and (on ext4) gets
-    the same inode, every line of both logs arrives."""
+    """When a job's log is deleted, the log of the next job may get the same inode, as it does on
+    ext4. Even if both logs also have the same first line, every line of both logs arrives."""
     (tmp_path / "log").mkdir()
     run, writer = tmp_path / "log" / "run.log", Writer()
     beginning = "Starting job\n"

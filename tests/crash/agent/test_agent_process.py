@@ -150,8 +150,8 @@ def rotations(lines: Lines, count: int = 6, *, every_s: float = 0.05, keep: int 
 def test_rotations_out_of_the_pattern(
     agent: Make, lines: Lines, own_broker: SkidwayBroker, how: str
 ) -> None:
-    """The agent reads each rotated file once, even if it never saw the file under the file's first
-    name and the agent's pattern does not match the rotated name."""
+    """The agent's pattern does not match the names of the rotated files. Still the agent reads each
+    rotated file once, even a file that it never saw under the file's first name."""
     process = agent(source(lines, "app.log"))
     lines.write("app.log", 100)
     process.start()
@@ -321,7 +321,7 @@ def test_brokers_that_are_away_are_named(
 
 def test_a_wrong_pattern_is_named(agent: Make, lines: Lines) -> None:
     """If the pattern for a topic's lines is wrong, so that lines are rejected, /health answers 503
-    and names the topic. The agent's log shows one of the rejected lines."""
+    and names the topic. The agent's log contains one of the rejected lines."""
     wrong = {**source(lines), "parser": {"type": "regex", "pattern": r"(?P<none>[A-Z]{40})"}}
     process = agent(wrong)
     lines.write("a.log", 100)
@@ -387,10 +387,10 @@ def test_people_read_what_an_agent_wrote(
 def test_a_disk_that_moved_to_another_machine(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If a disk is moved to another machine, the agent refuses to start there until an operator
-    tells it to adopt the state on the disk. Then it continues where it was, under a new epoch, and
-    every line arrives once. The epoch is a number that distinguishes the agent's later messages
-    from its earlier messages."""
+    """If a disk is moved to another machine, the agent refuses to start there. After an operator
+    has told the agent to adopt the state on the disk, the agent continues at its old positions
+    under a new epoch. Every line arrives once. The epoch is a number that distinguishes the agent's
+    later messages from its earlier messages."""
     process = agent(source(lines))
     lines.write("a.log", 1000)
     process.start()
@@ -416,8 +416,8 @@ def test_a_disk_that_moved_to_another_machine(
 def test_an_older_copy_that_is_adopted_takes_no_line_for_another(
     agent: Make, lines: Lines, own_broker: SkidwayBroker
 ) -> None:
-    """If an older snapshot of the host, with the agent's state and the log, is restored, lines that
-    are written afterwards count as new lines and not as repeats. This is so even if the new lines
+    """If the agent's state and the log of a host are restored from an older snapshot, lines that
+    are written afterwards count as new lines and not as repeats. This also holds if the new lines
     have the same positions in the file as lines that were written after the snapshot was taken."""
     process = agent(source(lines))
     path = lines.write("a.log", 500)

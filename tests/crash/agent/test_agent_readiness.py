@@ -18,9 +18,10 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 def test_an_agent_is_up_while_it_waits_for_its_cluster(
     own_broker: SkidwayBroker, agent: Callable[..., AgentProcess], tmp_path: Path
 ) -> None:
-    """The agent reports ready although its brokers cannot be reached, so that a host can boot. The
-    status text says what the agent waits for, and later that the agent tails files. /health answers
-    503 until the agent tails files. An upgrade checks /health, so it waits until then."""
+    """The agent reports ready although its brokers cannot be reached, so that a host can boot. At
+    first the status text says what the agent waits for. Later it says that the agent tails files.
+    /health answers 503 until the agent tails files. An upgrade checks /health, so the upgrade waits
+    until the agent tails files."""
     made = agent({"topic": "logs", "paths": [str(tmp_path / "*.log")]})
     own_broker.program.stop()
     with service_manager(tmp_path) as manager:
@@ -39,8 +40,8 @@ def test_an_agent_is_up_while_it_waits_for_its_cluster(
 
 
 def test_a_refused_configuration_ends_before_anything_is_ready(tmp_path: Path) -> None:
-    """`run` refuses every configuration that `validate` refuses. It then exits with status 78, with
-    which systemd does not restart the unit."""
+    """`run` refuses every configuration that `validate` refuses. It then exits with status 78.
+    After this status, systemd does not restart the unit."""
     made = AgentProcess(
         tmp_path, "127.0.0.1:1", "http://127.0.0.1:1",
         [{"topic": "logs", "paths": ["/x"], "parser": {"type": "regex", "pattern": "(["}}],

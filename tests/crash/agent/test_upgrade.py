@@ -4,7 +4,7 @@ line is lost or doubled.
 Both versions of the program are real source trees. One is this tree, and the other is a copy with a
 different PRESS_VERSION, which is the version of the code that makes records from lines. The agent
 reaches the broker through a proxy. The proxy lets some batches reach the broker but hides the
-broker's answers from the agent. It holds back other batches.
+broker's answers from the agent. The proxy holds back the other batches.
 """
 
 import collections
@@ -127,10 +127,10 @@ def apart(process: AgentProcess, fate: str) -> int:
 def test_an_upgrade_leaves_nothing_uncertain_that_the_broker_has(
     proxy: Proxy, agent: Make, logs: Logs, own_broker: SkidwayBroker, upgraded: Path, fate: str
 ) -> None:
-    """After an upgrade, the agent counts the records that it finds on the broker as delivered, and
-    sends all other records. Every line arrives once, and the agent declares no byte lost or
-    uncertain. It does not matter whether batches that were in flight have arrived, arrive late or
-    never arrive."""
+    """After an upgrade, the agent looks for its records on the broker. It counts the records that
+    are there as delivered, and sends all other records. Every line arrives once, and the agent
+    declares no byte lost or uncertain. It does not matter whether batches that were in flight have
+    arrived, arrive late or never arrive."""
     holds = fate != "arrived"
     process, on_its_way = killed_on_the_way(agent, logs, proxy, own_broker, holds=holds)
     process.tree = upgraded

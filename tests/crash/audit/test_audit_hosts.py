@@ -176,8 +176,8 @@ def fleet(zookeeper: str, tmp_path: Path) -> Iterator[Fleet]:
 def test_waiting_ends_when_the_agent_has_sealed_and_not_without_it(fleet: Fleet) -> None:
     """`wait` exits with status 0 as soon as the host's agent has sealed its counts, even if the
     host has no new lines. A seal says that the agent's counts are final up to a given time. `wait`
-    can read the seal from the cluster or from the collector's store. It exits with status 1 if the
-    agent is stopped or the counter does not count."""
+    can read the seal from the cluster or from the collector's store. If the agent is stopped or the
+    counter does not count, `wait` exits with status 1."""
     fleet.start_counter()
     fleet.agent.start()
     assert fleet.wait("--bootstrap-server", fleet.address)[0] == 0, "it has written nothing"
@@ -218,9 +218,9 @@ def this_second() -> str:
 
 def test_hosts_that_nobody_heard_and_clusters_that_nobody_reaches(fleet: Fleet) -> None:
     """`wait` exits with status 1 if the audit expects the host, but no message of the host's agent
-    was ever received. If the host is not in the list of expected hosts (the roster), `wait` exits
-    with status 2, because this is a mistake of the caller. If the cluster does not answer, the exit
-    status is 3."""
+    was ever received. The roster is the list of expected hosts. If the host is not in the roster,
+    `wait` exits with status 2, because this is a mistake of the caller. If the cluster does not
+    answer, the exit status is 3."""
     fleet.write_roster(APP1, APP2)
     status, said = fleet.wait(host="app2", timeout_s=1)
     assert (status, "app2 (main): no agent of it was ever heard." in said) == (1, True), said
@@ -235,8 +235,9 @@ def test_a_message_of_a_newer_version_is_told_by_name_and_nothing_is_complete(
     fleet: Fleet,
 ) -> None:
     """If the audit topic contains a message with an unknown schema, no bucket (time window of a
-    topic) is complete, and a metric counts the message. The log, /health, every verdict and the
-    gate name the unknown schema until a collector that knows the schema has read the message."""
+    topic) is complete, and a metric counts the message. The collector's log, /health, every verdict
+    and `skidway audit wait` name the unknown schema. They do so until a collector that knows the
+    schema has read the message."""
     fleet.start_counter()
     fleet.agent.start()
     fleet.write(100)
@@ -325,8 +326,9 @@ def test_a_host_that_left_for_good_is_complete(fleet: Fleet) -> None:
     these buckets are complete. If the host's agent is started again, the audit waits for the agent
     as before, and counts the agent's new lines."""
     fleet.agent.settings["seal.interval.ms"] = 600_000
-    # `lateness.ms` is so large that even a slow drain ends before the bucket of the drained lines
-    # is due. So only a last word can seal that bucket, and an ordinary seal cannot.
+    # A bucket is due `lateness.ms` after its end. This setting is so large that even a slow drain
+    # ends before the bucket of the drained lines is due. So an ordinary seal cannot seal this
+    # bucket, and only a last word can.
     fleet.settings["lateness.ms"] = 10_000
     fleet.config.write_text(yaml.safe_dump(fleet.settings))
     fleet.start_counter()

@@ -195,9 +195,9 @@ def test_a_lost_state_stops_the_counter_until_it_is_told(site: Site) -> None:
 
 @pytest.mark.quick
 def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
-    """After the collector was killed with kill -9, the dashboard shows the same as before. The
-    dashboard also shows the same after the collector's store was lost and rebuilt from the audit
-    topic."""
+    """After the collector was killed with kill -9, the dashboard shows the same buckets and
+    verdicts as before. This also holds after the collector's store was lost and rebuilt from the
+    audit topic."""
     counter = site.counter().start().wait_until(site.ready)
     collector = site.collector().start()
     site.send(4)
@@ -230,9 +230,9 @@ def test_a_collector_killed_and_rebuilt_says_the_same(site: Site) -> None:
 
 
 def test_what_a_person_accepted_is_known_to_whoever_reads_the_topic(site: Site) -> None:
-    """When an operator accepts an incomplete bucket, that is, a time window of a topic, the
+    """A bucket is a time window of a topic. When an operator accepts an incomplete bucket, the
     acceptance is stored in the audit topic of a real broker. A collector with a new store reads the
-    acceptance from there."""
+    acceptance from this topic."""
     site.send()
     site.seal()
     at = [

@@ -200,9 +200,9 @@ def test_a_silent_zookeeper_stops_neither_heartbeats_nor_a_stop(
     tmp_path: Path, within_s: float
 ) -> None:
     """If ZooKeeper keeps its connections open but sends no answers, like a hung machine, the broker
-    still answers members and refuses commits in time. It also stops cleanly after SIGTERM, both
-    when ZooKeeper has just stopped answering and when the broker already treats its session as
-    lost."""
+    still answers members and refuses commits in time. The broker also stops cleanly after SIGTERM.
+    It does so even if ZooKeeper has just stopped answering, and even if the broker already treats
+    its session as lost."""
     zookeeper = ZooKeeper(tmp_path)
     with running(zookeeper.program, zookeeper.ready):
         broker = SkidwayBroker(tmp_path, f"{zookeeper.address}/c")

@@ -140,8 +140,8 @@ def refused(broker: SkidwayBroker, *words: str, status: int = 65) -> str:
 
 def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
     """The partition moves with its records, offsets, deletions and epochs. Between hand-over and
-    take-over, no broker serves the partition. After the take-over, the old copy of the partition is
-    refused."""
+    take-over, no broker serves the partition. After the new broker has taken over the partition,
+    the old broker cannot take over its own old copy."""
     before = stored(pair.old.logs / "logs-0")
     hand_over(pair.old)
     hand_over(pair.old)  # repeating the command is harmless
@@ -169,8 +169,8 @@ def test_a_partition_goes_to_another_broker(pair: Pair) -> None:
 
 
 def test_the_old_broker_takes_its_own_back(pair: Pair) -> None:
-    """After a hand-over, the old broker can take the partition back. Then the copy that was made
-    for the new broker is refused."""
+    """After a hand-over, the old broker can take the partition back. Afterwards the new broker
+    cannot take over the copy that was made for it."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     take_over(pair.old)
@@ -237,7 +237,7 @@ def test_a_damaged_log_is_not_handed_over(pair: Pair) -> None:
 
 class Moving:
     """The files and ZooKeeper nodes that a killed command has left behind. The test examines these
-    and finishes the move in its own process."""
+    files and nodes, and finishes the move in its own process."""
 
     def __init__(self, pair: Pair, coordinator: Coordinator) -> None:
         self._homes = {1: pair.old.logs, 2: pair.new.logs}
@@ -300,9 +300,9 @@ def _quiet(_sentence: str) -> None:
 
 
 def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """At whichever change of a file hand-over is killed, either the old broker or no broker serves
-    the partition afterwards. No record is lost, and the move is finished when the command is
-    repeated."""
+    """The test runs hand-over many times, and each time kills it at a different change of a file.
+    Afterwards, either the old broker or no broker serves the partition, and no record is lost. When
+    the command is repeated, it finishes the move."""
     before = stored(pair.old.logs / "logs-0")
     command = ("broker", "hand-over", "logs-0", *options(pair.old))
     with Coordinator(zookeeper_of(pair), session_timeout_s=20) as coordinator:
@@ -319,9 +319,9 @@ def test_a_hand_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
 
 
 def test_a_take_over_killed_at_any_moment(pair: Pair, tmp_path: Path) -> None:
-    """At whichever change of a file take-over is killed, either the new broker or no broker serves
-    the partition afterwards. No record is lost, and the move is finished when the command is
-    repeated."""
+    """The test runs take-over many times, and each time kills it at a different change of a file.
+    Afterwards, either the new broker or no broker serves the partition, and no record is lost. When
+    the command is repeated, it finishes the move."""
     hand_over(pair.old)
     shutil.copytree(moved(pair.old), moved(pair.new))
     before = stored(moved(pair.old))

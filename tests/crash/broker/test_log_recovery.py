@@ -113,8 +113,9 @@ def test_every_damaged_byte_of_a_batch_in_front_stops_the_partition(tmp_path: Pa
     """If a byte is changed in a batch that good batches follow, the log is damaged. Recovery
     reports the file and the position, and changes no file.
 
-    Recovery accepts only a plausible change in bytes that no CRC covers. For example, a change in
-    the high bytes of a leader epoch can raise the epoch.
+    There is one exception: if no CRC covers the changed byte, and the changed value is plausible,
+    recovery accepts the change. For example, a change in a leader epoch can result in a higher
+    leader epoch, which is plausible.
     """
     source = tmp_path / "source"
     source.mkdir()
@@ -460,9 +461,9 @@ def test_producers_come_back_from_the_log(tmp_path: Path, keep: str, clean: bool
 @promise("4 append time")
 @pytest.mark.parametrize("clean", [True, False])
 def test_producers_that_are_read_again_count_as_appended_now(tmp_path: Path, clean: bool) -> None:
-    """Recovery treats the producers that it reads from the log as if they had appended now, even if
-    their batches have old event times. To keep a producer for too long is better than to forget it
-    too early."""
+    """Recovery treats the producers that it reads from the log as if they had just appended their
+    last batches, even if these batches have old event times. It is worse to forget a producer too
+    early than to remember it for too long."""
     log = open_in(tmp_path)
     append(log, batch(b"x", producer_id=9, epoch=2, sequence=0, timestamps=[1000]))
     flush(log)

@@ -84,7 +84,7 @@ class Cluster:
         self, topic: str, partition: int, first_line: int, count: int, *, file: int | None = None
     ) -> None:
         """Sends `count` lines of a file, beginning with `first_line`. If `file` is not given, the
-        lines belong to the file of the partition."""
+        lines of partition n belong to file n + 1."""
         lines = np.arange(first_line, first_line + count, dtype=np.int64)
         codec, schema_id = Codec(SCHEMA), RegistryClient(self.registry).latest(f"{topic}-value").id
         batch = pa.record_batch({"line": [f"line {number}" for number in lines.tolist()]})
@@ -199,8 +199,8 @@ class SharedSpark:
 ON_SPARK = {"spark.above.offsets": "0", "slice.records": "1000"}
 HERE = {"spark.above.offsets": "1000000", "slice.records": "100"}
 """With these settings, all tasks run in the loader's own process. With ON_SPARK, all tasks run on
-Spark. The slices of a task are smaller here, so that a load in the loader's process takes long
-enough to be killed."""
+Spark. HERE has smaller slices, that is, smaller offset ranges for each task. So a load in the
+loader's process takes long enough that a test can kill it."""
 
 
 class Loading:
@@ -320,14 +320,16 @@ def cluster(
 
 @dataclass(frozen=True)
 class BehindProxy:
-    """A cluster whose clients reach the broker through a proxy, which can hold their requests."""
+    """A cluster whose clients reach the broker through a proxy. The proxy can delay the clients'
+    requests."""
 
     cluster: Cluster
     proxy: Proxy
 
     def held(self, topic: str, *, first: int = 0, times: int | None = None) -> Intervention:
-        """Holds the loader's fetches of a topic from the offset `first` on. If `times` is given,
-        holds this number of fetches. Otherwise holds all fetches until the test releases them."""
+        """Makes the proxy delay the loader's fetches of a topic from the offset `first` on. If
+        `times` is None, the proxy delays all these fetches. Otherwise it delays only the next
+        `times` fetches. The delay ends when the test releases the returned intervention."""
         return self.proxy.inject(Fault.HOLD_REQUEST, fetches(topic, LOADER, first), times)
 
 

@@ -32,8 +32,9 @@ class TestHdfsStore(StoreContract):
 
 
 def test_in_safe_mode_nothing_is_written(hdfs: Hdfs) -> None:
-    """If HDFS is in safe mode, a write fails with one sentence that quotes the NameNode, and with
-    the exit status for an unreachable service. After safe mode has ended, writes succeed."""
+    """If HDFS is in safe mode, a write fails with the exit status for an unreachable service. The
+    error is one sentence that quotes the NameNode's message. After safe mode has ended, writes
+    succeed."""
     store = open_store(f"{hdfs.url}/safe-{uuid4().hex}")
     with hdfs.safe_mode():
         for write in (

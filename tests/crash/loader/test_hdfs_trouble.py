@@ -61,7 +61,7 @@ class Troubled:
         self.count = 0
 
     def fill(self) -> None:
-        """Sends 2000 more lines of each file, which two tasks read."""
+        """Sends 2000 more lines of each file. For each file, two tasks read these lines."""
         fill(self.loading, self.count, 2 * SLICE)
         self.count += 2 * SLICE
 
@@ -95,8 +95,8 @@ class Troubled:
         return open_store(self.loading.output).names(f"{state}/staging")
 
     def check(self, expected: list[tuple[int, int]] | None = None) -> None:
-        """Asserts that after the problem the next run loads every line, and that the run after it
-        cleans up."""
+        """Asserts that the next run after the problem loads every line. Then starts one more run,
+        and asserts that afterwards no file is left in staging."""
         self.loading.loaded()
         assert self.loading.loaded()["rows"] == 0
         expected = expected or lines(self.count)

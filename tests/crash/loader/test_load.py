@@ -39,7 +39,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.java]
 
 @pytest.fixture(autouse=True, params=["spark", "here"])
 def _way(request: pytest.FixtureRequest, loading: Loading) -> None:
-    """Runs each test twice, with loads on Spark and with loads in the loader's own process."""
+    """Runs each test twice, once with loads on Spark and once with loads in the loader's own
+    process."""
     loading.way = ON_SPARK if request.param == "spark" else HERE
 
 
@@ -130,7 +131,8 @@ def test_what_is_not_loaded_is_held(loading: Loading) -> None:
             for topic in (loading.topic, other):
                 for partition in (0, 1):
                     cluster.send(topic, partition, first, count)
-            # Retention has run when the records of the topic without retention.hold are deleted.
+            # The topic `other` has no retention.hold. When the broker has deleted its records,
+            # retention has run.
             eventually(lambda end=first + count: expired(client, other, end))  # type: ignore[misc]
             assert expired(client, loading.topic, first)
             loading.loaded()
@@ -227,9 +229,9 @@ def test_records_wait_for_the_announcement_of_their_file(loading: Loading) -> No
 @promise("5 host and path", "clocks wait")
 @pytest.mark.usefixtures("_impatient")
 def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
-    """If a file is still not announced after `announce.wait.ms`, the loader writes the file's
-    records to the rejected records of its output, with their bytes and origins. It counts these
-    records."""
+    """If a file is still not announced after `announce.wait.ms`, the loader rejects the file's
+    records. It adds these records, with their bytes and origins, to the rejected records of its
+    output, and counts them."""
     loading.cluster.send(loading.topic, 0, 0, 5, file=3)
     loading.cluster.send(loading.topic, 0, 0, 5)
     loading.loaded("announce.wait.ms=1")
@@ -242,7 +244,7 @@ def test_records_that_waited_too_long_are_rejected(loading: Loading) -> None:
 @promise("1 topic made again")
 @pytest.mark.quick
 def test_a_topic_made_again_is_not_loaded_over(loading: Loading) -> None:
-    """If a topic was deleted and created again, and so has another id, the loader prints one
+    """If a topic was deleted and created again, it has another topic id. The loader then prints one
     sentence, and does not change the output."""
     fill(loading, 0, 100)
     loading.loaded()

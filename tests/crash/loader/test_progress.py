@@ -30,7 +30,8 @@ def runs(loading: Loading) -> list[dict[str, Any]]:
 def test_a_killed_run_is_named_until_the_next_run(loading: Loading) -> None:
     """While a run works, `load status` shows the run with its process, its load and its records. If
     the run is killed, `load status` says that the run was killed, and no program treats it as
-    running. The next run loads all records, and deletes the killed run's note and its own note."""
+    running. The next run loads all records. A run's progress is in a file, its note. The next run
+    deletes both its own note and the killed run's note."""
     loading.cluster.send(loading.topic, 0, 0, 4000)
     program = loading.start()
     try:

@@ -67,7 +67,7 @@ def test_small_loads_need_no_spark(loading: Loading) -> None:
     others = [(3 + first, first + line) for first in (0, 1000, 2000) for line in range(1000)]
     assert identities(loading.rows()) == sorted(lines(3000) + others)
     assert java_children(program.pid) == []
-    # The run after the load deletes what the killed loader staged.
+    # The run that follows the load deletes the files that the killed loader left in staging.
     program.wait_until(lambda: not loading.state("staging/*"))
     program.stop()
     assert program.returncode == 0, program.output()

@@ -136,7 +136,8 @@ def read_in_each_way(loading: Loading, folder: Path) -> list[dict[str, Any]]:
     and pyarrow read the same rows if they are used as docs/loader.md describes."""
     found = spark_rows(loading, folder)
     columns = pq.read_schema(folder / "_common_metadata")
-    names = [name for name in columns.names if name != "_timestamp"]  # Spark's has no time zone
+    # `_timestamp` is not compared, because Spark returns it without a time zone
+    names = [name for name in columns.names if name != "_timestamp"]
     duck = duckdb.sql(
         f"select * from read_parquet('{folder}/*/*/*.parquet', union_by_name = true,"
         " hive_partitioning = true) order by _kafka_offset"

@@ -67,7 +67,7 @@ def test_a_disk_that_takes_no_more_for_a_while(clusters: Pair) -> None:
 
 def test_a_topic_made_again_while_the_mirror_was_paused(clusters: Pair) -> None:
     """The mirror never mixes the records of a topic and of a new topic with the same name. If a
-    topic is deleted and created again while the mirror is paused, the mirror stops the topic and
+    topic is deleted and created again while the mirror is paused, the mirror stops copying, and
     copies no record of the new topic."""
     clusters.source.create("logs")
     clusters.source.produce("logs", 10)

@@ -33,8 +33,8 @@ pytestmark = [pytest.mark.crash, pytest.mark.java, pytest.mark.slow]
 
 
 class Member:
-    """One of three ZooKeeper servers. Their configurations differ only in the server number and the
-    ports."""
+    """One of three ZooKeeper servers. The configurations of the three servers differ only in the
+    server number and the ports."""
 
     def __init__(self, number: int, servers: dict[int, str], folder: Path) -> None:
         self.number = number
@@ -148,8 +148,9 @@ def test_brokers_and_registry_go_on_without_a_member(tmp_path: Path) -> None:
 
 def test_an_older_copy_of_zookeeper(tmp_path: Path) -> None:
     """If ZooKeeper is restored from an older copy of its data, the broker renames the directories
-    of topics that were created after the copy was made. It neither serves nor deletes these topics.
-    A newer dump of the registry restores the registry's ids, so that no id is given out twice."""
+    of topics that were created after the copy was made. The broker neither serves nor deletes these
+    topics. A newer dump of the registry restores the registry's ids, so that no id is given out
+    twice."""
     server = ZooKeeper(tmp_path)
     data, copy, dump = tmp_path / "data", tmp_path / "copy", tmp_path / "registry.jsonl"
     broker = SkidwayBroker(tmp_path, f"{server.address}/dc1")

@@ -78,8 +78,8 @@ def test_a_broker_is_ready_when_it_serves(
 
 
 def test_a_broker_without_zookeeper_is_never_ready(tmp_path: Path, manager: ServiceManager) -> None:
-    """A broker without ZooKeeper never says "ready". It exits with status 3, with which systemd
-    starts the unit again."""
+    """A broker without ZooKeeper never says "ready". It exits with status 3. After this status,
+    systemd starts the unit again."""
     away = f"127.0.0.1:{free_port()}"
     broker = SkidwayBroker(tmp_path, away, zookeeper_connection_timeout_ms=1000)
     program = Program(broker.command(), tmp_path / "broker.out", env=manager.environment).start()

@@ -788,7 +788,7 @@ MUTANTS = (
             "tests/unit/audit/judgement/rules/test_epochs.py::test_epochs_are_in_order_whichever_was_heard_first",
         ),
     ),
-    # Seals of the agent.
+    # These mutants concern the seals that the agent sends.
     Mutant(
         "a topic whose source was taken out of the settings is not sealed any more",
         "agent/cluster/topics.py",

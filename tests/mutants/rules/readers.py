@@ -99,7 +99,8 @@ MUTANTS: tuple[Mutant, ...] = (
         "    if not text:\n",
         (f"{_GAPS}::test_only_mirrors_name_gaps",),
     ),
-    # batches that are decoded together are checked one by one
+    # These mutants break the rule that batches are checked one by one, even if they are decoded
+    # together.
     Mutant(
         "a record may reach from one batch into the next one",
         "skidway/kafka/record_bounds.py",
