@@ -16,7 +16,8 @@ def load(*sets: str) -> BrokerSettings:
 
 
 def test_the_example_is_the_defaults(tmp_path: Path) -> None:
-    """The example file of the settings, with all settings uncommented, gives the defaults."""
+    """If all settings of the example file are uncommented, the file sets every setting to its
+    default."""
     path = tmp_path / "broker.yml"
     path.write_text(settings.example(BrokerSettings, active=True))
     assert settings.load(BrokerSettings, path) == BrokerSettings()

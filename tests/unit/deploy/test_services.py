@@ -39,7 +39,7 @@ def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
     returns. If the other servers of an ensemble are unhealthy, stopping this one would end the
     quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
-    assert not services.runs_since_before(status(), BEGAN)  # started from the new version
+    assert not services.runs_since_before(status(), BEGAN)  # the process runs the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)
     assert not services.runs_since_before(status("failed"), BEGAN + 60)
     assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # a timer

@@ -18,7 +18,7 @@ OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
 def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
-    """The topics that each tier is not expected to have. `agents` lists the agents' clusters."""
+    """Returns the topics that are exempt from each tier. `agents` lists the agents' clusters."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:
@@ -76,8 +76,8 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     """If a mirroring cluster has agents of its own, their topics are not mirrored, but the
-    cluster's loader loads them. So they are exempt only from the tier mirror. If a mirroring
-    cluster has no agents, nothing is exempt."""
+    cluster's loader loads them. So these topics are exempt only from the tier mirror. If a
+    mirroring cluster has no agents, nothing is exempt."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
     assert expected("offline.nginx", found) == "abh"

@@ -1,5 +1,4 @@
-"""The choice of the wheels that are copied to a host, and of the installed versions that stay
-there."""
+"""Tests which wheels are copied to a host, and which installed versions stay on the host."""
 
 from __future__ import annotations
 

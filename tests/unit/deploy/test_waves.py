@@ -1,5 +1,5 @@
-"""The result of a wave (agents that are upgraded together), and the decision whether it is rolled
-back."""
+"""Tests when a wave (agents that are upgraded together) counts as successful, and when the wave is
+rolled back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from deploy.ansible.plugins.plugin_utils import waves
 
 
 class Reads(Mapping[str, Mapping[str, Any]]):
-    """The variables of hosts of which some have failed. The object counts how often variables of a
-    host are read."""
+    """The variables of several hosts, some of which have failed. The object counts how often the
+    variables of any host are read."""
 
     def __init__(self, **failures: list[str]) -> None:
         self.failures = failures

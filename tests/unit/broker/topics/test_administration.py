@@ -39,8 +39,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper session, in which every request succeeds as soon as the test lets it be
-    answered."""
+    """A fake ZooKeeper session. Every request succeeds, but only when the test calls for its
+    answer."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -354,9 +354,9 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
     """If a topic's retention.hold lists a group, the topic's records stay until the group has read
-    them (the group "holds" the topic). The limit is the topic's retention.hold.max.ms, or the
-    broker's default if the topic does not set it. Without a limit the group holds the topic for
-    ever."""
+    them (the group "holds" the topic). The hold lasts at most the topic's retention.hold.max.ms, or
+    the broker's default if the topic does not set it. If the setting is -1, the group holds the
+    topic for ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

@@ -92,8 +92,8 @@ def test_replacing_by_nothing_is_no_default(name: str) -> None:
 
 
 def test_settings_of_another_version_stay() -> None:
-    """Settings that this version does not know stay as they are, and do not prevent changes of
-    other settings."""
+    """Settings that are unknown to this version of the broker stay as they are, and do not prevent
+    changes of other settings."""
     found = altered({"of.the.future": "1"}, [Change("segment.ms", SET, "7")], {})
     assert found == {"of.the.future": "1", "segment.ms": "7"}
 

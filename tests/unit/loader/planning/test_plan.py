@@ -122,8 +122,8 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
-    """If the last batch before the load is gone, it cannot be compared. As soon as the load takes a
-    record, an empty gap in the manifest says so."""
+    """If the last batch before the load is gone, it cannot be compared. If the load has new
+    records, it writes an empty gap to the manifest, which shows that nothing was compared."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)
@@ -279,7 +279,8 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
     """If the load of a partition stopped at a record whose log file an agent has not announced yet,
-    the run makes no further load of this partition, because it would stop at the same record."""
+    the run makes no further load of this partition, because a further load would stop at the same
+    record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

@@ -83,7 +83,7 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
     """A load that replaced files counted only the changes, so the rejects in a lost file of such a
-    load are unknown. The file is named."""
+    load are unknown. The result lists the file's path."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)

@@ -137,8 +137,8 @@ def test_not_alike(old: Any, new: Any) -> None:
 
 
 def test_new_and_dropped_fields_need_no_rewriting() -> None:
-    """If only one of two schemas has a field, the files are not rewritten for it, unless the field
-    was renamed."""
+    """If a field was added or dropped, files are not rewritten for this change. Only a renamed
+    field makes a rewriting necessary."""
     first, second = {"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": 0}
     assert are_alike(schema(first), schema(first, second))
     assert are_alike(schema(first, second), schema(first))

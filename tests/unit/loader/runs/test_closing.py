@@ -1,5 +1,5 @@
-"""What a run drops for log files that agents have closed: the marks (how far a file is loaded) and
-the names (the file's host and path)."""
+"""Tests when a run drops the marks and the names of log files that agents have closed. A mark is
+the position up to which a file is loaded. A name is the file's host and path."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 def drop(loading: MemoryLoading) -> Tables:
     """Runs three loads. The first reads the message that the file was closed. The second reads the
-    agent's seal (its message that all lines up to a time are acknowledged) after it. The third
-    drops the marks of the closed file. Returns the tables of the third load."""
+    seal that follows, which is the agent's message that all lines up to a time are acknowledged.
+    The third drops the marks of the closed file. Returns the tables of the third load."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)

@@ -134,7 +134,7 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
     """A load that fails after another load has committed first reports only a lost race, because
-    the failure may come from the other loader, which may have deleted files that this load read or
+    the other loader may have caused the failure: it may have deleted files that this load read or
     wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
@@ -463,8 +463,8 @@ def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
 
 
 class Renamed(MemoryStore):
-    """The same output, reached under another name, such as a mount or another address of the
-    store's cluster."""
+    """A store that reaches the same output under another name, such as the name of a mount or
+    another address of the store's cluster."""
 
     @property
     def url(self) -> str:

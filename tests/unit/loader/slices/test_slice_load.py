@@ -1,5 +1,5 @@
-"""A task loads one slice (offset range) of a partition: which records it keeps, drops, rejects and
-counts, and where it stops."""
+"""Tests how a task loads one slice (offset range) of a partition: which records the task keeps,
+drops, rejects and counts, and where it stops."""
 
 from __future__ import annotations
 
@@ -166,8 +166,8 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """The range of a slice, that is the offsets that its task takes, ends before a record of a log
-    file that its agent has not announced. Neither this record nor any later record is written."""
+    """A slice's range is the offsets that its task takes. The range ends before a record of a log
+    file that no agent has announced. Neither this record nor any later record is written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -184,7 +184,7 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
     """If a slice's range ends before the first record of a batch, the manifest keeps the previous
-    batch, so that the next load can compare it with the log."""
+    batch, so that the next load can compare this previous batch with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -246,8 +246,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """A hole (missing offsets) may begin in a slice and continue after the slice's end. The range
-    ends before such a hole, unless a listed gap covers it. So nothing is skipped between two
+    """A hole (missing offsets) may begin in a slice and continue after the slice's end. If no
+    listed gap covers the hole, the range ends before it. So nothing is skipped between two
     slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
@@ -301,8 +301,8 @@ def _damaged(batch: memoryview) -> memoryview:
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
 def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
-    """If the records of a batch contradict themselves although its CRC is right, the range ends
-    before this batch: all records before it are loaded, and no other."""
+    """If the records of a batch are inconsistent although its CRC is right, the range ends before
+    this batch. Only the records before the batch are loaded."""
     batches = log(lines(9))
     broken = bytearray(batches[damaged])
     broken[57:61], broken[23:27] = (2).to_bytes(4, "big"), (1).to_bytes(4, "big")
@@ -328,8 +328,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """If damage comes after the end of a range, the range does not end early, provided that batches
-    or a listed gap cover it. Damage ends only the range in which it lies."""
+    """If batches and listed gaps cover a slice's whole range, damage after the range does not
+    shorten it. Damage ends only the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))

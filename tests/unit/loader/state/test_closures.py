@@ -37,9 +37,9 @@ def sealed(*files: tuple[int, int]) -> Closures:
 
 @promise("5 closed files")
 def test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal() -> None:
-    """The loader forgets a closed log file as soon as each partition is loaded up to the high
-    watermark that the partition had after the agent's seal (its message that all lines up to a time
-    are acknowledged), and not before."""
+    """A seal is an agent's message that all lines up to a time are acknowledged. The loader reads
+    the partitions' high watermarks after the seal. It forgets a closed log file as soon as each
+    partition is loaded up to this high watermark, and not before."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50, 1: 8})
     assert closures.passed({0: 50, 1: 7}) == []
@@ -102,7 +102,7 @@ def test_a_topic_has_one_fence() -> None:
 @promise("5 closed files")
 def test_a_mirror_must_reach_what_seals_name() -> None:
     """A mirrored topic may lag behind the source: its high watermark may be lower than an offset
-    that a seal names, or a partition may be missing. The fence uses the seal's offsets in both
+    that a seal names, or the mirror may lack a partition. The fence uses the seal's offsets in both
     cases."""
     closures = sealed()
     closures.name({0: 99, 3: 4})

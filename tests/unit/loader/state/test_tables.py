@@ -156,8 +156,8 @@ def test_closures_and_the_fence_survive() -> None:
 
 
 def test_an_output_of_an_earlier_version_has_no_closures() -> None:
-    """If an output was written by an earlier version that did not write a table, this table is read
-    as empty."""
+    """Earlier versions of the loader did not write all of today's tables. If an output lacks a
+    table for this reason, the table is read as empty."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     kinds = (MARKS, NAMES)

@@ -140,8 +140,8 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
     """For any bytes, each path gives the same rows in the same order as the strict reader, which
-    reads one datum after the other. It also refuses the same datums, with the same indices and
-    reasons."""
+    reads one datum after the other. Each path also refuses the same datums as the strict reader,
+    with the same indices and reasons."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -612,7 +612,7 @@ def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
     """A branch of a union may hold further unions at any depth, and each of these unions has its
     own types."""
     codec = Codec(avro)
-    assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # goes through every path
+    assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # the decoder tries every path
 
 
 @pytest.mark.parametrize("begin", range(0, 600, 100))

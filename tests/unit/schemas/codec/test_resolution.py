@@ -122,7 +122,7 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 
 
 def bare(avro: Any, *, is_reader: bool) -> Any:
-    """The schema in a form that fastavro reads right.
+    """The schema in a form that fastavro reads correctly.
 
     The schema gets no logical types, because fastavro converts by the writer's logical types, not
     by the reader's. In the unions of the reader's schema, narrow number types come before wide
@@ -164,10 +164,10 @@ def has_text_and_bytes(avro: Any) -> bool:
 
 def has_numbers_out_of_order(avro: Any) -> bool:
     """Whether the schema has a union of number types that `bare` cannot put into an order in which
-    fastavro reads every number right.
+    fastavro reads every number correctly.
 
-    If float stands before long, fastavro reads a long as a long. But fastavro reads an int as a
-    float, because float is then the first branch to which an int can be promoted.
+    If float comes before long in the union, fastavro reads a long as a long. But fastavro reads an
+    int as a float, because float is then the first branch to which an int can be promoted.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]

@@ -35,8 +35,8 @@ def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) 
 
 
 def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: Any) -> None:
-    """If the registry refuses a schema, `register` prints the same as `check` (field, level and
-    suggestion), and ends with exit status 1."""
+    """If the registry refuses a schema, `register` prints the same text as `check` (field, level
+    and suggestion), and ends with exit status 1."""
     registry.register("users", V1)
     checked, refused = run("check", "users", "broken.avsc"), run("register", "users", "broken.avsc")
     assert (refused.status, refused.out, refused.err) == (1, checked.out, "")
