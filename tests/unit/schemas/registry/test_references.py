@@ -1,5 +1,5 @@
-"""A schema may use the types of other schemas by references. As long as it references them, these
-schemas cannot be deleted."""
+"""A schema may use the types of other schemas by references. A schema that another schema
+references cannot be deleted."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_what_another_registry_may_have_written_is_not_denied() -> None:
 
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
-    """If a registry does not find a requested schema in its memory, it first reads newer entries of
+    """If a registry does not find a requested schema in its memory, it reads the newer entries of
     the log before it answers "not found"."""
     shared = SharedLog()
     entries, store = store_on(shared)

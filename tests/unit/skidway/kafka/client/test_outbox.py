@@ -198,8 +198,8 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """When a partition gets a new leader, no batch is sent to it until the answers of the old
-    leader have come. After that only one batch is in flight at first."""
+    """When a partition gets a new leader, the outbox first waits for the answers of the old leader.
+    After that only one batch is in flight at first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)

@@ -190,7 +190,7 @@ def test_null_where_a_version_has_none(version: int, body: str) -> None:
 
 
 def test_null_where_a_version_has_it() -> None:
-    """If the version allows null, it is read and written as None."""
+    """If the version allows null, null is read as None, and None is written as null."""
     assert decode(_Sample, wire("0000 00000001 ffff 00000000"), 1).names == (_Element(name=None),)
     assert decode(_Sample, wire("0000 ffffffff 00000000"), 2).names is None
     with pytest.raises(ValueError):
