@@ -111,9 +111,8 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """If an operator adds a group to retention.hold while the broker reads the offsets of other
-    groups, the broker first reads the offset of this group, too, and deletes segments only
-    afterwards."""
+    """An operator may add a group to retention.hold while the broker reads the offsets of other
+    groups. The broker then reads the offset of this group, too, before it deletes any segment."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]

@@ -24,8 +24,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation may wait for several partitions. When it completes on one of them, it is not
-    checked again on any partition, and does not expire."""
+    """An operation may wait for several partitions. When the operation completes on one partition,
+    it is not checked again on any partition, and does not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)

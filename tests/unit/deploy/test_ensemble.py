@@ -1,4 +1,4 @@
-"""The order in which the servers of a ZooKeeper ensemble are started
+"""Tests the order in which the servers of a ZooKeeper ensemble are started
 (plugins/plugin_utils/ensemble.py)."""
 
 from __future__ import annotations

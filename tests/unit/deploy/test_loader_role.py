@@ -1,4 +1,4 @@
-"""The two ways in which the role sets up the loader: single runs that a timer starts, or one
+"""Tests the two ways in which the role sets up the loader: single runs that a timer starts, or one
 service that keeps running."""
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def installed(unit: str, found: RoleVariables, root: Path) -> Path:
 
 
 def said_about(file: Path) -> list[str]:
-    """What `systemd-analyze verify` prints about a unit and its drop-ins."""
+    """Returns what `systemd-analyze verify` prints about a unit and its drop-ins."""
     command = ["systemd-analyze", "verify", "--man=no", str(file)]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
     return [line for line in said.splitlines() if "skidway" in line]

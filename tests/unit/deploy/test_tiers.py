@@ -138,8 +138,8 @@ def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str
 
 
 def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
-    """By default a loader takes the topics that its cluster mirrors. If agents publish to that
-    cluster, or the cluster mirrors nothing, the loader takes all topics."""
+    """By default a loader loads the topics that its cluster mirrors. If agents publish to that
+    cluster, or if the cluster mirrors nothing, the loader loads all topics."""
     clusters = {"dc1": {}, "offline": OFFLINE}
     assert tiers.topics_to_load(clusters, "offline") == [r"dc1\..*", r"dc2\..*"]
     assert tiers.topics_to_load(clusters, "dc1") == [".*"]

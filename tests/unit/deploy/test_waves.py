@@ -37,7 +37,7 @@ def test_a_wave_in_which_all_went_well_is_good() -> None:
 
 def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
     """A wave is rolled back if a host failed, if a host became unreachable, or if a host's lines
-    did not arrive. All such hosts are named."""
+    did not arrive. The report names all these hosts."""
     hosts = Reads(b=["b: no space left", "b: last lines"])
     found = waves.wave_problems(hosts, ["a", "b", "c"], ["a", "b"], ["a: bucket 10:05 is open"])
     assert found == [

@@ -1,4 +1,4 @@
-"""The store in memory and the local store. Tests of the contract of every store, and of the special
+"""Tests the store in memory and the local store: the contract of every store, and the special
 properties of the local store."""
 
 from __future__ import annotations

@@ -127,7 +127,7 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
     """A line that does not fit its schema gets the time at which it was read as its event time. So
-    it may arrive in any later bucket of the rejects, or be declared lost there."""
+    it may arrive, or be declared lost, in any later bucket of the rejects."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 

@@ -128,9 +128,9 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """A topic whose configs cannot be read may be a mirror itself. So the topic is not copied until
-    its configs can be read, and the status names the topic. The other topics are mirrored
-    meanwhile."""
+    """A topic whose configs cannot be read may be a mirror itself. So the topic is not copied, and
+    the status names the topic. When the configs can be read, the mirroring of the topic begins. The
+    other topics are mirrored all the time."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED

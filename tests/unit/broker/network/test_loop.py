@@ -112,9 +112,9 @@ def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: Broker
 def test_a_parked_request_that_fails_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an exception is raised while a parked request (a request that waits for records) is
-    answered, the request's connection is closed, and other requests for the partition are
-    answered."""
+    """A parked request is a request that waits for records. If an exception is raised while the
+    broker answers a parked request, the broker closes the request's connection. It still answers
+    other requests for the partition."""
     unlucky, lucky = core.connect(), core.connect()
     unlucky.send(fetch_frame(0, 30_000))
     core.advance(0)

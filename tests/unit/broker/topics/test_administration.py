@@ -139,8 +139,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
-    """After an unclean shutdown a partition gets a higher leader epoch when it starts, because
-    offsets above the former high watermark may be assigned to other records."""
+    """After an unclean shutdown, offsets above the old high watermark may be assigned to other
+    records. So a partition gets a higher leader epoch when it starts."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -164,8 +164,9 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
 
 
 def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
-    """If a log directory comes back with a partition of a topic that was created again meanwhile,
-    the old partition is set aside, and the new topic's partition is served."""
+    """A log directory may be missing while a topic is deleted and created again. If the directory
+    then comes back with the old topic's partition, the old partition is set aside, and the new
+    topic's partition is served."""
     old, new = uuid.uuid4(), uuid.uuid4()
     for name, topic_id in (("a", old), ("b", new)):
         (tmp_path / name).mkdir()

@@ -1,6 +1,6 @@
-"""The deltas of the tier hdfs: audit messages with the numbers of records that the loads counted.
-The manifest stores the deltas, so they have the same content however often the loader publishes
-them."""
+"""The deltas of the tier hdfs are audit messages with the numbers of records that the loads
+counted. The manifest stores the deltas, so they have the same content however often the loader
+publishes them."""
 
 from __future__ import annotations
 

@@ -125,10 +125,10 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
-    """After a crash an agent sends audit messages again. A repeated copy of an older seal (a
-    message that all lines up to a time have arrived) may come after the message that a file was
-    closed. Such a copy proves nothing about the closed file. A repeated copy of the newest seal
-    does not count as later than the seal itself."""
+    """After a crash an agent sends audit messages again. A seal is a message that all lines up to a
+    time have arrived. A repeated copy of an older seal may come after the message that a file was
+    closed, and proves nothing about the closed file. A repeated copy of the newest seal does not
+    count as later than the seal itself."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):

@@ -1,4 +1,4 @@
-"""The offsets at which a stream's next batch ends, and the offset ranges that a batch reads."""
+"""Tests at which offsets a stream's next batch ends, and which offset ranges a batch reads."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offsets at which a reload begins to read the log again, and the offsets at which it ends."""
+"""Tests at which offsets a reload begins to read the log again, and at which offsets it ends."""
 
 from __future__ import annotations
 
@@ -114,8 +114,8 @@ def test_records_of_the_first_load(store: MemoryStore) -> None:
 @promise("5 reload")
 def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
     """A reload needs the manifests of the loads that took the records, and of the load before them.
-    If one of these manifests has been deleted, the reload is refused, because without its marks
-    (the last loaded position in each log file) repeated records could not be recognized."""
+    If one of these manifests has been deleted, the reload is refused. Without the manifest's marks
+    (the last loaded position in each log file) the reload could not recognize repeated records."""
     with pytest.raises(ReloadRefused, match="has records of load 2 or earlier loads") as refused:
         operations.run(lineage(TOPIC, [part(6, 0, 10)], 3), store)
     assert refused.value.hours == {layout.hour_text(HOUR)}

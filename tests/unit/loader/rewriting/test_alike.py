@@ -1,4 +1,5 @@
-"""The check whether plain Spark can read files of two schemas in one directory."""
+"""Tests the check whether plain Spark (without Skidway) can read files of two schemas in one
+directory."""
 
 from __future__ import annotations
 

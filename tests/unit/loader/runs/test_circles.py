@@ -1,5 +1,5 @@
-"""Loads of a topic with a recursive schema (a record that contains itself), before and after a
-schema change."""
+"""Tests loads of a topic with a recursive schema (a record that contains itself), before and after
+a schema change."""
 
 from __future__ import annotations
 

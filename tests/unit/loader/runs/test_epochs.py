@@ -211,8 +211,8 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """If the audit topic was deleted and created again, a new output may begin with an epoch that
-    is lower than the former output's. An audit collector that has stored the higher epoch then
-    calls no bucket complete, because it cannot decide which counts are right."""
+    is lower than the epoch of the former output. An audit collector that has stored the higher
+    epoch then calls no bucket complete, because it cannot decide which counts are right."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

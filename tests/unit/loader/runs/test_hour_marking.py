@@ -159,9 +159,9 @@ def test_loads_that_only_mark_hours_are_folded(
 def test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows(
     loading: MemoryLoading,
 ) -> None:
-    """The answer of the audit's collector is about other rows if the collector has not read the
-    newest message of the output, or if it has read a message that is not in the newest manifest. In
-    both cases no hour is marked."""
+    """If the audit's collector has not read the newest message of the output, its answer is about
+    other rows. The same is true if the collector has read a message that is not in the newest
+    manifest. In both cases no hour is marked."""
     loading.collector.complete_hours = {HOUR}
     epoch = loading.manifest(3).epoch
     for heard in ((epoch, 2), (epoch, 4), (epoch + 1, 3), (0, 0)):

@@ -1,4 +1,4 @@
-"""The rate of a run and the estimate of the time that it still needs."""
+"""Tests the rate of a run, and the estimate of the time that the run still needs."""
 
 from __future__ import annotations
 
@@ -41,8 +41,8 @@ def test_the_rate_does_not_swing_between_two_steps() -> None:
 
 
 def test_steps_that_are_rarer_than_the_window_have_a_rate() -> None:
-    """If slices take longer than the window in which the rate is measured, the rate is that of the
-    last step."""
+    """If slices take longer than the window in which the rate is measured, the rate is calculated
+    from the last step."""
     pace = paced((0.0, 0), (100.0, 100), (200.0, 400))
     assert pace.per_second(210.0) == 3.0
 

@@ -302,8 +302,8 @@ def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
 
 @promise("5 reload")
 def test_rejects_become_rows_after_their_schema_is_registered(loading: MemoryLoading) -> None:
-    """If records became rejects because the registry lacked their schema, a reload after the
-    schema's registration turns them into rows with the columns of the newest schema."""
+    """Records become rejects if the registry lacks their schema. After the schema is registered, a
+    reload turns these rejects into rows with the columns of the newest schema."""
     value = datum("late", SCHEMA, SCHEMA_ID + 1)
     loading.append(Record(AGENT, 1, 60 * LENGTH, LENGTH, value=value))
     assert loading.run().rejects == 1

@@ -1,4 +1,5 @@
-"""Loads that rewrite files: `load compact`, and the load before the first rows of a new schema."""
+"""Two kinds of loads rewrite files: `load compact`, and the load before the first rows of a new
+schema."""
 
 from __future__ import annotations
 
@@ -154,7 +155,7 @@ def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: Mem
 @pytest.mark.parametrize(("kind", "default"), [("int", 5), ("string", "x")])
 def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: object) -> None:
     """Rewritten files keep the values of a field that the new schema lacks. The values are in a
-    column whose name contains the old schema's id. If a still later version has a field of the same
+    column whose name contains the old schema's id. If an even later version has a field of the same
     name again, older rows get this field's default, because the version in between had no such
     field."""
     loading.versions.append(GROWN)

@@ -1,4 +1,4 @@
-"""The progress that a run shows while it works."""
+"""Tests the progress that a run shows while it works."""
 
 from __future__ import annotations
 

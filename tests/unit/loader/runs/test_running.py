@@ -1,4 +1,4 @@
-"""The state and progress of runs, as `load status` shows them."""
+"""Tests the state and the progress of runs that `load status` shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Corner cases of the joiner, which joins a partition's slices in offset order. The tests in
+"""Tests corner cases of the joiner, which joins a partition's slices in offset order. The tests in
 tests/model compare the joiner with a simple rule that handles all records one after the other. In
 the names of the tests, "the batch below" is the last batch before the offset at which the next load
 begins."""

@@ -192,9 +192,10 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """If the agents have not announced several log files whose records come after the end of a
-    range, the load waits for all their announcements at the same time. If it waited for one
-    announcement after the other, each lost announcement would cost the whole waiting time."""
+    """The records after the end of a range may come from several log files that no agent has
+    announced. The load waits for the announcements of all these files at the same time. If it
+    waited for one announcement after the other, each lost announcement would cost the whole waiting
+    time."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -566,7 +567,7 @@ def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
         Record(first=40),
         Record(first=50, value=b"no schema id"),
         Record(first=60, time_ms=-1),
-        Record(first=60),  # a repeat of the previous record, which belongs to no hour
+        Record(first=60),  # a repeat of the previous record; a repeat belongs to no hour
     ]
     for chosen, rows, rejects in (
         ({hour}, [40], [25, 50]),

@@ -1,4 +1,4 @@
-"""The Spark properties with which the loader starts Spark."""
+"""Tests the Spark properties with which the loader starts Spark."""
 
 from __future__ import annotations
 

@@ -318,8 +318,9 @@ def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
 
 
 def test_a_staged_file_is_never_given_up() -> None:
-    """A load that will replace a damaged committed file does not begin if this file is also still
-    in its staging directory, because an operator has to decide which copy is right."""
+    """A load may be about to replace a damaged committed file. If this file is also still in its
+    staging directory, the load does not begin, because an operator has to decide which copy is
+    right."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)

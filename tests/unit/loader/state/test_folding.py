@@ -69,9 +69,9 @@ def test_objects_stay_few() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
-    """If a loader stops before its commit, other loads may take its number, and this number's
-    manifest may be folded and deleted. If the loader then goes on, the store lets it create the
-    manifest again, but its load still counts as lost."""
+    """A loader may pause before its commit. Meanwhile another load may get its number, and the
+    manifest with this number may be folded and deleted. When the paused loader goes on, the store
+    lets it create the manifest again, but its load still counts as lost."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
     loads(store, 11)
@@ -134,7 +134,7 @@ def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
     store = MemoryStore()
     loads(store, 11)
     before = store.snapshot
-    store.delete(f"{TOPIC}/rows-2")  # as a later load would remove it
+    store.delete(f"{TOPIC}/rows-2")  # stands for a later load that removes this file
     operations.run(commit.finish(load(2)), store)
     assert store.snapshot == before - {(f"{TOPIC}/rows-2", b"x")}
 

@@ -1,4 +1,5 @@
-"""The live files of an output, which are found from its manifests."""
+"""The live files of an output are the files that a load has added and no later load has removed.
+The loader finds them from the output's manifests."""
 
 from __future__ import annotations
 

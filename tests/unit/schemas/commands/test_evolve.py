@@ -22,8 +22,8 @@ def _files(tmp_path: Path) -> None:
 
 
 def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) -> None:
-    """A check of an unknown subject fails unless --new-subject is given, because the subject may be
-    mistyped."""
+    """Without the option --new-subject, a check of an unknown subject fails, because the subject
+    may be mistyped."""
     registry.register("users", V1)
     for more in ([], ["--version", "1"], ["--json"]):
         done = run("check", "user", "good.avsc", *more)

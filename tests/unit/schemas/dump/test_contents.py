@@ -1,4 +1,4 @@
-"""The contents of a registry, replayed from the records of a `_schemas` topic."""
+"""The contents of a registry are replayed from the records of a `_schemas` topic."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The registry's modes, the changes that each mode permits, and the import of schemas with the ids
-of another registry."""
+"""Tests the registry's modes, the changes that each mode permits, and the import of schemas with
+the ids of another registry."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def test_an_import_with_references(registry: Registry) -> None:
     registry.good("DELETE", "/subjects/part")
     whole = record("Whole", part="Part")
     assert registry.register("whole", whole, reference("Part", "part", 2), id=8, version=1) == 8
-    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # would replace version 2
+    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # to replace version 2
     assert registry.refused("POST", "/subjects/part/versions", other) == (422, 42206)
 
 

@@ -46,7 +46,8 @@ def test_references_of_references_count(registry: Registry) -> None:
 
 
 def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Registry) -> None:
-    """A reference to version -1 is stored with the number of the latest version at that time."""
+    """A reference to version -1 is stored with the number that the latest version has at the time
+    of the registration."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, reference("Part", "part", -1))
     registry.register("part", record("Part", a=None, b=0))

@@ -133,7 +133,7 @@ def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: R
 
 
 def test_levels_are_read_and_written_under_different_keys(registry: Registry) -> None:
-    """GET returns a level under the key compatibilityLevel, PUT takes it under the key
+    """GET returns a level under the key compatibilityLevel, PUT reads a level under the key
     compatibility, and DELETE restores the default."""
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
     assert registry.refused("GET", "/config/s") == (404, 40408)

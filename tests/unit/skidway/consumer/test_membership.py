@@ -59,9 +59,9 @@ def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
 
 
 def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
-    """If a partition that is assigned to a member still has another owner, the member claims the
-    partition again when a watch reports that the owner has gone. Without such a report it claims
-    the partition again after a while."""
+    """A partition that is assigned to a member may still have another owner. The member claims the
+    partition again when a watch reports that the owner has gone. Without such a report the member
+    claims the partition again after a while."""
     found = member()
     assert found.looked(ALONE, {"t": 1}, 1.0)
     found.held(P0, 1.0)

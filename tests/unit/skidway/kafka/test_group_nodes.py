@@ -1,4 +1,4 @@
-"""The nodes of consumer groups in ZooKeeper."""
+"""Tests the nodes of consumer groups in ZooKeeper."""
 
 from __future__ import annotations
 

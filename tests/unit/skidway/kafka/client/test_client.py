@@ -1,4 +1,4 @@
-"""A client of a cluster in which some or all brokers are dead."""
+"""Tests a client of a cluster in which some or all brokers are dead."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The times at which leaders are looked up, and the brokers that are asked."""
+"""Tests when the client looks up leaders, and which brokers it asks."""
 
 from __future__ import annotations
 
