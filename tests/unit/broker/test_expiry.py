@@ -151,7 +151,7 @@ def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
 
 
 def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> None:
-    """The broker asks ZooKeeper for offsets only when some segment is old enough to expire."""
+    """The broker asks ZooKeeper for offsets only when retention would delete a segment."""
     world = World(tmp_path, LogConfig(segment_bytes=100, held_by=("mirror",)))
     world.look({})
     assert world.session.asked == 0

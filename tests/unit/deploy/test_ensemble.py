@@ -36,7 +36,7 @@ def ordered(*seen: Any) -> str:
         ([NEVER] * 3, "second second new"),  # two servers form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
         ([ALONE, NEVER, NEVER], "first second new"),  # to grow, the server with data restarts first
-        ([NEVER, NEVER, ALONE], "second new first"),  # to grow; the last server has the data
+        ([NEVER, NEVER, ALONE], "second new first"),  # here the last server has the data
         ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new servers join a quorum
         ([member(3)] * 2 + [NEVER], "rest rest new"),  # one server has lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut

@@ -43,7 +43,7 @@ def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
 
 
 def test_names_behind_a_sources_name_are_the_mirrors() -> None:
-    """A topic belongs to the mirror of a cluster exactly if the topic's name begins with that
+    """A topic belongs to the mirror of a cluster if and only if the topic's name begins with that
     cluster's name and a dot."""
     source = MirrorSettings(cluster="dc1", bootstrap_servers="127.0.0.1:1")
     settings = BrokerSettings(mirror_sources=[source])

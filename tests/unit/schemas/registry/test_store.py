@@ -221,7 +221,7 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 def test_the_follower_ends_whenever_it_is_told() -> None:
     """The follower is the thread that reads new entries of the log. The follower ends at once even
     if the request to end comes just before the follower clears its wake event. It does not wait 30
-    s for the next event."""
+    seconds for the next event."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):
