@@ -55,7 +55,7 @@ def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
 
 
 def test_a_host_is_of_one_cluster() -> None:
-    """A host in two groups cluster_<name> is reported, because Ansible would silently take the
+    """A host in two groups cluster_<name> is reported, because Ansible would silently use the
     cluster whose name sorts last."""
     hosts = [host("a.b", skidway_cluster="dc2", agent_sources=[{"topic": "t"}])]
     hosts += [host("b1", skidway_cluster="dc1", broker_id=1)]

@@ -1,5 +1,5 @@
-"""The audit does not expect each topic in every tier (agent, broker, mirror, hdfs). Which topics
-are exempt from a tier follows from the inventory."""
+"""If a topic is exempt from a tier (agent, broker, mirror or hdfs), the audit does not expect the
+topic in this tier. The roles derive the exempt topics from the inventory."""
 
 from __future__ import annotations
 

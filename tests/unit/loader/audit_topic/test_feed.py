@@ -163,8 +163,8 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 
 def test_only_agents_seal() -> None:
-    """Only the seals of agents count for closed files, not those of another tier. A seal for
-    another topic of the same name, which was created later, does not count either."""
+    """Only the seals of agents count for closed files. Seals of another tier do not count. A seal
+    for another topic of the same name, which was created later, does not count either."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))

@@ -148,7 +148,7 @@ def test_new_and_dropped_fields_need_no_rewriting() -> None:
 @pytest.mark.parametrize("change", [{"name": "b", "aliases": ["a"]}, {"name": "A"}])
 def test_a_renamed_field_needs_rewriting(change: dict[str, Any]) -> None:
     """Files are rewritten if a field was renamed. A field that was renamed with an alias has its
-    old values under the old name. If the names differ only in case, plain Spark would take one
-    field for the other."""
+    old values under the old name. If the names differ only in case, plain Spark would confuse the
+    two fields."""
     old = {"name": "a", "type": "int"}
     assert not are_alike(schema(old), schema({"type": "int", "default": 0, **change}))

@@ -36,7 +36,7 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """A mark is the position up to which the lines of a log file have been taken. A slice runs
+    """A mark is the position up to which the lines of a log file have been loaded. A slice runs
     again only if one of its records begins below the marks that the slices before it leave. The
     second run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
@@ -56,7 +56,7 @@ def test_marks_of_earlier_loads_count() -> None:
 
 def test_marks_that_do_not_move_are_not_written() -> None:
     """A load that read only repeated records changes no mark (position up to which a file's lines
-    have been taken)."""
+    have been loaded)."""
     records = lines(3)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 99}}, runner(records))
     assert result.moved == {}
@@ -121,8 +121,8 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside a gap has no batch. So a partition's last batch is that of the last slice that
-    has batches."""
+    """A slice inside a gap has no batch. So a partition's last batch is the last batch of the last
+    slice that has batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

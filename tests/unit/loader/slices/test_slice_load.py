@@ -66,8 +66,8 @@ def test_every_record_becomes_a_row_with_its_columns() -> None:
 
 
 def test_only_offsets_of_the_slice_are_taken() -> None:
-    """A slice may begin and end inside batches. Its task takes exactly the records at its own
-    offsets."""
+    """A slice may begin and end inside batches. The slice's task loads exactly the records at the
+    slice's own offsets."""
     store, result = run(lines(10), first=2, end=7)
     assert [row["_kafka_offset"] for row in rows_of(store, result)] == [2, 3, 4, 5, 6]
     assert result.below is not None
@@ -85,8 +85,8 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """A mark is the position up to which the lines of a log file have been taken. Records below the
-    mark that an earlier slice left are repeats."""
+    """A mark is the position up to which the lines of a log file have been loaded. Records below
+    the mark that an earlier slice left are repeats."""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -94,7 +94,7 @@ def test_marks_that_are_given_make_repeats() -> None:
 
 
 def test_a_straddle_is_rejected_and_counts_once() -> None:
-    """A mark is the position up to which the lines of a log file have been taken. A record that
+    """A mark is the position up to which the lines of a log file have been loaded. A record that
     begins below its file's mark and ends above it is rejected and counted once."""
     store, result = run([Record(first=0), Record(first=5, length=10), Record(first=15)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 15]
@@ -166,8 +166,9 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """A slice's range is the offsets that its task takes. The range ends before a record of a log
-    file that no agent has announced. Neither this record nor any later record is written."""
+    """A slice's range consists of the offsets that its task loads. The range ends before a record
+    of a log file that no agent has announced. Neither this record nor any later record is
+    written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -319,7 +320,7 @@ def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A range ends before the first batch that cannot be taken, and the result has the reason. No
+    """A range ends before the first batch that cannot be loaded, and the result has the reason. No
     later batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))

@@ -144,8 +144,8 @@ def test_what_is_dropped_stays_dropped() -> None:
 
 def test_closures_and_the_fence_survive() -> None:
     """The tables also store the closed files, the stage of each, and the fence (the offsets for
-    which closed files wait). The next load needs them, because it does not read the audit topic's
-    old messages again."""
+    which closed files wait). The next load needs this state, because it does not read the audit
+    topic's old messages again."""
     store = MemoryStore()
     files = {(7, 1): Closed(5, 6, Stage.FENCED), (7, 2): Closed(8, 9)}
     fence = {0: Fence(3, 10), 2: Fence(7)}

@@ -182,7 +182,7 @@ def has_numbers_out_of_order(avro: Any) -> bool:
 
 
 def expected(writer: Any, reader: Any, datum: bytes) -> Any:
-    """The value that fastavro's reader gives, or None if fastavro refuses the datum."""
+    """Returns the value that fastavro's reader gives, or None if fastavro refuses the datum."""
     written = fastavro.parse_schema(bare(writer, is_reader=False))
     read = fastavro.parse_schema(bare(reader, is_reader=True))
     try:

@@ -1,4 +1,4 @@
-"""`skidway schemas register` and `check`: the schemas that pass, and the output of the commands."""
+"""Tests which schemas pass `skidway schemas register` and `check`, and what the commands print."""
 
 from __future__ import annotations
 
