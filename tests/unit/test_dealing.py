@@ -1,4 +1,4 @@
-"""The distribution of tests to processes. All tests of a group run in the same process."""
+"""Tests the distribution of tests to processes. All tests of a group run in the same process."""
 
 from __future__ import annotations
 

@@ -85,7 +85,8 @@ def test_every_rule_that_needs_real_programs_has_a_quick_test() -> None:
 
 
 def is_quick(file: str, name: str) -> bool:
-    """Whether `make test` runs the test, or one of the stories (support.trials) of the test."""
+    """Returns whether `make test` runs the test, or one of the stories (support.trials) of the
+    test."""
     tree = ast.parse((ROOT / file).read_text())
     marks = [
         ast.unparse(mark)
@@ -241,7 +242,8 @@ def test_commands_in_documents_exist() -> None:
 
 
 def knows(nouns: Any, command: str) -> bool:
-    """Whether the noun, the verb and all options exist. `list|describe` stands for two verbs."""
+    """Returns whether the noun, the verb and all options exist. `list|describe` stands for two
+    verbs."""
     noun, *words = command.split()
     if noun not in nouns.choices:
         return False

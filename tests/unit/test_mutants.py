@@ -56,8 +56,8 @@ def test_no_two_mutants_are_one() -> None:
 
 
 def test_a_share_is_drawn_by_a_text() -> None:
-    """A share of the mutants is drawn at random from a text as the seed. The same text always draws
-    the same share. Over many texts every mutant is drawn."""
+    """A share of the mutants is drawn at random, with a text as the seed. The same text always
+    draws the same share. Over many texts every mutant is drawn."""
     assert drawn(MUTANTS, 100, "a") == drawn(MUTANTS, 100, "a")
     assert len(drawn(MUTANTS, 2, "a")) == -(-len(MUTANTS) // 2)
     assert sorted(map(_name, drawn(MUTANTS, 1, "a"))) == sorted(map(_name, MUTANTS))

@@ -17,7 +17,7 @@ NAMES = "print(*(name for name in sys.modules if name.partition('.')[0] == '{par
 @pytest.mark.parametrize("part", ["agent", "audit", "broker", "loader", "schemas"])
 def test_there_is_one_copy(part: str) -> None:
     """In the repository's root a part could also be imported without the package's name, for
-    example as `agent`. A program that is started there imports each part only once: under the
+    example as `agent`. A program that is started in the root imports each part only once: under the
     package's name, from the part's folder."""
     code = f"import sys, skidway.{part}.cli as cli; print(cli.__file__); " + NAMES.format(part=part)
     done = subprocess.run(

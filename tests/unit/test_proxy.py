@@ -19,8 +19,8 @@ ASKED = 5
 
 @contextlib.contextmanager
 def echoing() -> Iterator[int]:
-    """Starts a server, and gives its port. The server first reads ASKED requests from a connection,
-    and then answers each of them with the request's correlation id."""
+    """Starts a server, and yields its port. The server first reads ASKED requests from a
+    connection, and then answers each of them with the request's correlation id."""
     server = socket.create_server(("127.0.0.1", 0))
 
     def serve(connection: socket.socket) -> None:
@@ -55,8 +55,8 @@ def proxy() -> Iterator[Proxy]:
 
 
 def ask(proxy: Proxy) -> int:
-    """Sends ASKED requests at once. Returns the number of answers before the connection ends or all
-    have come."""
+    """Sends ASKED requests at once. Reads answers until the connection ends or all answers have
+    come, and returns their number."""
     with socket.create_connection(("127.0.0.1", proxy.port), 60) as connection:
         requests = [request_frame(ApiKey.METADATA, 5, n, "x", b"") for n in range(ASKED)]
         connection.sendall(b"".join(requests))

@@ -1,4 +1,4 @@
-"""Random tests choose their seeds, take other seeds on request, and can repeat a failure
+"""Random tests choose their seeds, use other seeds on request, and can repeat a failure
 (support.randomness, support.explore)."""
 
 from __future__ import annotations

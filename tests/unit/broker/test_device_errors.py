@@ -1,6 +1,7 @@
-"""What goes offline, and what a client gets, after an EIO of each system call.
+"""Tests what goes offline, and what a client gets, when a system call fails with EIO.
 
-tests/crash/broker/test_device_errors.py tests the same with a real file system under a real broker.
+tests/crash/broker/test_device_errors.py tests the same cases with a real file system and a real
+broker.
 """
 
 from __future__ import annotations
@@ -71,8 +72,8 @@ def fail(monkeypatch: pytest.MonkeyPatch, call: str) -> None:
 
 
 def is_offline(core: BrokerCore) -> bool:
-    """Whether the directory is offline and all its partitions refuse reads and writes, even after
-    the device works again."""
+    """Returns whether the directory is offline and all its partitions refuse reads and writes. Both
+    have to be true even after the device works again."""
     codes = {produced(core), produced(core, acks=1), fetched(core, 0)}
     assert codes in ({0}, {ErrorCode.KAFKA_STORAGE_ERROR})
     assert (LOGS in core.broker.logs.stopped) == (0 not in codes)

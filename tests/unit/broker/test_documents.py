@@ -18,14 +18,15 @@ PAGE = (Path(__file__).parents[3] / "docs/broker.md").read_text()
 
 
 def rows(table: str) -> list[list[str]]:
-    """The cells of one table of docs/broker.md, without the table's head. The table stands between
-    two markers with the name `table`."""
+    """Returns the cells of one table of docs/broker.md, without the table's head. The table is
+    between two markers with the name `table`."""
     body = PAGE.partition(f"<!-- {table} -->\n")[2].partition(f"<!-- /{table} -->")[0]
     return [[cell.strip() for cell in line.strip("|").split("|")] for line in body.splitlines()[2:]]
 
 
 def test_every_setting_of_the_broker_is_there() -> None:
-    """docs/broker.md lists all broker settings in order, with default and description."""
+    """docs/broker.md lists all broker settings, each with its default and a description, in the
+    order in which the code defines them."""
     defaults = {each.name: each.value or "" for each in describe_broker(BrokerSettings())}
     assert [(key.strip("`"), default.strip("`")) for key, default, _ in rows("settings")] == list(
         defaults.items()
@@ -34,8 +35,8 @@ def test_every_setting_of_the_broker_is_there() -> None:
 
 
 def test_every_setting_of_a_topic_is_there() -> None:
-    """docs/broker.md lists all topic settings with default, description, and the broker's setting
-    that the default comes from."""
+    """docs/broker.md lists each topic setting with its default, a description, and the broker
+    setting from which the default comes."""
     defaults = inherited(BrokerSettings())
     expected = [
         (name, defaults[name], ", ".join(f"`{key}`" for key in each.broker_keys))

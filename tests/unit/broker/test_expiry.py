@@ -78,8 +78,9 @@ class World:
 
 
 def test_the_slowest_group_holds(tmp_path: Path) -> None:
-    """A group that is listed in retention.hold keeps records that it has not read from expiring (it
-    "holds" them). So segments expire only up to the lowest committed offset of these groups."""
+    """The groups that are listed in retention.hold "hold" the records that they have not read:
+    these records do not expire. So segments expire only up to the lowest committed offset of these
+    groups."""
     world = World(tmp_path, HELD)
     assert world.look({"mirror": 3, "load": 1, "other": 0}) == 1
     assert world.counts.partitions_held == 1
@@ -89,14 +90,14 @@ def test_the_slowest_group_holds(tmp_path: Path) -> None:
 
 
 def test_a_group_that_has_committed_nothing_holds_everything(tmp_path: Path) -> None:
-    """A group that is listed in retention.hold and has committed nothing keeps every segment from
-    expiring, because the group may have read nothing yet."""
+    """If a group that is listed in retention.hold has committed nothing, no segment expires,
+    because the group may have read nothing yet."""
     assert World(tmp_path, HELD).look({"mirror": 4}) == 0
 
 
 def test_an_offset_behind_the_end_is_another_topics(tmp_path: Path) -> None:
-    """An offset beyond the log's end was committed to an earlier topic of the same name, and counts
-    as no offset."""
+    """If a group's committed offset lies beyond the log's end, it was committed for an earlier
+    topic of the same name. Such a group counts as a group that has committed nothing."""
     assert World(tmp_path, HELD).look({"mirror": 4, "load": 6}) == 0
 
 
@@ -110,8 +111,8 @@ def test_an_offset_that_is_gone_is_not_believed_any_more(tmp_path: Path) -> None
 
 
 def test_a_group_named_while_others_were_asked_for_holds_at_once(tmp_path: Path) -> None:
-    """If an operator adds a group to retention.hold while the broker reads the offsets of other
-    groups, the broker deletes no segment until it has read the offset of this group, too."""
+    """An operator may add a group to retention.hold while the broker reads the offsets of other
+    groups. The broker then reads the offset of this group, too, before it deletes any segment."""
     world = World(tmp_path, replace(HELD, held_by=("mirror",)))
     answers: list[Callable[[], None]] = []
     world.session.submit = (  # type: ignore[method-assign]
@@ -150,7 +151,7 @@ def test_beyond_the_limit_what_is_lost_is_counted(tmp_path: Path) -> None:
 
 
 def test_zookeeper_is_asked_only_where_something_would_go(tmp_path: Path) -> None:
-    """ZooKeeper is not asked for offsets while no segment would expire."""
+    """The broker asks ZooKeeper for offsets only when retention would delete a segment."""
     world = World(tmp_path, LogConfig(segment_bytes=100, held_by=("mirror",)))
     world.look({})
     assert world.session.asked == 0

@@ -14,7 +14,7 @@ WORDS = memoryview(b"words")
 
 
 class World:
-    """Two objects from which answers are made. The test replaces these objects."""
+    """Two objects from which the broker makes answers. The test replaces these objects."""
 
     def __init__(self) -> None:
         self.topics: object = {"a": 1}
@@ -97,7 +97,8 @@ def test_what_is_too_large_is_not_kept_and_costs_the_others_nothing() -> None:
 
 
 def test_an_answer_kept_again_counts_once() -> None:
-    """An answer that is cached again replaces the old one and counts once."""
+    """If an answer is cached again, it replaces the old answer, and counts only once towards the
+    size."""
     world = World()
     world.keep(5, b"words", b"answer")
     world.answers.keep(5, WORDS, b"newer")

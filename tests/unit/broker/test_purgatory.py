@@ -1,4 +1,4 @@
-"""The purgatory (Kafka's name) contains operations that cannot complete yet."""
+"""The purgatory (Kafka's word) contains operations that cannot complete yet."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Operation:
 
 
 def test_an_operation_completes_once() -> None:
-    """An operation may wait for several partitions. When it completes on one of them, it is not
-    checked again on any partition, and does not expire."""
+    """An operation may wait for several partitions. When the operation completes on one partition,
+    it is not checked again on any partition, and does not expire."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     purgatory.watch(operation, [A, B], 10.0)
@@ -85,9 +85,9 @@ def test_a_stop_completes_everything() -> None:
 
 
 def test_what_waits_is_bounded() -> None:
-    """The number of partitions that operations wait for has a limit, because an operation stays
-    parked after its connection has closed. An operation that was removed (`forget`) is no longer
-    counted."""
+    """An operation stays parked even after its connection has closed. So the number of partitions
+    that parked operations wait for has a limit. An operation that was removed (`forget`) is no
+    longer counted."""
     timers = Timers()
     purgatory, operation = Purgatory(timers), Operation()
     assert purgatory.has_room(WATCHED_MAX)

@@ -16,7 +16,8 @@ def load(*sets: str) -> BrokerSettings:
 
 
 def test_the_example_is_the_defaults(tmp_path: Path) -> None:
-    """The example file of the settings, with all settings uncommented, gives the defaults."""
+    """If all settings of the example file are uncommented, the file sets every setting to its
+    default."""
     path = tmp_path / "broker.yml"
     path.write_text(settings.example(BrokerSettings, active=True))
     assert settings.load(BrokerSettings, path) == BrokerSettings()
@@ -44,8 +45,8 @@ def test_what_cannot_work_is_refused(setting: str, word: str) -> None:
 
 
 def test_clients_are_never_told_localhost() -> None:
-    """A broker on localhost tells clients 127.0.0.1, since a client that is told `localhost` tries
-    ::1 first."""
+    """A broker on localhost gives its clients the address 127.0.0.1, because a client that gets the
+    name `localhost` tries ::1 first."""
     assert load("listeners=PLAINTEXT://localhost:1").advertised(1).host == "127.0.0.1"
     assert load().advertised(9092).host == "127.0.0.1"
     found = load("listeners=PLAINTEXT://:9092", "advertised.listeners=PLAINTEXT://kafka1:19092")

@@ -1,4 +1,4 @@
-"""The addresses at which the Ansible roles let programs reach each other."""
+"""The Ansible roles derive the addresses at which the programs reach each other."""
 
 from __future__ import annotations
 
@@ -144,8 +144,8 @@ def test_who_moves_zookeeper_or_registry_by_their_settings_moves_what_others_are
 
 def test_health_is_asked_where_the_program_is_and_not_where_it_will_be() -> None:
     """The health check asks each broker at the listener that the broker uses at the moment. A
-    changed metrics.listener in the inventory holds for all brokers at once, but the brokers restart
-    one at a time."""
+    changed metrics.listener in the inventory applies to all brokers at once, but the brokers
+    restart one at a time."""
     moved = host("b2", broker_settings={"metrics.listener": "127.0.0.1:9999"})
     for in_use in ({"metrics.listener": "127.0.0.1:9111"}, {"metrics": {"listener": ":9111"}}):
         assert addresses.health_of(moved, "broker", in_use) == "http://127.0.0.1:9111/health"

@@ -1,5 +1,5 @@
-"""For each cluster, the clusters that it mirrors, and the counters (the audit's programs that count
-records) that run for it."""
+"""Tests which clusters each cluster mirrors, and which counters run for each cluster. A counter is
+a program of the audit that counts records."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ def test_variables_have_the_prefix_of_their_role(role: str) -> None:
 
 
 def test_every_program_has_a_role_and_every_unit_is_installed_by_one() -> None:
-    """Each program has a role, and each unit is installed by exactly one role."""
+    """Each program has a role, and exactly one role installs each systemd unit."""
     assert {*PROGRAMS, "common"} == set(variables.ROLES)
     assert set(variables.ROLES) == {path.name for path in (COLLECTION / "roles").iterdir()}
     installed: list[str] = []
@@ -123,9 +123,9 @@ def test_a_host_that_is_off_is_left_out_before_the_waves(playbook: str) -> None:
 
 
 def test_one_oldest_ansible_is_named_everywhere() -> None:
-    """The oldest supported version of Ansible is the same in four places: in pyproject.toml for the
-    checks, in requires_ansible, which makes Ansible refuse older versions, in the roles, and in the
-    instructions for operators."""
+    """Four places name the same oldest supported version of Ansible: pyproject.toml,
+    requires_ansible, the roles, and the instructions for operators. The checks use pyproject.toml,
+    and requires_ansible makes Ansible refuse older versions."""
     runtime = yaml.safe_load((COLLECTION / "meta" / "runtime.yml").read_text())
     oldest = runtime["requires_ansible"].removeprefix(">=").removesuffix(".0")
     extra = tomllib.loads((COLLECTION.parents[1] / "pyproject.toml").read_text())
@@ -149,10 +149,10 @@ def _all_tasks(listed: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agent() -> None:
-    """Before an agent is uninstalled, a separate unit "drains" it: it delivers all lines that the
-    agent has not delivered yet. The agent's own unit stays unchanged. The separate unit stops when
-    the agent starts. Its output settings use neither `append:` nor `truncate:`, which older
-    versions of systemd (before 240 and 248) do not have."""
+    """Before an agent is uninstalled, a separate unit "drains" the agent: the unit delivers all
+    lines that the agent has not delivered yet. The agent's own unit stays unchanged. The separate
+    unit stops when the agent starts. Its output settings use neither `append:` nor `truncate:`,
+    which older versions of systemd (before 240 and 248) do not have."""
     drain = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     assert "skidway-agent.service.d" not in drain
     assert "skidway-agent-drain.service" not in units.names()
@@ -175,7 +175,7 @@ def test_what_an_interrupted_uninstalling_leaves_cannot_run_in_place_of_the_agen
 )
 def test_what_a_drain_said_is_found_behind_its_log(said: str, is_drained: bool) -> None:
     """The program that drains the agent prints its result after its log lines, to the same output.
-    The role finds the result there."""
+    The role finds the result behind these lines."""
     steps = (COLLECTION / "roles/agent/tasks/drain.yml").read_text()
     (found,) = re.findall(r"is search\('(.+)', multiline=True\)", steps)
     assert bool(re.search(found, said, re.MULTILINE)) == is_drained

@@ -1,4 +1,4 @@
-"""The order in which the servers of a ZooKeeper ensemble are started
+"""Tests the order in which the servers of a ZooKeeper ensemble are started
 (plugins/plugin_utils/ensemble.py)."""
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ def ordered(*seen: Any) -> str:
         ([NEVER], "rest"),  # a single server waits for no other one
         ([NEVER] * 3, "second second new"),  # two servers form a quorum, then the third follows
         ([member(3), NEVER, NEVER], "rest second new"),  # an interrupted run is continued
-        ([ALONE, NEVER, NEVER], "first second new"),  # growing: the server with data restarts first
-        ([NEVER, NEVER, ALONE], "second new first"),  # growing: the server with data is last
+        ([ALONE, NEVER, NEVER], "first second new"),  # to grow, the server with data restarts first
+        ([NEVER, NEVER, ALONE], "second new first"),  # here the last server has the data
         ([member(3)] * 3 + [NEVER] * 2, "rest rest rest new new"),  # new servers join a quorum
-        ([member(3)] * 2 + [NEVER], "rest rest new"),  # a server that lost its disk
+        ([member(3)] * 2 + [NEVER], "rest rest new"),  # one server has lost its disk
         ([member(3, runs=False)] * 2 + [NEVER], "first first new"),  # after a power cut
         ([member(3)] * 3, "rest rest rest"),
-        ([member(3), UNSEEN, UNSEEN], "rest"),  # --limit to a server that runs
+        ([member(3), UNSEEN, UNSEEN], "rest"),  # the run is limited to a healthy server
         ([member(3, runs=False), UNSEEN, UNSEEN], "first"),
     ],
 )
@@ -56,9 +56,9 @@ def test_servers_with_data_come_before_new_ones_and_as_many_as_a_quorum_at_once(
 @pytest.mark.parametrize(
     ("seen", "said"),
     [
-        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # the data of one would be lost
+        ([ALONE, ALONE, NEVER], "z1, z2 have data"),  # one server's data would be lost
         ([ALONE, member(3), NEVER], "only one server's data"),
-        ([UNSEEN, NEVER, NEVER], "z1: not part of this run"),  # z1 may hold the data
+        ([UNSEEN, NEVER, NEVER], "z1: not part of this run"),  # z1 may have the data
         ([ALONE, UNSEEN, NEVER], "z2: not part"),
         ([member(3)] * 3 + [NEVER] * 4, "too few for a quorum of 7"),
     ],
@@ -70,7 +70,7 @@ def test_what_could_lose_the_ensemble_s_data_is_refused(seen: list[Any], said: s
 
 
 def test_a_server_that_was_started_alone_is_known_by_its_zoo_cfg() -> None:
-    """Whether a server ran alone is read from the zoo.cfg with which the server last started, not
-    from the zoo.cfg on disk, because an interrupted run may have changed the file on disk."""
+    """To find out whether a server ran alone, the role reads the zoo.cfg with which the server last
+    started. The zoo.cfg on disk does not count, because an interrupted run may have changed it."""
     assert servers_in("dataDir=/x\nclientPort=2181\n") == 0
     assert servers_in("dataDir=/x\nserver.1=a:2888:3888\nserver.2=b:2888:3888\n") == 2

@@ -1,4 +1,4 @@
-"""The two ways in which the role sets up the loader: single runs that a timer starts, or one
+"""Tests the two ways in which the role sets up the loader: single runs that a timer starts, or one
 service that keeps running."""
 
 from __future__ import annotations
@@ -50,8 +50,9 @@ def test_without_a_time_between_runs_the_timer_starts_them() -> None:
 
 def test_with_a_time_between_runs_the_service_stays() -> None:
     """If the variable loader_every is set, the service that keeps running loads at this interval.
-    Apart from the interval its drop-in equals that of the single runs, so that directories and an
-    operator's own environment variables, such as those for HDFS, hold for both."""
+    Apart from the interval, the drop-in of this service equals the drop-in of the single runs. So
+    directories and an operator's own environment variables, such as those for HDFS, apply to
+    both."""
     hdfs = ["HADOOP_USER_NAME=etl", "KRB5CCNAME=/run/etl"]
     found = role(loader_every="90s", loader_unit_overrides={"Service": {"Environment": hdfs}})
     assert found["loader_stays"] is True
@@ -129,7 +130,7 @@ def installed(unit: str, found: RoleVariables, root: Path) -> Path:
 
 
 def said_about(file: Path) -> list[str]:
-    """What `systemd-analyze verify` prints about a unit and its drop-ins."""
+    """Returns what `systemd-analyze verify` prints about a unit and its drop-ins."""
     command = ["systemd-analyze", "verify", "--man=no", str(file)]
     said = subprocess.run(command, capture_output=True, text=True, check=False).stderr
     return [line for line in said.splitlines() if "skidway" in line]
@@ -140,8 +141,8 @@ def said_about(file: Path) -> list[str]:
 @pytest.mark.parametrize("unit", ["skidway-loader.service", "skidway-loader.timer", RESIDENT])
 def test_systemd_understands_both_forms(unit: str, every: str, tmp_path: Path) -> None:
     """`systemd-analyze verify` finds no fault in the loader's units with the drop-ins that the role
-    writes, for single runs or for the service. The command does read the drop-ins, because it
-    reports a misspelt key in a drop-in."""
+    writes, for single runs or for the service. The command also reports a misspelt key in a
+    drop-in, which shows that it reads the drop-ins."""
     overrides = {"Service": {"Environment": "HADOOP_USER_NAME=etl", "MemoryMax": "4G"}}
     found = role(loader_every=every, loader_unit_overrides=overrides)
     installed("skidway-loader.service", found, tmp_path)

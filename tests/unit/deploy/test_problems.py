@@ -55,7 +55,7 @@ def test_a_host_without_a_cluster_is_of_the_first_one() -> None:
 
 
 def test_a_host_is_of_one_cluster() -> None:
-    """A host in two groups cluster_<name> is reported, because Ansible would silently take the
+    """A host in two groups cluster_<name> is reported, because Ansible would silently use the
     cluster whose name sorts last."""
     hosts = [host("a.b", skidway_cluster="dc2", agent_sources=[{"topic": "t"}])]
     hosts += [host("b1", skidway_cluster="dc1", broker_id=1)]
@@ -68,8 +68,8 @@ def test_a_host_is_of_one_cluster() -> None:
 
 def test_settings_that_each_counter_needs_for_itself_are_not_for_all() -> None:
     """A host may have several counters (the audit's programs that count records). If the inventory
-    sets a port or directory for all of them, this is reported, because only one counter could use
-    it."""
+    sets one port or one directory for all of them, a problem is reported, because only one counter
+    could use it."""
     monitor = host("m", audit_counter_settings={"metrics": {"listener": "0.0.0.0:1"}, "tier": "x"})
     said = problems({"audit": ["m"]}, [monitor], dc1={}, dc2={})
     assert "audit_counter_settings sets metrics.listener, tier for all counters" in said
@@ -88,9 +88,9 @@ KAFKA = {"bootstrap_servers": "k:9092"}
 
 
 def test_a_service_that_is_needed_is_a_group_or_an_existing_one() -> None:
-    """If a program needs a service (ZooKeeper or the registry) for which the inventory has neither
-    a group nor an address, this is reported. Otherwise the program would refuse its own
-    configuration in the middle of the playbook."""
+    """A program may need a service (ZooKeeper or the registry). If the inventory has neither a
+    group nor an address for this service, a problem is reported. Otherwise the program would refuse
+    its own configuration in the middle of the playbook."""
     hosts = [host("b", broker_id=1), host("r"), host("a", agent_sources=[{"topic": "t"}])]
     groups = {"brokers": ["b"], "registry": ["r"], "agents": ["a"]}
     lacking = sentences(groups, hosts, dc1={})
@@ -200,7 +200,7 @@ def test_a_loader_s_time_between_runs_is_one_that_the_loader_takes(every: str | 
 
 @pytest.mark.parametrize("every", [60, "60", "0s", "1 m", "1min", "-5s", True])
 def test_another_time_between_runs_is_reported(every: Any) -> None:
-    """If loader_every is a time that the loader would refuse, this is reported with the name of the
-    host before anything is changed."""
+    """If loader_every is a time that the loader would refuse, a problem with the host's name is
+    reported before anything is changed."""
     found = problems({"loaders": ["l"]}, [host("l", loader_every=every)], dc1=KAFKA)
     assert found.startswith(f"l: loader_every is {every!r}")

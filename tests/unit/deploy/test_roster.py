@@ -1,4 +1,4 @@
-"""The audit's roster (the agents' hosts and their topics), made from the inventory."""
+"""The audit's roster (the agents' hosts and their topics) is made from the inventory."""
 
 from __future__ import annotations
 

@@ -28,8 +28,8 @@ def test_a_restart_is_due_when_a_file_is_newer_than_the_process() -> None:
 
 
 def test_a_service_that_cannot_come_up_is_restarted_from_newer_files() -> None:
-    """If a file is newer than a service that is still starting, the service is restarted, because
-    systemd's `start` would do nothing and leave the old program in place."""
+    """A file may be newer than a service that is still starting. The service is then restarted,
+    because systemd's `start` would do nothing, and the service would go on with the old file."""
     assert services.started_before(status("activating"), files(BEGAN + 1))
     assert not services.started_before(status("activating"), files(BEGAN - 1))
 
@@ -39,7 +39,7 @@ def test_a_roll_back_leaves_a_service_alone_that_was_not_stopped() -> None:
     returns. If the other servers of an ensemble are unhealthy, stopping this one would end the
     quorum."""
     assert services.runs_since_before(status(), BEGAN + 60.5)
-    assert not services.runs_since_before(status(), BEGAN)  # started from the new version
+    assert not services.runs_since_before(status(), BEGAN)  # the process runs the new version
     assert not services.runs_since_before(status("activating"), BEGAN + 60)
     assert not services.runs_since_before(status("failed"), BEGAN + 60)
     assert not services.runs_since_before({"ActiveState": "active"}, BEGAN)  # a timer

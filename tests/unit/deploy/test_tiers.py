@@ -1,5 +1,5 @@
-"""The audit does not expect each topic in every tier (agent, broker, mirror, hdfs). Which topics
-are exempt from a tier follows from the inventory."""
+"""If a topic is exempt from a tier (agent, broker, mirror or hdfs), the audit does not expect the
+topic in this tier. The roles derive the exempt topics from the inventory."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ OFFLINE: dict[str, Any] = {"mirrors": ["dc1", "dc2"]}
 def exempt(
     clusters: dict[str, Any], loaders: list[dict[str, Any]] | None = None, agents: str = ""
 ) -> dict[str, list[str]]:
-    """The topics that each tier is not expected to have. `agents` lists the agents' clusters."""
+    """Returns the topics that are exempt from each tier. `agents` lists the agents' clusters."""
     hosts: dict[str, Any] = {f"a{n}": {"skidway_cluster": c} for n, c in enumerate(agents.split())}
     groups = {"agents": list(hosts)}
     if loaders is not None:
@@ -76,8 +76,8 @@ def test_topics_that_a_mirror_leaves_out_are_exempt() -> None:
 
 def test_what_agents_publish_to_a_mirroring_cluster_is_loaded_there() -> None:
     """If a mirroring cluster has agents of its own, their topics are not mirrored, but the
-    cluster's loader loads them. So they are exempt only from the tier mirror. If a mirroring
-    cluster has no agents, nothing is exempt."""
+    cluster's loader loads them. So these topics are exempt only from the tier mirror. If a
+    mirroring cluster has no agents, nothing is exempt."""
     clusters = {"dc1": {}, "offline": {"mirrors": ["dc1"]}}
     found = exempt(clusters, [at("offline")], "dc1 offline")
     assert expected("offline.nginx", found) == "abh"
@@ -138,8 +138,8 @@ def test_empty_groups_are_as_those_that_are_not_there(groups: dict[str, list[str
 
 
 def test_a_loader_loads_what_its_cluster_mirrors_or_else_all() -> None:
-    """By default a loader takes the topics that its cluster mirrors. If agents publish to that
-    cluster, or the cluster mirrors nothing, the loader takes all topics."""
+    """By default a loader loads the topics that its cluster mirrors. If agents publish to that
+    cluster, or if the cluster mirrors nothing, the loader loads all topics."""
     clusters = {"dc1": {}, "offline": OFFLINE}
     assert tiers.topics_to_load(clusters, "offline") == [r"dc1\..*", r"dc2\..*"]
     assert tiers.topics_to_load(clusters, "dc1") == [".*"]

@@ -1,4 +1,4 @@
-"""The drop-ins for systemd that the roles write."""
+"""Tests the drop-ins for systemd that the roles write."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""The result of a wave (agents that are upgraded together), and the decision whether it is rolled
-back."""
+"""Tests when a wave (agents that are upgraded together) counts as successful, and when the wave is
+rolled back."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from deploy.ansible.plugins.plugin_utils import waves
 
 
 class Reads(Mapping[str, Mapping[str, Any]]):
-    """The variables of hosts of which some have failed. The object counts how often variables of a
-    host are read."""
+    """The variables of several hosts, some of which have failed. The object counts how often the
+    variables of any host are read."""
 
     def __init__(self, **failures: list[str]) -> None:
         self.failures = failures
@@ -37,7 +37,7 @@ def test_a_wave_in_which_all_went_well_is_good() -> None:
 
 def test_a_wave_goes_back_for_each_of_its_hosts_and_for_the_audit() -> None:
     """A wave is rolled back if a host failed, if a host became unreachable, or if a host's lines
-    did not arrive. All such hosts are named."""
+    did not arrive. The report names all these hosts."""
     hosts = Reads(b=["b: no space left", "b: last lines"])
     found = waves.wave_problems(hosts, ["a", "b", "c"], ["a", "b"], ["a: bucket 10:05 is open"])
     assert found == [

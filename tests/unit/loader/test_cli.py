@@ -1,4 +1,4 @@
-"""The arguments and the output of the command `skidway load reload`."""
+"""Tests the arguments and the output of the command `skidway load reload`."""
 
 from __future__ import annotations
 

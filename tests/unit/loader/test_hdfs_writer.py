@@ -1,4 +1,4 @@
-"""The writer writes a file to HDFS although some DataNodes do not answer. The HDFS client is a
+"""The writer writes a file to HDFS even if some DataNodes do not answer. The HDFS client is a
 fake."""
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def test_a_file_begins_again_where_its_sync_does_not_return(
 
 def test_how_long_a_writer_waits_for_syncs_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """Only an hsync that did not return makes the next wait longer, up to a limit. A DataNode that
-    refuses at once does not."""
+    refuses at once does not make the next wait longer."""
     waits: list[float] = []
 
     def never(_call: object, within_s: float) -> None:

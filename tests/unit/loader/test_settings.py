@@ -1,4 +1,4 @@
-"""The loader's configuration: the smallest one that works, and values that are refused."""
+"""Tests the loader's configuration: the smallest one that works, and values that are refused."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The store in memory and the local store. Tests of the contract of every store, and of the special
+"""Tests the store in memory and the local store: the contract of every store, and the special
 properties of the local store."""
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def test_the_target_is_durable_before_the_source_goes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The target's directory is synced before the source is unlinked, so that a power cut cannot
-    take both names."""
+    remove both names."""
     store = LocalStore(str(tmp_path))
     put(store, "source", b"rows")
     (tmp_path / "d").mkdir()

@@ -1,4 +1,4 @@
-"""The files that `skidway.table` reads."""
+"""Tests which files `skidway.table` reads."""
 
 from __future__ import annotations
 

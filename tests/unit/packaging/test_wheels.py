@@ -1,4 +1,4 @@
-"""The names and versions of wheels, and the lines for them in lists of requirements."""
+"""Tests the names and versions of wheels, and the lines for wheels in lists of requirements."""
 
 from __future__ import annotations
 

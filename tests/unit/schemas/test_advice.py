@@ -1,5 +1,5 @@
-"""Advice for an incompatible schema has the place of the fault, the compatibility levels that allow
-the schema, and an edit that makes the schema compatible."""
+"""Advice for an incompatible schema names the place of the fault, the compatibility levels that
+allow the schema, and an edit that makes the schema compatible."""
 
 from __future__ import annotations
 

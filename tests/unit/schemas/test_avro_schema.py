@@ -1,4 +1,4 @@
-"""The strict schema parser, and the canonical text under which a schema is stored."""
+"""Tests the strict schema parser, and the canonical text under which a schema is stored."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from skidway.schemas.client import (
 
 
 class Scripted:
-    """A fake transport. It gives the answers of a list, then repeats the last answer, and records
+    """A fake transport. It returns the answers of a list, then repeats the last answer. It records
     the requests."""
 
     def __init__(self, *answers: Any) -> None:
@@ -214,8 +214,8 @@ def test_what_is_no_id_is_no_answer(number: object) -> None:
 
 
 def test_a_schema_of_another_type_is_not_taken_for_avro() -> None:
-    """If the registry returns a JSON Schema, the client raises SchemaInvalid, even if its text
-    could be read as an Avro schema."""
+    """If the registry returns a JSON Schema, the client raises SchemaInvalid, even if the schema's
+    text could be read as an Avro schema."""
     document = {"subject": "s", "version": 1, "id": 7, "schema": '{"type": "string"}'}
     registry = client(Scripted((200, {**document, "schemaType": "JSON"})))
     for ask in (lambda: registry.schema(7), lambda: registry.latest("s")):
@@ -241,8 +241,8 @@ def test_urls_that_are_none_are_refused(urls: str) -> None:
 
 
 def test_credentials_in_a_url_are_refused_and_not_repeated() -> None:
-    """A URL with a user and password is refused, because they would get into logs. The error does
-    not show them."""
+    """A URL with a user and password is refused, because the password would get into logs. The
+    error shows neither the user nor the password."""
     with pytest.raises(ConfigurationRefused, match="user and password") as caught:
         RegistryClient("http://me:secret@one:8081")
     assert "secret" not in str(caught.value)

@@ -1,5 +1,5 @@
-"""The check whether a schema may follow earlier versions: Avro's rules, the compatibility levels,
-and the reasons with their places."""
+"""Tests the check whether a schema may follow earlier versions: Avro's rules, the compatibility
+levels, and the reasons with their places."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::avro.errors.IgnoredLogicalType"
 
 @pytest.mark.parametrize(("reader", "writer", "found"), RULES)
 def test_avros_rules(reader: Any, writer: Any, found: list[tuple[str, str]]) -> None:
-    """For each rule of Avro's schema resolution, a violation is reported with its kind and
-    place."""
+    """If a schema violates a rule of Avro's schema resolution, the check reports the violation with
+    its kind and place."""
     got = incompatibilities(parse(reader), parse(writer))
     assert [(each.kind, each.path) for each in got] == found
 
@@ -216,8 +216,8 @@ def test_verdicts_are_those_of_avros_own_library(data: st.DataObject) -> None:
 @settings(max_examples=share_of(200), deadline=None)
 @given(schemas())
 def test_every_schema_may_follow_itself(schema: Any) -> None:
-    """Every schema is compatible with itself at every level, unless a field's alias is another
-    field's name."""
+    """A schema is compatible with itself at every level. Only schemas in which a field's alias is
+    another field's name are an exception."""
     _, found = check(parse(schema), [(1, parse(schema))], Level.FULL_TRANSITIVE) or (0, [])
     assert {each.kind for each in found} <= {"READER_FIELD_AMBIGUOUS", "MISSING_UNION_BRANCH"}
     if "aliases" not in json.dumps(schema):

@@ -1,4 +1,4 @@
-"""The differences of two schemas, in a form for developers."""
+"""Tests how the differences of two schemas are shown to developers."""
 
 from __future__ import annotations
 

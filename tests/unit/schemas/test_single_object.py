@@ -1,4 +1,4 @@
-"""Messages in Avro's single-object encoding, which contain their schema's fingerprint."""
+"""Messages in Avro's single-object encoding contain the fingerprint of their schema."""
 
 from __future__ import annotations
 

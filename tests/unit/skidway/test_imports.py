@@ -1,4 +1,4 @@
-"""The modules that the producer and the consumer import into an application, and the names that
+"""Tests which modules the producer and the consumer import into an application, and which names
 they export."""
 
 from __future__ import annotations

@@ -40,8 +40,8 @@ def test_version_and_home_are_read(text: str, expected: tuple[int, Path] | None)
 
 def test_script_drops_only_the_missing_module(tmp_path: Path) -> None:
     """Skidway's start script starts the real Java. It drops the argument DROPPED_OPTION, because
-    this Java may lack the module in it. All other arguments are passed on unchanged, even if they
-    are empty or contain quotes."""
+    this Java may lack the module that the argument names. All other arguments are passed on
+    unchanged, even if they are empty or contain quotes."""
     real = tmp_path / "it's java"
     real.write_text('#!/bin/sh\nfor a in "$@"; do printf "<%s>" "$a"; done\n')
     real.chmod(0o755)

@@ -14,8 +14,8 @@ from skidway.log import REMEMBERED_ERRORS_MAX, REPEAT_AFTER_S, JsonLines, Repeat
 
 @pytest.fixture
 def written() -> Iterator[io.StringIO]:
-    """Sets up a program's logging at level info, and gives the lines that are written. Afterwards
-    the test run's own logging is restored."""
+    """Sets up a program's logging at level info, and yields the stream to which the lines are
+    written. Afterwards the test run's own logging is restored."""
     root = logging.getLogger()
     handlers, level = root.handlers[:], root.level
     stream = io.StringIO()

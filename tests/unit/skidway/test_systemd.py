@@ -1,5 +1,5 @@
-"""Messages to the service manager as in sd_notify(3). The tests use real datagram sockets of their
-own process."""
+"""Programs send messages to the service manager as in sd_notify(3). The tests use real datagram
+sockets of their own process."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@ from torture.programs import SHIFTED_CLOCK
 
 
 def test_a_program_with_a_shifted_clock_can_sleep() -> None:
-    """A program whose clock is shifted, with all its libraries, sleeps in another way than with the
-    original time.sleep, because this function fails under libfaketime."""
+    """The original time.sleep fails under libfaketime, which shifts the clock of a program. So a
+    program with a shifted clock, and all its libraries, sleep in another way."""
     script = "import time; print(time.sleep.__module__)"
     env = os.environ | {"PYTHONPATH": str(SHIFTED_CLOCK)}
     ran = subprocess.run(

@@ -53,10 +53,10 @@ def test_each_line_once_and_complete_is_good() -> None:
 
 
 def test_a_marked_hour_must_have_each_line_once() -> None:
-    """An hour with the file `_SUCCESS` is marked as complete. If it lacks a line, or has a line
-    twice, the mark is false, whatever the audit says about the bucket now. If the line is missing
-    because a file of rows was deleted, the mark does not count as false, because the recount names
-    the file."""
+    """An hour with the file `_SUCCESS` is marked as complete. If the hour lacks a line, or has a
+    line twice, the mark is false, whatever the audit says about the bucket now. If the line is
+    missing because a file of rows was deleted, the mark does not count as false, because the
+    recount names the file."""
     for rows in ([1, 2], [1, 1, 2, 3]):
         found = _found(rows, _bucket("lost"), marked={(APP, 0)})
         assert (found.marked, found.false_marks) == (1, {(APP, 0)})
@@ -98,7 +98,7 @@ def test_a_row_that_no_line_is() -> None:
 
 def test_what_is_declared_is_counted_apart() -> None:
     """Missing and doubled lines count as declared if the audit calls their bucket lost or unknown.
-    If it calls the bucket open or incomplete, they do not."""
+    If the audit calls the bucket open or incomplete, these lines do not count as declared."""
     found = _found([1, 1], _bucket("lost", "bytes 1 to 2 are lost"))
     assert (found.declared, found.lost, found.missing, found.false_alarms) == (3, [], [], {})
     for verdict in ("open", "incomplete"):
@@ -126,8 +126,8 @@ def test_no_other_bucket_speaks_for_one_that_is_listed() -> None:
 
 
 def test_a_line_that_does_not_fit_is_set_apart_by_the_time_of_its_reading() -> None:
-    """A line that does not fit its schema has the time at which it was read. So it may arrive in
-    any later bucket of the rejects, or be declared lost there."""
+    """A line that does not fit its schema gets the time at which it was read as its event time. So
+    it may arrive, or be declared lost, in any later bucket of the rejects."""
     lines = _lines(4, fits=False)
     rejected = f"{APP}.rejected"
 

@@ -1,4 +1,5 @@
-"""If a name server does not answer, a thread waits for it; the broker's event loop never waits."""
+"""If a name server does not answer, only a separate thread waits; the broker's event loop does
+not."""
 
 from __future__ import annotations
 
@@ -53,7 +54,7 @@ class Loop:
 
 
 def test_numbers_are_not_looked_up(server: NameServer) -> None:
-    """If a source's address is an IP address (IPv4 or IPv6), it is used at once, without a
+    """If a source's address is an IP address (IPv4 or IPv6), the resolver returns it without a
     look-up."""
     loop = Loop()
     for host in ("127.0.0.1", "::1"):
@@ -64,7 +65,7 @@ def test_numbers_are_not_looked_up(server: NameServer) -> None:
 
 
 def test_a_name_is_looked_up_once_and_used_once(server: NameServer) -> None:
-    """Only one look-up of a name runs at a time, however often the name is requested meanwhile. The
+    """While a look-up of a name runs, further requests for the name start no second look-up. The
     result of a look-up is used for one connection. For the next connection the name is looked up
     again."""
     loop = Loop()
@@ -93,7 +94,7 @@ def test_a_name_that_is_none_is_an_error_of_the_dial(server: NameServer, error: 
 
 
 def test_after_the_end_nobody_is_told(server: NameServer) -> None:
-    """An answer of the name server that comes after the broker has stopped is dropped."""
+    """If the name server answers after the broker has stopped, the answer is dropped."""
     loop = Loop()
     loop.resolver.look_up("dc1", 9092)
     [thread] = [each for each in threading.enumerate() if each.name == "resolver"]

@@ -1,4 +1,4 @@
-"""The choice of the topics that are mirrored. Mirrors never feed each other in a circle."""
+"""Tests which topics a mirror copies, and that two clusters never mirror a topic back and forth."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ def test_a_name_that_would_be_too_long_is_refused_in_words() -> None:
 
 
 def test_names_behind_a_sources_name_are_the_mirrors() -> None:
-    """Names that begin with a mirrored cluster's name and a dot belong to that cluster's mirror,
-    and no other names do."""
+    """A topic belongs to the mirror of a cluster if and only if the topic's name begins with that
+    cluster's name and a dot."""
     source = MirrorSettings(cluster="dc1", bootstrap_servers="127.0.0.1:1")
     settings = BrokerSettings(mirror_sources=[source])
     assert settings.mirrors_as("dc1.logs") == "dc1"
@@ -55,7 +55,7 @@ def test_names_behind_a_sources_name_are_the_mirrors() -> None:
 
 def test_gaps_come_back_as_they_were_written() -> None:
     """Gaps (ranges of offsets that a mirror lacks) are read from the topic's config exactly as they
-    were written. An empty config has no gaps."""
+    were written. An empty config value means that there are no gaps."""
     known = [Gap(0, 120, 300, "expired"), Gap(2, 0, 17, "missing-in-source")]
     assert gaps.decode(gaps.encode(known)) == known
     assert gaps.decode("") == []
@@ -69,7 +69,7 @@ def test_what_is_no_gap_is_refused(text: str) -> None:
 
 
 def test_a_gap_is_named_once() -> None:
-    """A gap that is found again, or that has grown, stays one gap in the config."""
+    """If a gap is found again, or has grown, the config still contains it only once."""
     gap, grown, other = Gap(0, 1, 2, "expired"), Gap(0, 1, 5, "expired"), Gap(1, 1, 2, "expired")
     assert gaps.added([gap], gap) == [gap]
     assert gaps.added([gap, other], grown) == [other, grown]
@@ -77,8 +77,8 @@ def test_a_gap_is_named_once() -> None:
 
 
 def test_offsets_are_named_if_gaps_cover_all_of_them() -> None:
-    """A range of offsets counts as known to be missing if the written gaps of its partition cover
-    the whole range."""
+    """If the gaps in the config cover a whole range of a partition's offsets, the range counts as
+    known to be missing."""
     named = [Gap(0, 5, 9, "b"), Gap(0, 2, 5, "a"), Gap(1, 0, 99, "other"), Gap(0, 12, 14, "c")]
     assert gaps.covers(named, 0, 2, 9)
     assert gaps.covers(named, 0, 3, 4)

@@ -128,9 +128,9 @@ def test_more_topics_than_fit_one_question_are_all_asked_about(world: MirrorWorl
 def test_a_topic_whose_configs_cannot_be_read_is_named_and_asked_for_again(
     world: MirrorWorld,
 ) -> None:
-    """A topic whose configs cannot be read may be a mirror itself. So the topic is not copied until
-    its configs can be read, and the status names the topic. The other topics are mirrored
-    meanwhile."""
+    """A topic whose configs cannot be read may be a mirror itself. So the topic is not copied, and
+    the status names the topic. When the configs can be read, the mirroring of the topic begins. The
+    other topics are mirrored all the time."""
     secret = world.source.create("secret")
     world.source.create("logs")
     secret.describe_error = ErrorCode.TOPIC_AUTHORIZATION_FAILED
@@ -177,8 +177,9 @@ def test_an_ordinary_topic_in_the_mirrors_place_is_named(world: MirrorWorld) -> 
 
 
 def test_configs_that_a_client_made_up_do_no_harm(world: MirrorWorld) -> None:
-    """The mirror never writes to a topic that has only some of a mirror's configs. Neither does it
-    write to a topic that has these configs, but whose name is not a mirror's name."""
+    """The mirror never writes to a topic that has only some of a mirror's configs. If a topic has
+    all of these configs, but its name is not a mirror's name, the mirror does not write to it,
+    either."""
     world.local.add("half", mirror_source_cluster="dc1")
     world.local.add("copy", mirror_source_cluster="dc1", mirror_source_topic="logs")
     world.source.create("logs")
@@ -255,8 +256,8 @@ def test_another_cluster_under_the_same_address_is_not_followed(logs: MirrorWorl
 def test_a_topic_that_the_source_cannot_tell_about_is_not_taken_for_another(
     logs: MirrorWorld,
 ) -> None:
-    """If the source returns an error instead of a topic's id, the topic's mirroring is not stopped.
-    It goes on when the source returns the id again."""
+    """If the source returns an error instead of a topic's id, the topic is left out for the moment,
+    but not stopped. Its mirroring goes on when the source returns the id again."""
     logs.source.topics["logs"].error = ErrorCode.LEADER_NOT_AVAILABLE
     logs.round()
     assert logs.stopped() == {}
@@ -426,8 +427,8 @@ def test_a_batch_damaged_on_the_way_is_never_appended(logs: MirrorWorld) -> None
 
 
 def test_a_refusal_that_may_pass_is_waited_for(logs: MirrorWorld) -> None:
-    """If the source refuses fetches of a partition for a time, the partition is not stopped. It
-    waits, and goes on when the source accepts fetches again."""
+    """If the source refuses fetches of a partition for a time, the partition is not stopped. The
+    mirror waits, and goes on when the source accepts fetches again."""
     logs.source.fetch_error[LOGS] = ErrorCode.TOPIC_AUTHORIZATION_FAILED
     fill(logs, 2)
     logs.settle(3)
@@ -493,8 +494,8 @@ def test_gaps_of_several_partitions_at_once_are_all_named(world: MirrorWorld) ->
 
 
 def test_a_gap_whose_naming_was_cut_short_is_named_once(logs: MirrorWorld) -> None:
-    """If the mirror restarts after a gap was written down and before a later batch is copied, the
-    gap stays one gap. It grows if more records have expired in the source."""
+    """If the mirror restarts after it has written a gap down and before it copies a later batch,
+    the gap stays one gap. If more records have expired in the source, this gap grows."""
     fill(logs, 5)
     logs.source.log("logs").expire(36)
     logs.client.lose()
@@ -524,8 +525,8 @@ def test_a_hole_between_batches_is_named(logs: MirrorWorld) -> None:
 
 
 def test_too_many_gaps_stop_the_partition(logs: MirrorWorld) -> None:
-    """If a topic gets too many gaps, the partition stops, because the source keeps losing
-    records."""
+    """If a topic has too many gaps, the source keeps losing records. So the partition with the
+    latest gap stops."""
     logs.local.gaps_max = 1
     logs.source.log("logs").append(skip=1)
     logs.source.log("logs").append(skip=1)
@@ -558,8 +559,8 @@ def test_a_source_whose_log_starts_inside_a_batch_is_followed(world: MirrorWorld
 
 
 def test_bounds_that_come_after_an_interruption_decide_nothing(logs: MirrorWorld) -> None:
-    """If the mirror asked for the source's offsets before an interruption, and the answer comes
-    after the interruption, the answer is ignored. The mirror may be at another position by then."""
+    """If the mirror interrupts its check of the source's offsets and starts again, a late answer to
+    the first check is ignored. The mirror may be at another position by then."""
     logs.source.fetch_error[LOGS] = ErrorCode.OFFSET_OUT_OF_RANGE
     logs.client.lose()
     until_asked(logs)  # the mirror asks for the source's first offset
@@ -682,7 +683,7 @@ def test_a_segment_that_cannot_be_made_is_no_gap_in_the_source(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a segment cannot be rolled, batches that were already fetched are not appended. They are
-    fetched again, and are not taken for a gap."""
+    fetched again, and their offsets are not recorded as a gap."""
     world = MirrorWorld(tmp_path, monkeypatch, defaults=LogConfig(segment_bytes=1024))
     world.source.max_bytes = 120
     world.source.create("logs")

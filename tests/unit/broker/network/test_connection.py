@@ -73,8 +73,9 @@ def test_a_full_socket_is_taken_up_where_it_stopped() -> None:
 
 
 def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
-    """A connection is full (no more of its requests are handled) when too many of its requests wait
-    for answers, or when the answers waiting to be sent have too many bytes."""
+    """A connection is full when too many of its requests wait for answers, or when the answers that
+    wait to be sent have too many bytes. The broker handles no further requests of a full
+    connection."""
     client = connection(Socket(), 3)
     slots = [client.reserve() for _ in range(3)]
     assert client.is_full
@@ -88,8 +89,8 @@ def test_a_connection_is_full_by_requests_and_by_bytes() -> None:
 
 
 def test_requests_answered_together_count_each() -> None:
-    """Requests that share one answer count one by one towards the limit of a connection. After the
-    answer, none of these requests is counted any more."""
+    """If several requests share one answer, each of them counts towards the limit of its
+    connection. After the answer, none of these requests is counted any more."""
     client = connection(Socket(), 3)
     slot = client.reserve()
     client.reserve_in(slot)

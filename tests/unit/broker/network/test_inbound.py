@@ -12,7 +12,7 @@ from skidway.kafka.errors import FrameTooLarge
 
 
 class Socket:
-    """A fake socket, which gives its data in pieces of the given sizes."""
+    """A fake socket, which returns its data in pieces of the given sizes."""
 
     def __init__(self, data: bytes, sizes: list[int]) -> None:
         self.data, self.sizes = data, sizes
@@ -58,8 +58,8 @@ def test_frames_come_out_byte_by_byte() -> None:
 
 
 def test_a_frame_larger_than_the_arena_is_received() -> None:
-    """One turn receives into a buffer, the arena. A frame that is larger than the arena is received
-    whole, and its memory grows with the bytes that have arrived."""
+    """Each turn of the loop receives into one buffer, the arena. A frame that is larger than the
+    arena is received whole, and its memory grows with the bytes that have arrived."""
     frame = bytes(range(256)) * 2000
     assert received(framed(b"x", frame, b"y"), [100_000] * 20) == [b"x", frame, b"y"]
 

@@ -71,7 +71,7 @@ def code_of(answer: bytes | None) -> int:
 
 
 def stored(client: CoreClient) -> bool:
-    """Whether the broker stores a batch. All parts of the broker have to work for that."""
+    """Returns whether the broker stores a batch, which it does only if all its parts work."""
     answer = client.ask(produce_frame(-1))
     assert answer is not None
     body = response_body(memoryview(answer), ApiKey.PRODUCE, 7)
@@ -112,9 +112,9 @@ def test_what_is_done_again_and_again_is_done_again_after_a_failure(core: Broker
 def test_a_parked_request_that_fails_is_alone(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If an exception is raised while a parked request (a request that waits for records) is
-    answered, the request's connection is closed, and other requests for the partition are
-    answered."""
+    """A parked request is a request that waits for records. If an exception is raised while the
+    broker answers a parked request, the broker closes the request's connection. It still answers
+    other requests for the partition."""
     unlucky, lucky = core.connect(), core.connect()
     unlucky.send(fetch_frame(0, 30_000))
     core.advance(0)
@@ -180,8 +180,8 @@ def test_a_flush_that_cannot_be_finished_stops_its_partition(
 def test_a_turn_that_cannot_be_ended_ends_the_broker(
     core: BrokerCore, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """At the end of a turn the broker writes the logs. If this raises an unexpected exception, the
-    broker ends, so that it does not go on with logs in an unknown state."""
+    """At the end of a turn the broker writes the logs. If the write raises an unexpected exception,
+    the broker ends, because the logs' state is unknown."""
     monkeypatch.setattr(PartitionLog, "write", mistake)
     client = core.connect()
     client.send(produce_frame(1))

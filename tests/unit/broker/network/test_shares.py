@@ -12,8 +12,8 @@ from skidway.broker.network.shares import Shares
 
 
 def turn(shares: Shares[str], costs: dict[str, int], *, busy: bool = True) -> list[str]:
-    """The connections that one turn serves, in order. `costs` has the cost of each request by
-    connection. If `busy`, each connection always has a further request."""
+    """The connections that one turn serves, in order. `costs` maps each connection to the cost of
+    each of its requests. If `busy`, each connection always has a further request."""
     served = []
     shares.begin_turn()
     while (who := shares.next()) is not None:
@@ -149,8 +149,8 @@ def test_what_is_sent_counts_while_it_waits() -> None:
 
 
 def test_coming_anew_for_each_request_gains_nothing() -> None:
-    """A client that opens a new connection for each request is not served earlier, because a new
-    connection is not served before connections that already wait."""
+    """A client gains nothing by opening a new connection for each request. Connections that already
+    wait are served before the new connection."""
     shares, costs = joined("a"), {"a": 4000}
     turn(shares, costs)
     for number in range(1000):

@@ -126,8 +126,8 @@ def test_a_device_that_fails_before_the_first_fsync_is_not_asked_for_ever(
     ],
 )
 def test_a_flush_that_could_not_begin_is_put_off(world: World, error: OSError) -> None:
-    """If a flush could not begin, no fsync was tried and nothing is lost. The flush is tried again,
-    and the high watermark does not move until then."""
+    """If a flush could not begin, no fsync was tried and nothing is lost. The broker tries the
+    flush again. The high watermark moves only after a flush that succeeds."""
     world.produce(b"a")
     world.advance(0.05)
     world.produce(b"b")

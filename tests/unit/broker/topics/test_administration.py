@@ -39,8 +39,8 @@ class AtOnce:
 
 
 class FakeSession:
-    """A fake ZooKeeper session, in which every request succeeds as soon as the test lets it be
-    answered."""
+    """A fake ZooKeeper session. Every request succeeds, but only when the test calls for its
+    answer."""
 
     def __init__(self) -> None:
         self.jobs: list[Callable[[Any], None]] = []
@@ -139,8 +139,8 @@ def made(directory: Path, topic_id: uuid.UUID) -> None:
 
 
 def test_an_unclean_start_raises_the_epoch(tmp_path: Path) -> None:
-    """After an unclean shutdown a partition gets a higher leader epoch when it starts, because
-    offsets above the former high watermark may be assigned to other records."""
+    """After an unclean shutdown, offsets above the old high watermark may be assigned to other
+    records. So a partition gets a higher leader epoch when it starts."""
     topic_id = uuid.uuid4()
     made(tmp_path, topic_id)
     world = World(tmp_path, catalog(topic(topic_id, LED)))
@@ -164,8 +164,9 @@ def test_a_directory_of_another_topic_goes_aside(tmp_path: Path, deleting: bool)
 
 
 def test_a_topic_made_again_while_a_directory_was_away(tmp_path: Path) -> None:
-    """If a log directory comes back with a partition of a topic that was created again meanwhile,
-    the old partition is set aside, and the new topic's partition is served."""
+    """A log directory may be missing while a topic is deleted and created again. If the directory
+    then comes back with the old topic's partition, the old partition is set aside, and the new
+    topic's partition is served."""
     old, new = uuid.uuid4(), uuid.uuid4()
     for name, topic_id in (("a", old), ("b", new)):
         (tmp_path / name).mkdir()
@@ -354,9 +355,9 @@ def test_settings_altered_while_partitions_are_added_hold(tmp_path: Path) -> Non
 
 def test_a_group_holds_the_topics_that_name_it(tmp_path: Path) -> None:
     """If a topic's retention.hold lists a group, the topic's records stay until the group has read
-    them (the group "holds" the topic). The limit is the topic's retention.hold.max.ms, or the
-    broker's default if the topic does not set it. Without a limit the group holds the topic for
-    ever."""
+    them (the group "holds" the topic). The hold lasts at most the topic's retention.hold.max.ms, or
+    the broker's default if the topic does not set it. If the setting is -1, the group holds the
+    topic for ever."""
     named = {
         "logs": {"retention.hold": "a,b"},
         "more": {"retention.hold": "b", "retention.hold.max.ms": "5000"},

@@ -71,7 +71,7 @@ def test_what_makes_no_sense_is_refused(changes: list[Change]) -> None:
 
 def test_replacing_keeps_what_a_mirror_wrote() -> None:
     """When all settings of a topic are replaced, the settings that a mirror wrote are kept. Some of
-    them name the mirror's source, and without these the topic would not be a mirror any more."""
+    these settings name the mirror's source. Without them the topic would no longer be a mirror."""
     assert replaced(MIRRORED, [("segment.ms", "7")]) == {
         "mirror.source.topic": "logs",
         "segment.ms": "7",
@@ -92,8 +92,8 @@ def test_replacing_by_nothing_is_no_default(name: str) -> None:
 
 
 def test_settings_of_another_version_stay() -> None:
-    """Settings that this version does not know stay as they are, and do not prevent changes of
-    other settings."""
+    """Settings that are unknown to this version of the broker stay as they are, and do not prevent
+    changes of other settings."""
     found = altered({"of.the.future": "1"}, [Change("segment.ms", SET, "7")], {})
     assert found == {"of.the.future": "1", "segment.ms": "7"}
 

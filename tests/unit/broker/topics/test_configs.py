@@ -27,15 +27,16 @@ from skidway.settings.spec import specs
 def test_settings_that_cannot_be_kept_are_refused(
     configs: dict[str, str | None], word: str
 ) -> None:
-    """A setting that the broker cannot follow is refused, and the refusal names the setting."""
+    """If the broker cannot do what a setting demands, it refuses the setting, and the error names
+    the setting."""
     found = refusal(configs)
     assert found is not None
     assert word in found
 
 
 def test_settings_that_make_sense_are_taken() -> None:
-    """The broker accepts the Kafka settings that it can follow, and its own settings that Kafka
-    does not have."""
+    """The broker accepts the Kafka settings that it supports, and its own settings that Kafka does
+    not have."""
     assert (
         refusal({"retention.ms": "-1", "mirror.source.topic": "x", "retention.hold": "a"}) is None
     )

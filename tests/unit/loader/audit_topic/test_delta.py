@@ -1,6 +1,6 @@
-"""The deltas of the tier hdfs: audit messages with the numbers of records that the loads counted.
-The manifest stores the deltas, so they have the same content however often the loader publishes
-them."""
+"""The deltas of the tier hdfs are audit messages with the numbers of records that the loads
+counted. The manifest stores the deltas, so they have the same content however often the loader
+publishes them."""
 
 from __future__ import annotations
 
@@ -44,8 +44,8 @@ def test_messages_come_back_from_the_manifest() -> None:
 
 
 def test_numbers_go_on_without_holes() -> None:
-    """The deltas of successive loads are numbered without holes. For each bucket (span of event
-    time) that a delta counts, the number of the delta is noted."""
+    """The deltas of successive loads are numbered without holes. The result of `make` gives the
+    delta's number for each bucket (span of event time) that the delta counts."""
     assert delta.last_number(None) == 0
     ranges = [PartitionRange(0, 0, 1)]
     numbered, audit = delta.make(

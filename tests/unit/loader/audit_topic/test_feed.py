@@ -66,7 +66,7 @@ def test_rejected_lines_are_of_the_files_of_their_topic() -> None:
 
 def test_own_numbers_are_noted() -> None:
     """The loader's feed from the audit topic keeps the highest message number that was published
-    for an output. If an output has stored a lower number, it is an older copy."""
+    for an output. An output that has stored a lower number is an older copy."""
     feed = Feed()
     feed.take(delta(Tier.HDFS, 4))
     feed.take(delta(Tier.HDFS, 2))
@@ -125,10 +125,10 @@ def seal(number: int, offset: int, *, tier: Tier = Tier.AGENT, source: Source = 
 
 @promise("5 closed files")
 def test_the_newest_seal_counts_from_where_it_was_first_read() -> None:
-    """After a crash an agent sends audit messages again. A repeated copy of an older seal (a
-    message that all lines up to a time have arrived) may come after the message that a file was
-    closed. Such a copy proves nothing about the closed file. A repeated copy of the newest seal
-    does not count as later than the seal itself."""
+    """After a crash an agent sends audit messages again. A seal is a message that all lines up to a
+    time have arrived. A repeated copy of an older seal may come after the message that a file was
+    closed, and proves nothing about the closed file. A repeated copy of the newest seal does not
+    count as later than the seal itself."""
     feed = Feed()
     messages = [seal(4, 10), seal(5, 20), announce(1, "/a", length=9), seal(4, 10), seal(5, 20)]
     for offset, message in enumerate(messages):
@@ -163,8 +163,8 @@ def test_closures_of_a_topic_are_those_of_its_rejects() -> None:
 
 
 def test_only_agents_seal() -> None:
-    """Only the seals of agents count for closed files, not those of another tier. A seal for
-    another topic of the same name, which was created later, does not count either."""
+    """Only the seals of agents count for closed files. Seals of another tier do not count. A seal
+    for another topic of the same name, which was created later, does not count either."""
     feed = Feed()
     feed.take(seal(6, 20, tier=Tier.HDFS), Place("log", 4))
     feed.take(seal(6, 20, source=Source("dc1", "c", "logs", "9" * 32)), Place("log", 5))
@@ -193,9 +193,9 @@ class Audit:
         self.fetched: list[int] = []
 
     def run(self, wanted: dict[str, int] | None = None) -> set[int]:
-        """Reads the audit topic as one run does that needs the messages from the positions `wanted`
-        on. Without `wanted`, the run begins where the last run ended. Returns the files that are
-        known afterwards."""
+        """Reads the audit topic as a run of the loader does, from the positions `wanted` on.
+        Without `wanted`, the run begins where the last run ended. Returns the files that are known
+        afterwards."""
         client: Any = MemoryClient(self.cluster, self.clock)
         self.feed.begin(dict(self.feed.positions) if wanted is None else wanted)
         self.fetched.append(sum(self.feed.positions.values()))
@@ -251,9 +251,9 @@ def test_what_an_audit_topic_said_is_forgotten_when_it_is_made_again() -> None:
 
 
 def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the loader's feed has read announcements of very many files, it forgets them, and begins
-    anew at the positions of the newest loads. The tables of these loads have the forgotten
-    files."""
+    """If the loader's feed has read announcements of very many files, it forgets the announcements,
+    and begins anew at the positions of the newest loads. The tables of these loads have the
+    forgotten files."""
     monkeypatch.setattr("skidway.loader.audit_topic.feed.FILES_KEPT_MAX", 2)
     audit = Audit()
     _publish(audit.cluster, 1, 2)
@@ -268,8 +268,8 @@ def test_a_feed_does_not_grow_without_end(monkeypatch: pytest.MonkeyPatch) -> No
 
 @promise("5 closed files")
 def test_what_is_read_is_what_all_messages_say() -> None:
-    """The loader's feed decodes only some of the messages of the audit topic. It skips no message
-    that says something about files or about outputs of the loader."""
+    """The loader's feed decodes only some of the messages of the audit topic. It decodes every
+    message that concerns files or outputs of the loader."""
     agent = Sender(Tier.AGENT, "dc1", "7", "h", 1)
     messages = [
         announce(1, "/a"), delta(Tier.AGENT, 3), seal(4, 10), announce(1, "/a", length=9),

@@ -63,8 +63,8 @@ def test_an_hour_is_complete_if_the_audit_says_so_of_its_rows() -> None:
 @promise("5 success file")
 def test_an_hour_lacks_records_only_by_what_concerns_its_buckets() -> None:
     """An hour lacks records if one counting place, for example a broker, counted fewer records than
-    another place, or if a loss was declared. It does not count as lacking records if only no
-    program has reported lately, or if an agent has not yet confirmed (sealed) the hour."""
+    another place, or if a loss was declared. An hour does not lack records merely because no
+    program has reported lately, or because an agent has not yet confirmed (sealed) the hour."""
     late = [*HEARD, delta(AGENT, 4, count(1, bucket=59 * SIZE))]
     assert collector(late).complete(LOGS, FIRST, HDFS.producer).lacks
     assert not collector(late[:-2]).complete(LOGS, FIRST, HDFS.producer).lacks, "nobody was heard"
@@ -85,7 +85,7 @@ def test_the_last_judgements_come_by_hour() -> None:
 
 def test_what_is_no_collector_is_named() -> None:
     """If nobody listens at the collector's address, the error says that the collector does not
-    answer. If another program answers there, the error says that the address is not a
+    answer. If another program answers at this address, the error says that the address is not a
     collector's."""
     url = f"http://127.0.0.1:{free_port()}"
     with pytest.raises(Unreachable, match="collector does not answer"):

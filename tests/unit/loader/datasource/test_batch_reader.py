@@ -1,5 +1,5 @@
-"""Batch queries of topics, which the tests keep in memory: rows, bounds, missing records, several
-topics, chosen columns."""
+"""Tests batch queries of topics in memory: their rows, bounds, missing records, several topics, and
+chosen columns."""
 
 from __future__ import annotations
 
@@ -156,8 +156,8 @@ def test_a_topic_made_again_fails_a_query(queried: Queried) -> None:
 
 def test_several_topics_are_one_table(queried: Queried) -> None:
     """A query of topics with different schemas has the columns of all schemas. A row has null in
-    the columns that its topic lacks. If a column has two types, the query is refused, unless the
-    query names its columns."""
+    the columns that its topic lacks. If a column has two types in the topics, only a query that
+    names its columns is accepted."""
     queried.cluster.create("web")
     schema = fields(("line", "string"), ("status", "long"))
     queried.registry.add(2, "web-value", schema)
@@ -203,7 +203,7 @@ def test_a_topic_that_does_not_exist_is_named(queried: Queried) -> None:
 
 
 def test_a_mirrored_topic_has_the_schema_of_its_source(queried: Queried) -> None:
-    """A mirrored topic has the schema subject of its source topic."""
+    """A query of a mirrored topic uses the schema subject of the source topic."""
     configs = {"mirror.source.cluster": "dc1", "mirror.source.topic": "logs"}
     queried.cluster.create("dc1.logs", 1, configs)
     queried.send(record(3), topic="dc1.logs")
@@ -248,7 +248,8 @@ def test_only_the_named_columns_are_read(queried: Queried) -> None:
 
 def test_records_without_a_time_are_rows(queried: Queried) -> None:
     """A producer may leave out a record's timestamp, which is then -1. A query without time bounds
-    returns such a record. In a query with time bounds the record lies before every bound."""
+    returns such a record. In a query with time bounds such a record counts as earlier than every
+    bound."""
     queried.send(record(0, -1))
     assert queried.lines() == [line(0)]
     assert queried.lines(startingTimestamp="0") == []

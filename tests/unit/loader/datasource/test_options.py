@@ -1,4 +1,4 @@
-"""The options of queries: names, values, and combinations that are refused."""
+"""Tests the options of queries: their names, their values, and combinations that are refused."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_every_option_is_explained() -> None:
 
 
 def spelt_out(word: str) -> list[str]:
-    """The option names for which a text with braces stands. For example, `ssl.{ca,key}.location`
-    stands for two options."""
+    """Returns the option names that a text with braces stands for. For example,
+    `ssl.{ca,key}.location` stands for two options."""
     before, _, rest = word.partition("{")
     choices, _, after = rest.partition("}")
     return [before + each + after for each in choices.split(",")]

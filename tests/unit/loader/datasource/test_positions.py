@@ -1,4 +1,5 @@
-"""The positions of a query: their form as JSON, and the offsets that they mean for given topics."""
+"""Tests the positions of a query: their form as JSON, and the offsets that they mean for a
+topic."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The offsets at which a stream's next batch ends, and the offset ranges that a batch reads."""
+"""Tests at which offsets a stream's next batch ends, and which offset ranges a batch reads."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def test_a_batch_ends_at_the_high_watermarks() -> None:
 
 
 def test_a_limit_is_shared_by_size() -> None:
-    """If a batch has a limit of offsets, each partition gets a share in proportion to its unread
-    offsets. A partition with unread offsets gets at least one offset, so that a large partition
-    does not starve a small one."""
+    """If the number of a batch's offsets is limited, each partition gets a share in proportion to
+    its unread offsets. A partition with unread offsets gets at least one offset, so that a large
+    partition does not starve a small one."""
     topics = [topic((0, 1000), (0, 500), (0, 1), (0, 0))]
     assert offsets(next_positions(at(0, 0, 0, 0), topics, 300)) == at(199, 99, 1, 0)
     assert offsets(next_positions(at(990, 500, 1, 0), topics, 300)) == at(1000, 500, 1, 0)
@@ -48,8 +48,9 @@ def test_a_limit_is_shared_by_size() -> None:
 @promise("5 stream")
 def test_positions_say_where_their_batch_begins() -> None:
     """The positions at a batch's end also contain the offsets at which the batch begins, even for
-    topics that were added later. If no records are new, the positions stay the same. Only initial
-    positions lead to an empty batch, so that Spark writes them to the checkpoint."""
+    topics that were added later. If there are no new records, the positions stay the same, and no
+    batch follows. Only a stream's initial positions are followed by an empty batch, so that Spark
+    writes these positions to the checkpoint."""
     topics = [topic((0, 9), (2, 5)), topic((0, 3), name="web")]
     ends = next_positions(at(3, 2), topics, None)
     assert (ends["logs"].begins, ends["web"].begins) == ({0: 3, 1: 2}, {})
@@ -59,8 +60,8 @@ def test_positions_say_where_their_batch_begins() -> None:
 
 @promise("5 stream")
 def test_later_partitions_are_read_from_their_start() -> None:
-    """Partitions and topics that are added while a stream runs are read from offset 0. So no record
-    is skipped that was written before the stream first saw them."""
+    """Partitions and topics that are added while a stream runs are read from offset 0. So records
+    that were written before the stream first saw the partition are not skipped."""
     topics = [topic((0, 9), (0, 4)), topic((0, 3), name="web")]
     ends = next_positions(at(5), topics, None)
     assert offsets(ends) == at(9, 4) | {"web": TopicPositions(ID, {0: 3})}
@@ -73,8 +74,8 @@ def test_later_partitions_are_read_from_their_start() -> None:
 
 @promise("5 query", "1 topic made again")
 def test_a_topic_made_again_is_noticed() -> None:
-    """If a topic's id has changed, it is another topic, even if its log has the same offsets. A
-    stream reports this, and reads the new topic from its start."""
+    """If a topic's id has changed, the topic counts as another topic, even if its log has the same
+    offsets. A stream reports this, and reads the new topic from its start."""
     again = topic((0, 9), topic_id=OTHER)
     assert changed_topics(at(5), [topic((0, 9))]) == []
     (sentence,) = changed_topics(at(5), [again])

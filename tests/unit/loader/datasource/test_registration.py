@@ -13,8 +13,8 @@ from skidway.loader.datasource.source import SkidwaySource
 
 
 class Session:
-    """A fake Spark session, which records the registered data sources and the Python interpreter
-    that was set at that time."""
+    """A fake Spark session, which records each registered data source and the Python interpreter
+    that was set during the registration."""
 
     def __init__(self) -> None:
         self.sparkContext = SimpleNamespace(pythonExec="python3")

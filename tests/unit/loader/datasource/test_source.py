@@ -1,4 +1,4 @@
-"""The first things that Spark asks the data source for: its columns, and a reader that the session
+"""Tests what Spark first asks the data source for: its columns, and a reader that the session
 supports."""
 
 from __future__ import annotations

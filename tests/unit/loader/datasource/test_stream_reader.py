@@ -1,5 +1,4 @@
-"""Streams of topics, which the tests keep in memory. The tests call the stream reader as Spark's
-engine does."""
+"""Tests streams of topics in memory. The tests call the stream reader as Spark's engine does."""
 
 from __future__ import annotations
 
@@ -62,8 +61,8 @@ def test_a_new_stream_begins_at_the_end(queried: Queried) -> None:
 
 def test_a_stream_may_begin_earlier(queried: Queried) -> None:
     """`startingOffsets` and `startingTimestamp` set where a new stream begins. With
-    `startingTimestamp` the stream never returns rows with an earlier time, even if they lie later
-    in the log."""
+    `startingTimestamp` the stream never returns rows with an earlier time, even if these rows come
+    later in the log."""
     queried.send(record(0, START_MS))
     queried.send(record(1, START_MS + 9), record(2, START_MS + 3))
     for options, lines in (

@@ -1,6 +1,6 @@
-"""The offset ranges of a load: where they begin, which missing offsets they may skip, and how they
-are divided into slices. In the names of the tests, "the batch below" is the last batch before the
-offset at which the load begins."""
+"""Tests the offset ranges of a load: where they begin, which missing offsets they may skip, and how
+they are divided into slices. In the names of the tests, "the batch below" is the last batch before
+the offset at which the load begins."""
 
 from __future__ import annotations
 
@@ -59,8 +59,8 @@ def test_a_named_gap_in_front_is_passed() -> None:
 
 
 def test_a_log_that_got_shorter_stops_the_partition() -> None:
-    """If a partition's high watermark is lower than the offset up to which it was loaded, the load
-    of the partition stops, because the partition must have another log."""
+    """If a partition's high watermark is lower than the offset up to which the partition was
+    loaded, the partition must have another log. So the load of the partition stops."""
     planned = plan.plan_partition("t", Bounds(0, 0, 99), AT_100, [])
     assert "not the log that was loaded" in planned.refused
 
@@ -122,8 +122,8 @@ def test_without_a_batch_below_there_is_nothing_to_compare() -> None:
 
 
 def test_a_batch_below_that_is_gone_is_named() -> None:
-    """If the last batch before the load is gone, it cannot be compared. As soon as the load takes a
-    record, an empty gap in the manifest says so."""
+    """If the last batch before the load is gone, it cannot be compared. If the load has new
+    records, it writes an empty gap to the manifest, which shows that nothing was compared."""
     planned = plan.unverified(Planned(0, 100, 100, 150, below=BELOW))
     assert planned.gap is not None
     assert (planned.gap.first, planned.gap.end) == (100, 100)
@@ -190,7 +190,7 @@ def test_accepted_gaps_that_make_no_sense(text: str) -> None:
 
 def test_named_gaps_come_from_all_who_name() -> None:
     """The gaps that a load may skip come from the previous load, the mirror and the operator. A gap
-    that two of them list appears only once."""
+    that two of these sources list appears only once."""
     before = replace(AT_100, ahead=(Gap(200, 210, "a"),))
     found = plan.named_gaps(
         "t", 0, before, {0: [Gap(200, 210, "a"), Gap(300, 301, "b")]}, {("t", 0): [Gap(1, 2, "c")]}
@@ -234,8 +234,8 @@ def test_a_partition_whose_leader_is_silent_stands_still_by_name() -> None:
 
 @promise("6 bucket size")
 def test_a_changed_bucket_size_is_refused() -> None:
-    """A bucket size that differs from that of earlier loads is refused, because the audit's buckets
-    (spans of event time) never become complete if they have two sizes."""
+    """A load is refused if its bucket size differs from the bucket size of earlier loads. With two
+    sizes, the audit's buckets (spans of event time) would never become complete."""
     counted = replace(WHOLE, audit={**WHOLE.audit, "bucket_ms": 60_000})
     plan.check_bucket(None, 10_000)
     plan.check_bucket(counted, 60_000)
@@ -253,9 +253,9 @@ RANGES = st.lists(st.tuples(st.integers(0, 50), st.integers(0, 100)), min_size=1
 def test_limited_loads_take_everything_and_each_moves_on(
     ranges: list[tuple[int, int]], offsets: int
 ) -> None:
-    """Several loads with a limit together take every offset up to the high watermark that was read
-    at the start. Each load takes at least one offset, and no load takes much more than its
-    limit."""
+    """Even if each load has a limit, several loads together load every offset up to the high
+    watermark that was read at the start. Each load has at least one offset, and no load has many
+    more offsets than its limit."""
     whole = [
         Planned(number, first, first, first + length)
         for number, (first, length) in enumerate(ranges)
@@ -278,8 +278,9 @@ def test_limited_loads_take_everything_and_each_moves_on(
 
 
 def test_a_partition_that_ended_early_asks_for_no_further_load() -> None:
-    """If the load of a partition stopped at a record whose log file an agent has not announced yet,
-    the run makes no further load of this partition, because it would stop at the same record."""
+    """A load of a partition may stop at a record whose log file no agent has announced yet. The run
+    then makes no further load of this partition, because a further load would stop at the same
+    record."""
     whole = [Planned(0, 0, 0, 100)]
     taken = plan.limit(whole, 10)
     assert taken[0].end == 10

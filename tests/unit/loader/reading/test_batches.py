@@ -1,5 +1,5 @@
-"""While the loader reads the batches of a partition, it measures a broker's silence only while it
-waits for a batch, not while it processes a batch."""
+"""When the loader reads the batches of a partition, only the time in which it waits for a batch
+counts as the broker's silence. The time in which the loader processes a batch does not count."""
 
 from __future__ import annotations
 

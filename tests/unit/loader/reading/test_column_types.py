@@ -124,9 +124,9 @@ def test_every_value_survives_the_conversion_and_the_file(
 
 
 def is_same(before: Any, after: Any) -> bool:
-    """Whether the value `after`, which was read from a column, equals the value `before`, which the
-    codec decoded. In a column a large decimal is a string, and an empty record has the field
-    `_`."""
+    """Returns whether the value `after`, which was read from a column, equals the value `before`,
+    which the codec decoded. In a column a large decimal is a string, and an empty record has the
+    field `_`."""
     match before, after:
         case Decimal(), str():
             return before == Decimal(after)

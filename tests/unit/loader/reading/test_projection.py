@@ -137,8 +137,8 @@ def test_a_text_follows_avros_resolution() -> None:
 def test_a_type_that_has_no_cast_follows_avros_resolution(
     written: object, read: object, value: object, expected: object
 ) -> None:
-    """If Arrow cannot cast a field's type, but the registry accepts the change, the value becomes
-    what Avro's resolution gives."""
+    """If Arrow cannot cast a field's type, but the registry accepts the change, the value is
+    converted by the rules of Avro's schema resolution."""
     columns, fits = project(record(field("v", written)), record(field("v", read)), v=[value])
     assert (columns, fits) == ([[expected]], [True])
 
@@ -327,6 +327,5 @@ def test_a_number_that_is_no_time_of_day_is_set_apart() -> None:
 def test_a_cast_that_would_change_a_value_sets_its_row_apart(
     written: object, read: object, values: list[object], fits: list[bool]
 ) -> None:
-    """If a cast would drop a part of a value, the row of this value is rejected, and no other
-    row."""
+    """If a cast would drop a part of a value, only the row of this value is rejected."""
     assert project(record(field("x", written)), record(field("x", read)), x=values)[1] == fits

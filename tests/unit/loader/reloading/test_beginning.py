@@ -1,4 +1,4 @@
-"""The offsets at which a reload begins to read the log again, and the offsets at which it ends."""
+"""Tests at which offsets a reload begins to read the log again, and at which offsets it ends."""
 
 from __future__ import annotations
 
@@ -86,16 +86,17 @@ def test_the_loads_that_took_a_file_s_records(
     store: MemoryStore, path: str, loads: set[int], ends: dict[int, int]
 ) -> None:
     """The name of a file gives the load that wrote it. If this load replaced other files of the
-    same hour, their names give further loads. In this way the loads are found that took the file's
-    records from the log."""
+    same hour, their names give further loads. In this way a reload finds the loads that took the
+    file's records from the log."""
     found = operations.run(lineage(TOPIC, [path], 1), store)
     assert (found.loads, found.ends) == (loads, ends)
 
 
 @promise("5 reload")
 def test_reading_begins_before_the_first_load_with_its_marks(store: MemoryStore) -> None:
-    """A reload of records finds the first load that took one of them, and begins where the load
-    before that one ended. It skips the gaps that the loads from there on have skipped."""
+    """To reload records, the loader finds the first load that took one of these records. The reload
+    begins at the offsets at which the load before that load ended. It skips the gaps that later
+    loads have skipped."""
     found = begun(store, part(6, 0, 10))
     assert found.before == LOADS[0]
     assert found.gaps[0] == (GAP,)
@@ -113,8 +114,8 @@ def test_records_of_the_first_load(store: MemoryStore) -> None:
 @promise("5 reload")
 def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
     """A reload needs the manifests of the loads that took the records, and of the load before them.
-    If one of these manifests has been deleted, the reload is refused, because without its marks
-    (the last loaded position in each log file) repeated records could not be recognized."""
+    If one of these manifests has been deleted, the reload is refused. Without the manifest's marks
+    (the last loaded position in each log file) the reload could not recognize repeated records."""
     with pytest.raises(ReloadRefused, match="has records of load 2 or earlier loads") as refused:
         operations.run(lineage(TOPIC, [part(6, 0, 10)], 3), store)
     assert refused.value.hours == {layout.hour_text(HOUR)}
@@ -131,8 +132,8 @@ def test_manifests_that_are_not_kept_are_named(store: MemoryStore) -> None:
     "path", [f"{TOPIC}/{layout.hour_folder(HOUR)}/copy.parquet", merged(5), part(5, 7, 0)]
 )
 def test_a_file_of_which_nobody_knows_the_records(store: MemoryStore, path: str) -> None:
-    """A file is refused if no load gives such a name to a file, or if the load in the name cannot
-    have written the file."""
+    """A reload refuses a file if no load gives such a name to a file, or if the load in the name
+    cannot have written the file."""
     with pytest.raises(ReloadRefused, match="neither name nor manifests say"):
         begun(store, path)
 

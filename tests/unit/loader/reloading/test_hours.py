@@ -1,4 +1,5 @@
-"""The hours that one load of a reload reads again, and the proof that it finds the same records."""
+"""Tests which hours one load of a reload reads again, and the check that it finds the same
+records."""
 
 from __future__ import annotations
 

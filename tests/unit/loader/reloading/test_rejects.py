@@ -1,4 +1,4 @@
-"""The number of rejected records in each bucket (span of event time) before a reload."""
+"""Tests the count of the rejected records in each bucket (span of event time) before a reload."""
 
 from __future__ import annotations
 
@@ -68,8 +68,8 @@ def test_rejects_are_counted_in_their_files(store: MemoryStore) -> None:
 def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
     store: MemoryStore, damage: str
 ) -> None:
-    """If a file of rejects is gone or damaged, its number of rejects is found by subtraction: the
-    number that its load counted in the hour, less the rejects in the load's other files."""
+    """If a file of rejects is gone or damaged, its number of rejects is calculated. It is the
+    number that the file's load counted in the hour, less the rejects in the load's other files."""
     files = [file(store, 1, 0, 3, 3, 4), file(store, 1, 10, 3), file(store, 2, 20, 5)]
     if damage == "gone":
         store.delete(files[0].file.path)
@@ -83,7 +83,7 @@ def test_a_lost_file_s_rejects_are_those_that_its_load_counted(
 
 def test_a_lost_file_of_a_reload_is_named(store: MemoryStore) -> None:
     """A load that replaced files counted only the changes, so the rejects in a lost file of such a
-    load are unknown. The file is named."""
+    load are unknown. The result lists the file's path."""
     (lost,) = [file(store, 2, 0, 3)]
     store.delete(lost.file.path)
     _, unknown = rejects_before(store, [lost], {2: counted(2, 3, removed=("x",))}, BUCKET_MS)

@@ -1,4 +1,5 @@
-"""The check whether plain Spark can read files of two schemas in one directory."""
+"""Tests the check whether plain Spark (without Skidway) can read files of two schemas in one
+directory."""
 
 from __future__ import annotations
 
@@ -137,8 +138,8 @@ def test_not_alike(old: Any, new: Any) -> None:
 
 
 def test_new_and_dropped_fields_need_no_rewriting() -> None:
-    """If only one of two schemas has a field, the files are not rewritten for it, unless the field
-    was renamed."""
+    """If a field was added or dropped, files are not rewritten for this change. Only a renamed
+    field makes a rewriting necessary."""
     first, second = {"name": "a", "type": "int"}, {"name": "b", "type": "int", "default": 0}
     assert are_alike(schema(first), schema(first, second))
     assert are_alike(schema(first, second), schema(first))
@@ -147,7 +148,7 @@ def test_new_and_dropped_fields_need_no_rewriting() -> None:
 @pytest.mark.parametrize("change", [{"name": "b", "aliases": ["a"]}, {"name": "A"}])
 def test_a_renamed_field_needs_rewriting(change: dict[str, Any]) -> None:
     """Files are rewritten if a field was renamed. A field that was renamed with an alias has its
-    old values under the old name. If the names differ only in case, plain Spark would take one
-    field for the other."""
+    old values under the old name. If the names differ only in case, plain Spark would confuse the
+    two fields."""
     old = {"name": "a", "type": "int"}
     assert not are_alike(schema(old), schema({"type": "int", "default": 0, **change}))

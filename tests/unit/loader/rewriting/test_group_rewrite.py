@@ -68,7 +68,7 @@ class Folder:
 
     def carry(self, name: str, values: pa.Array | None = None) -> None:
         """Adds a column to the newest file, as if an earlier rewriting had kept the values of a
-        dropped field in it."""
+        dropped field in this column."""
         newest = self.files[-1]
         data = with_column(self.store.read(newest.file.path) or b"", name, values)
         self.store.put(newest.file.path, data)
@@ -175,8 +175,8 @@ def test_files_with_other_carried_columns_become_one_file(folder: Folder) -> Non
 
 
 def test_records_with_required_fields_may_be_missing(folder: Folder) -> None:
-    """A row that lacks a nested record has null in its column, although the fields inside the
-    record are not nullable."""
+    """A row that lacks a nested record has null in the record's column, although the fields inside
+    the record are not nullable."""
     inner = {"type": "record", "name": "N", "fields": [{"name": "x", "type": "int"}]}
     folder.add([1])
     optional = {"name": "r", "type": ["null", inner], "default": None}
@@ -199,7 +199,7 @@ def test_records_with_required_fields_may_be_missing(folder: Folder) -> None:
 )
 def test_a_number_is_never_rounded(folder: Folder, old: Any, new: Any, value: Any) -> None:
     """If a number, at any depth, has more digits than the floating-point type of the newest schema
-    can store, its file stays as it is."""
+    can store, the file with this number stays as it is."""
     text = schema({"name": "a", "type": old})
     folder.add([value], text)
     kept = folder.rewritten(schema({"name": "a", "type": new}), _1=text).kept
@@ -283,7 +283,7 @@ def test_rows_that_do_not_fit_stay(folder: Folder) -> None:
 
 
 def test_a_schema_that_the_registry_lost(folder: Folder) -> None:
-    """A file whose schema is not known stays as it is."""
+    """A file whose schema the registry does not have stays as it is."""
     path = folder.add([1]).file.path
     kept = folder.rewritten(DOUBLE).kept
     assert kept == f"the registry does not have the schema of {path}"

@@ -1,5 +1,5 @@
-"""Loads of a topic with a recursive schema (a record that contains itself), before and after a
-schema change."""
+"""Tests loads of a topic with a recursive schema (a record that contains itself), before and after
+a schema change."""
 
 from __future__ import annotations
 
@@ -165,9 +165,10 @@ def test_files_whose_texts_have_no_place_are_named(loading: MemoryLoading) -> No
 
 
 def test_a_text_does_not_take_the_values_of_a_dropped_string(loading: MemoryLoading) -> None:
-    """A string field was dropped, and a later schema has a recursive field of the same name, which
-    is stored as JSON text. The old strings are not JSON, so old rows have no value in the new
-    column. The strings stay in a column whose name contains the old schema's id."""
+    """A string field was dropped, and a later schema has a recursive field of the same name.
+    Recursive fields are stored as JSON text. The old strings are not JSON, so old rows have no
+    value in the new column. The strings stay in a column whose name contains the old schema's
+    id."""
     text = {"name": "tree", "type": ["null", "string"], "default": None}
     renamed = {"name": "text", "type": "string", "aliases": ["line"]}
     more = {"name": "tree", "type": ["null", "Log"], "default": None}

@@ -1,5 +1,5 @@
-"""What a run drops for log files that agents have closed: the marks (how far a file is loaded) and
-the names (the file's host and path)."""
+"""Tests when a run drops the marks and the names of log files that agents have closed. A mark is
+the position up to which a file is loaded. A name is the file's host and path."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def tables(loading: MemoryLoading, number: int) -> Tables:
 
 def drop(loading: MemoryLoading) -> Tables:
     """Runs three loads. The first reads the message that the file was closed. The second reads the
-    agent's seal (its message that all lines up to a time are acknowledged) after it. The third
-    drops the marks of the closed file. Returns the tables of the third load."""
+    seal that follows, which is the agent's message that all lines up to a time are acknowledged.
+    The third drops the marks of the closed file. Returns the tables of the third load."""
     loading.run()
     loading.say(seal())
     loading.clock.advance(SETTLED_MS / 1000)
@@ -74,10 +74,10 @@ def drop(loading: MemoryLoading) -> Tables:
 
 @promise("5 closed files")
 def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
-    """When the loader reads an agent's seal (its message that all lines up to a time are
-    acknowledged) after a file's closure, it notes the high watermarks of that time as a fence. The
-    load that reaches the fence drops the marks and the name of the closed file. An open file keeps
-    both."""
+    """A seal is an agent's message that all lines up to a time are acknowledged. When the loader
+    reads a seal after a file's closure, it notes the partitions' high watermarks at this moment as
+    a fence. The load that reaches the fence drops the marks and the name of the closed file. An
+    open file keeps both."""
     last = drop(loading)
     before = tables(loading, 2)
     assert before.marks[0].keys() == before.locations.keys() == {FIRST, SECOND}
@@ -88,8 +88,8 @@ def test_marks_and_names_of_a_closed_file_go(loading: MemoryLoading) -> None:
 
 @promise("5 closed files")
 def test_without_a_seal_nothing_goes(loading: MemoryLoading) -> None:
-    """As long as no seal of the agent (its message that all lines up to a time are acknowledged)
-    follows a file's closure, the loader drops nothing, however much time passes."""
+    """A seal is an agent's message that all lines up to a time are acknowledged. As long as no seal
+    of the agent follows a file's closure, the loader drops nothing, however much time passes."""
     loading.run()
     for number in range(3):
         loading.clock.advance(86_400)
@@ -118,7 +118,7 @@ def test_a_late_repeat_before_the_fence_is_a_repeat(loading: MemoryLoading) -> N
 def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
     """If a line of a log file comes after the loader dropped the file's marks and name, the line is
     not dropped silently. The load waits for an announcement of the file, and then the line becomes
-    a reject. It is counted, so the audit reports one record too many."""
+    a reject. The reject is counted, so the audit reports one record too many."""
     drop(loading)
     write(loading, 1, 9)
     outcome = loading.run()
@@ -133,7 +133,7 @@ def test_a_record_after_all_counts(loading: MemoryLoading) -> None:
 @promise("5 closed files")
 def test_messages_that_the_topic_has_heard_bring_no_name_back(loading: MemoryLoading) -> None:
     """If another topic of the run has a lower position in the audit topic, announcements are read
-    again. The name of a file does not come back if it was already dropped."""
+    again. If the name of a file was already dropped, the name does not come back."""
     drop(loading)
     write(loading, 2, 2)
     with patch("skidway.loader.runs.run._lowest", lambda _: {}):

@@ -84,7 +84,8 @@ def test_a_new_output_begins_with_epoch_1(loading: MemoryLoading) -> None:
 def test_an_output_that_was_removed_is_never_complete_with_less(loading: MemoryLoading) -> None:
     """If an output is removed and loaded again, the audit counts only the rows of the new load. In
     the example the output had 900 rows. Before the new load, 300 records expire at the broker, and
-    the loader's clock is set back by an hour. So the new output has 600 rows."""
+    the loader's clock is set back by an hour. So the new output has 600 rows, and the audit calls
+    the bucket incomplete."""
     loading.write(900)
     loading.run()
     assert judged(loading, 900).status is Status.COMPLETE
@@ -210,8 +211,8 @@ def test_an_output_of_a_lower_epoch_is_an_older_copy(loading: MemoryLoading) -> 
 @promise("6 epoch of an output")
 def test_a_lower_epoch_behind_a_higher_one_is_never_passed_over(loading: MemoryLoading) -> None:
     """If the audit topic was deleted and created again, a new output may begin with an epoch that
-    is lower than the former output's. An audit collector that has stored the higher epoch then
-    calls no bucket complete, because it cannot decide which counts are right."""
+    is lower than the epoch of the former output. An audit collector that has stored the higher
+    epoch then calls no bucket complete, because it cannot decide which counts are right."""
     loading.write(900)
     loading.say(said_by(8))
     loading.run()

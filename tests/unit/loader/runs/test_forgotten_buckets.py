@@ -1,5 +1,6 @@
-"""The audit's verdict on a bucket (span of event time) to which a late line comes after the loader
-has forgotten the number of the bucket's last delta (message of counts)."""
+"""A late line may come to a bucket (span of event time) after the loader has forgotten the number
+of the bucket's last delta (message of counts). The tests check the audit's verdict on the
+bucket."""
 
 from __future__ import annotations
 
@@ -56,9 +57,9 @@ def test_a_late_line_of_a_forgotten_bucket_is_never_complete(
     monkeypatch: pytest.MonkeyPatch, is_rebuilt: bool
 ) -> None:
     """If the loader has forgotten the number of a bucket's last delta, and a late line comes to the
-    bucket, the audit calls the bucket unknown, whether it has read all of the loader's messages or
-    only the newest. If the loader remembers all numbers, and the audit has read all messages, the
-    bucket is complete."""
+    bucket, the audit calls the bucket unknown. It does so whether it has read all of the loader's
+    messages or only the newest. If the loader remembers all numbers, and the audit has read all
+    messages, the audit calls the bucket complete."""
     known, forgotten = MemoryLoading(), MemoryLoading()
     for number in range(len(TIMES)):
         load_one(known, number)

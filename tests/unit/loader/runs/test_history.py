@@ -1,4 +1,4 @@
-"""The history of a topic's loads: what each load committed."""
+"""The history of a topic's loads shows what each load committed."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_the_history_has_what_each_load_committed() -> None:
 
 def test_the_history_tells_how_fast_each_load_was() -> None:
     """The history shows each load's duration, without the start of Spark, and its rows per second.
-    For a load by an early version of the loader it shows neither, and for a load that rewrites
-    files no rate."""
+    For a load by an early version of the loader it shows neither of the two. For a load that
+    rewrites files it shows the duration, but no rate."""
     loading = MemoryLoading()
     loading.slice_s = 4.0
     for count in (20, 80):
@@ -49,9 +49,9 @@ def test_the_history_tells_how_fast_each_load_was() -> None:
 
 
 def test_a_plan_tells_time_by_the_largest_of_the_newest_loads() -> None:
-    """`load plan` estimates a load's time with the rate of the largest one of the newest loads,
-    because the rate of a small load says little about large loads. Without a load that has a rate
-    there is no estimate."""
+    """`load plan` estimates a load's time with the rate of the largest of the newest loads. The
+    rate of a small load says little about large loads. If no load has a rate, there is no
+    estimate."""
     loading = MemoryLoading()
     assert newest_rate(loading.store, TOPIC) is None
     loading.slice_s = 4.0

@@ -28,8 +28,8 @@ SUCCESS = layout.success(TOPIC, HOUR)
 @dataclass
 class Audit:
     """A fake collector of the audit. `complete_hours` are the hours that it calls complete. `heard`
-    is the newest message of the output that it has read; if None, it has read every message.
-    `judgements` are its last judgements."""
+    is the newest message of the output that the collector has read. If `heard` is None, the
+    collector has read every message. `judgements` are the collector's last judgements."""
 
     loading: MemoryLoading
     complete_hours: set[str] = field(default_factory=set)
@@ -159,9 +159,9 @@ def test_loads_that_only_mark_hours_are_folded(
 def test_an_hour_is_not_marked_before_the_audit_has_heard_of_all_rows(
     loading: MemoryLoading,
 ) -> None:
-    """The answer of the audit's collector is about other rows if the collector has not read the
-    newest message of the output, or if it has read a message that is not in the newest manifest. In
-    both cases no hour is marked."""
+    """If the audit's collector has not read the newest message of the output, its answer is about
+    other rows. The same is true if the collector has read a message that is not in the newest
+    manifest. In both cases no hour is marked."""
     loading.collector.complete_hours = {HOUR}
     epoch = loading.manifest(3).epoch
     for heard in ((epoch, 2), (epoch, 4), (epoch + 1, 3), (0, 0)):
@@ -191,8 +191,9 @@ def test_rows_of_a_marked_hour_take_its_mark_first(loading: MemoryLoading) -> No
 @promise("5 success file")
 def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) -> None:
     """If the audit's collector finds that a marked hour lacks records, the mark is removed at once,
-    not only when rows are added. The mark stays if only an old judgement says so, if the hour is
-    merely not complete, or if the collector has not read the counts of all rows."""
+    not only when rows are added. The mark stays in three cases: only an old judgement has found
+    that records are missing, the hour is merely not complete, or the collector has not read the
+    counts of all rows."""
     audit = loading.collector
     audit.complete_hours = {HOUR}
     loading.run()
@@ -212,8 +213,8 @@ def test_a_mark_goes_when_the_audit_takes_its_word_back(loading: MemoryLoading) 
 
 @promise("5 success file")
 def test_a_late_end_of_an_older_load_leaves_a_mark_in_place(loading: MemoryLoading) -> None:
-    """If a loader finishes an older load late, and nothing is left to do in it, no mark of an hour
-    is removed."""
+    """A loader may finish an older load late, when nothing is left to do in this load. The loader
+    then removes no mark of an hour."""
     loading.collector.complete_hours = {HOUR}
     loading.run()
     for number in (1, 2, 3):
@@ -258,8 +259,8 @@ def test_a_mark_that_somebody_deleted_comes_back(loading: MemoryLoading) -> None
 
 
 def test_wrong_event_times_push_out_no_hour(loading: MemoryLoading) -> None:
-    """The manifest lists hours that have no mark yet. The list keeps only the newest hours, but no
-    hours far in the future, which come from wrong event times."""
+    """The manifest lists hours that have no mark yet. The list keeps only the newest hours, and
+    leaves out hours far in the future, because these come from wrong event times."""
     hours = [layout.hour_text(START_MS // layout.HOUR_MS + at) for at in range(-600, 100)]
     found = success_files.unmarked(hours[:300], hours[300:], START_MS, [hours[599]])
     assert len(found) == UNMARKED_MAX

@@ -1,4 +1,5 @@
-"""What operators see of a running load: a line on the terminal, or events in the log."""
+"""Operators see the progress of a running load in a line on the terminal, or in events in the
+log."""
 
 from __future__ import annotations
 

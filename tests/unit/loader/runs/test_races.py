@@ -1,4 +1,4 @@
-"""If two loaders load the same topic at once, the slower one succeeds if nothing is left to
+"""When two loaders load the same topic at once, the slower loader succeeds if nothing is left to
 load."""
 
 from __future__ import annotations

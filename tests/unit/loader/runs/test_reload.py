@@ -57,8 +57,8 @@ FIRST = START_MS // HOUR_MS
 
 
 def wish(first: int = 0, count: int = 1, *, may_reject: bool = False, dry: bool = False) -> Wish:
-    """The request to reload `count` hours. `first` is the number of the first of them, counted from
-    the hour of the first lines."""
+    """The request to reload `count` hours. `first` is the index of the first of these hours. The
+    hour of the first lines has the index 0."""
     begin, end = (layout.hour_text(FIRST + at) for at in (first, first + count))
     return Wish(TOPIC, begin, end, may_reject, dry)
 
@@ -153,8 +153,8 @@ def unannounced(loading: MemoryLoading, time_ms: int = START_MS) -> None:
 @pytest.mark.parametrize("lost", ["nothing", "a file of rejects"])
 def test_rejects_become_rows(loading: MemoryLoading, lost: str) -> None:
     """Records that were rejects because their log file was not announced become rows if a reload
-    follows the announcement. For each bucket the loader publishes to the audit that there are fewer
-    rejects and as many records as before, even if a file of rejects has been lost."""
+    runs after the announcement. For each bucket the loader publishes to the audit that there are
+    fewer rejects and as many records as before, even if a file of rejects has been lost."""
     unannounced(loading)
     assert sorted(rejects(loading).values()) == [0, 1, 1, 1]
     if lost != "nothing":
@@ -207,7 +207,8 @@ def closed(loading: MemoryLoading) -> None:
 @pytest.mark.parametrize("hour", [0, 1])
 def test_files_that_were_closed_since_have_their_names(loading: MemoryLoading, hour: int) -> None:
     """After a log file was closed, the loader drops the file's name (host and path). If a reload
-    then reads the file's records again, they still become rows with host and path, not rejects."""
+    then reads the file's records again, the records still become rows with host and path, not
+    rejects."""
     closed(loading)
     before = loading.rows()
     loading.store.delete(paths(loading, 1 + hour)[0])
@@ -285,8 +286,8 @@ def test_the_verdict_stays_complete_and_the_warnings_go(loading: MemoryLoading) 
 
 
 def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
-    """The audit's verdicts, provided that an agent has counted the same records as the loads, and
-    has confirmed (sealed) that these are all."""
+    """Returns the audit's verdicts for the case that an agent has counted the same records as the
+    loads, and has confirmed (sealed) that these are all records."""
     now_ms = START_MS + 5 * HOUR_MS
     agent = Sender(Tier.AGENT, "dc1", str(AGENT), "host", 1)
     sums = Counts()
@@ -301,8 +302,8 @@ def verdicts(loading: MemoryLoading) -> list[BucketVerdict]:
 
 @promise("5 reload")
 def test_rejects_become_rows_after_their_schema_is_registered(loading: MemoryLoading) -> None:
-    """If records became rejects because the registry lacked their schema, a reload after the
-    schema's registration turns them into rows with the columns of the newest schema."""
+    """Records become rejects if the registry lacks their schema. After the schema is registered, a
+    reload turns these rejects into rows with the columns of the newest schema."""
     value = datum("late", SCHEMA, SCHEMA_ID + 1)
     loading.append(Record(AGENT, 1, 60 * LENGTH, LENGTH, value=value))
     assert loading.run().rejects == 1
@@ -318,8 +319,9 @@ def test_rejects_become_rows_after_their_schema_is_registered(loading: MemoryLoa
 
 @promise("5 reload")
 def test_rows_become_rejects_only_if_the_operator_says_so(loading: MemoryLoading) -> None:
-    """If a reload would turn rows into rejects, it changes nothing unless the operator allows this.
-    If the operator does, the rejects are published to the audit."""
+    """If a reload would turn rows into rejects, it needs the operator's permission. Without the
+    permission it changes nothing. With the permission, the loader publishes the rejects to the
+    audit."""
     loading.versions = ["", json.dumps({**json.loads(SCHEMA), "name": "Other"})]
     before = loading.store.snapshot
     (problem,) = loading.reload(wish()).problems
@@ -347,7 +349,7 @@ def test_repeats_stay_repeats(loading: MemoryLoading) -> None:
 @promise("5 reload")
 def test_other_records_than_were_committed_are_refused(loading: MemoryLoading) -> None:
     """If the log now has other or fewer records of an hour than were committed, the hour stays as
-    it is, and the error has both numbers. Other hours are reloaded nevertheless."""
+    it is, and the error has the two numbers of records. Other hours are reloaded nevertheless."""
     log = loading.cluster.log(DATA)
     good, end = list(log.batches), log.end
     del log.batches[2:]
@@ -484,9 +486,9 @@ def test_a_mark_stays_unless_rows_change(loading: MemoryLoading) -> None:
 
 
 def test_many_records_take_several_loads(loading: MemoryLoading) -> None:
-    """A reload of many records is divided into several loads. Each load handles hours with together
-    at most `max.offsets.per.load` records, but at least one hour, and reads at most this number of
-    offsets at once."""
+    """A reload of many records is divided into several loads. The hours of one load have together
+    at most `max.offsets.per.load` records, but a single hour may have more. A load reads at most
+    this number of offsets at once."""
     done = loading.reload(wish(0, 2), max_offsets_per_load=1)
     assert (done.problems, done.loads) == ([], [4, 5])
     assert (lines(loading), faults(loading)) == (all_lines(60), [])

@@ -39,7 +39,7 @@ class Waiting(Shutdown):
 
 
 class Resident:
-    """A resident loader. The test gives a function for each of its runs."""
+    """A resident loader. The test passes one function for each run."""
 
     def __init__(self, textfile: Path, *runs: Callable[[], Report]) -> None:
         self.clock = ManualClock()
@@ -71,8 +71,8 @@ def fails(error: Exception) -> Callable[[], Report]:
 
 
 def test_runs_begin_at_equal_distances(textfile: Path) -> None:
-    """Each run begins the time `--every` after the beginning of the run before. If a run takes
-    longer than that, the next run begins at once."""
+    """The time from the beginning of a run to the beginning of the next run is `--every`. If a run
+    takes longer than this time, the next run begins at once."""
 
     def takes(seconds: float) -> Callable[[], Report]:
         def run() -> Report:
@@ -100,8 +100,8 @@ def test_a_run_that_fails_ends_nothing(textfile: Path) -> None:
 def test_it_is_ready_before_its_first_run_has_ended(
     textfile: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The loader tells the service manager that it is ready before its first run, which may take
-    hours. After each run it reports the run's outcome to the service manager."""
+    """Before its first run, which may take hours, the loader tells the service manager that it is
+    ready. After each run it reports the run's outcome to the service manager."""
     said: list[str] = []
 
     def run() -> Report:

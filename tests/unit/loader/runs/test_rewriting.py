@@ -1,4 +1,5 @@
-"""Loads that rewrite files: `load compact`, and the load before the first rows of a new schema."""
+"""Two kinds of loads rewrite files: `load compact`, and the load before the first rows of a new
+schema."""
 
 from __future__ import annotations
 
@@ -118,8 +119,8 @@ def test_a_compaction_that_loses_every_race_gives_up(loading: MemoryLoading) -> 
 def test_messages_of_a_load_that_ended_early_are_published_after_a_compaction(
     loading: MemoryLoading, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a load ended after its commit and before its counts were published, and a compaction
-    followed, the load after the compaction publishes these counts."""
+    """A load may end after its commit and before its counts are published. Even if a compaction
+    follows, the load after the compaction publishes these counts."""
     loading.write(10)
     with monkeypatch.context() as patched:
         patched.setattr("skidway.loader.runs.topic_run.publish", lambda *_: None)
@@ -154,7 +155,7 @@ def test_files_get_the_columns_of_a_new_schema_before_its_first_row(loading: Mem
 @pytest.mark.parametrize(("kind", "default"), [("int", 5), ("string", "x")])
 def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: object) -> None:
     """Rewritten files keep the values of a field that the new schema lacks. The values are in a
-    column whose name contains the old schema's id. If a still later version has a field of the same
+    column whose name contains the old schema's id. If an even later version has a field of the same
     name again, older rows get this field's default, because the version in between had no such
     field."""
     loading.versions.append(GROWN)
@@ -176,8 +177,8 @@ def test_a_dropped_field_comes_back(loading: MemoryLoading, kind: str, default: 
 def test_who_lost_a_race_looks_again_which_files_must_be_rewritten(
     loading: MemoryLoading,
 ) -> None:
-    """If another loader commits rows of an older schema first, the loader that lost the race checks
-    again which files must be rewritten before it adds its own rows."""
+    """If another loader commits rows of an older schema first, the loader that lost the race does
+    not add its own rows at once. It first checks again which files must be rewritten."""
     renamed = json.loads(GROWN)
     renamed["fields"][1] |= {"name": "severity", "aliases": ["level"], "default": 9}
     loading.versions += [GROWN, json.dumps(renamed)]
@@ -241,8 +242,8 @@ def test_a_file_that_cannot_be_rewritten_is_a_problem_and_no_obstacle(
 
 
 def test_a_compaction_does_not_hide_files_that_were_not_rewritten(loading: MemoryLoading) -> None:
-    """If a compaction combines files of an older schema, the manifest keeps their schema, so that
-    the next load rewrites them."""
+    """If a compaction combines files of an older schema, the manifest stores this schema for the
+    combined file, so that the next load rewrites the file."""
     loading.versions.append(CHOICE)
     paths = [file.path for at in (1, 2) for file in loading.manifest(at).files[:1]]
     whole = {path: loading.store.read(path) or b"" for path in paths}

@@ -1,4 +1,4 @@
-"""One run over several topics."""
+"""Tests one run over several topics."""
 
 from __future__ import annotations
 

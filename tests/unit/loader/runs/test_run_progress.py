@@ -1,4 +1,4 @@
-"""The progress that a run shows while it works."""
+"""Tests the progress that a run shows while it works."""
 
 from __future__ import annotations
 
@@ -71,8 +71,9 @@ def test_a_run_without_work_shows_nothing() -> None:
 
 
 def test_slices_that_run_again_are_not_done() -> None:
-    """Slices of a load run again if other slices have changed their marks. Their records then count
-    as not done until they end again. The other slices of the load still count as done."""
+    """If the earlier slices of a load change the marks (how far each log file is loaded) with which
+    a slice ran, the slice runs again. Its records then count as not done until it ends again. The
+    other slices of the load still count as done."""
     shown: list[Figures] = []
     progress = RunProgress(ManualClock(), shown.append)
     slices = [Slice(0, first, first + 100) for first in range(0, 500, 100)]
@@ -85,8 +86,8 @@ def test_slices_that_run_again_are_not_done() -> None:
 
 
 def test_a_smaller_rest_is_progress_whoever_took_it() -> None:
-    """If another loader has loaded a part of the topic meanwhile, this part counts as done. The
-    total stays the same as at the start."""
+    """If another loader loads a part of the topic during a run, this part counts as done. The total
+    stays the same as at the start."""
     shown: list[Figures] = []
     progress = RunProgress(ManualClock(), shown.append)
     for load, first in ((3, 0), (4, 600)):

@@ -1,4 +1,4 @@
-"""The state and progress of runs, as `load status` shows them."""
+"""Tests the state and the progress of runs that `load status` shows."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ WORK = Figures("logs", LOAD, 13, 8_000_000, 20_000_000, 400_000, 30, 20, 50, 2, 
 
 
 class World:
-    """An output with the note of one run. The run wrote the note `silent_ms` ago."""
+    """An output with the note (the file with the progress) of one run. The run wrote the note
+    `silent_ms` ago."""
 
     def __init__(self, process: Process, silent_ms: int = 0) -> None:
         self.store, self.clock = MemoryStore(), ManualClock()

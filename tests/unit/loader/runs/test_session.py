@@ -1,5 +1,5 @@
-"""The problems that a run finds in the cluster. A problem of one topic stops neither the run nor
-the other topics."""
+"""Tests the problems that a run finds in the cluster. A problem of one topic stops neither the run
+nor the other topics."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The contents of the metrics file of the last run after successful, failed and killed runs."""
+"""Tests what the metrics file of the last run contains after successful, failed and killed runs."""
 
 from __future__ import annotations
 

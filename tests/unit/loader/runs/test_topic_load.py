@@ -1,5 +1,6 @@
-"""One attempt at a load: what it plans and reports, and what happens when it fails. In the names of
-the tests, "the batch below" is the last batch before the offset at which the load begins."""
+"""Tests one attempt at a load: what the attempt plans and reports, and what happens when it fails.
+In the names of the tests, "the batch below" is the last batch before the offset at which the load
+begins."""
 
 from __future__ import annotations
 
@@ -134,7 +135,7 @@ def test_a_load_that_cannot_begin_says_why_and_leaves_nothing(
 
 def test_a_load_that_fails_behind_a_winner_is_a_lost_race() -> None:
     """A load that fails after another load has committed first reports only a lost race, because
-    the failure may come from the other loader, which may have deleted files that this load read or
+    the other loader may have caused the failure: it may have deleted files that this load read or
     wrote."""
     store = MemoryStore()
     won = replace(WHOLE, number=1, topic="logs", uuid=OTHER)
@@ -178,8 +179,8 @@ def test_a_partition_whose_batch_below_cannot_be_read_is_kept_back(error: Except
 
 
 def test_a_log_that_is_another_one_is_not_loaded() -> None:
-    """If the last batch before the load no longer has the same bytes as when it was loaded, the log
-    is not loaded, because its later records may differ as well."""
+    """The last batch before the load may no longer have the same bytes as when it was loaded. The
+    log is then not loaded, because the later records of the log may differ as well."""
     loading = MemoryLoading()
     loading.write(50)
     loading.run()
@@ -272,7 +273,7 @@ def test_a_load_that_ends_in_a_gap_keeps_the_batch_below() -> None:
 def test_a_partition_that_is_kept_back_passes_no_gap() -> None:
     """If the last batch before the load cannot be compared, nothing of the partition is loaded, and
     not even a listed gap at its position is skipped. The next load begins at the same offset."""
-    below = BatchMark(0, 99, 1, 0)  # the previous load took a part of this batch
+    below = BatchMark(0, 99, 1, 0)  # the previous load loaded a part of this batch
     newest = replace(WHOLE, topic="logs", partitions=(PartitionRange(0, 0, 30, below=below),))
     named = {0: (Gap(30, 40, "named by the mirror"),)}
     topic = SourceTopic("logs", "", WHOLE.source, (Bounds(0, 40, 200),), named)
@@ -299,7 +300,7 @@ def test_announcements_are_waited_for_as_long_as_is_set(
     loading.cluster.log(DATA).append(columns.encode(values, times, origins=origins))
     outcome = loading.run(announce_wait_ms=wait_ms)
     assert (outcome.rejects, len(outcome.waiting)) == (rejects, waiting)
-    assert outcome.loads == ([1] if rejects else [])  # a load that takes no record is not committed
+    assert outcome.loads == ([1] if rejects else [])  # a load without records is not committed
     assert not list(loading.store.files(layout.stagings(TOPIC)))
 
 
@@ -463,8 +464,8 @@ def test_a_load_names_the_delta_of_before_that_touched_its_buckets() -> None:
 
 
 class Renamed(MemoryStore):
-    """The same output, reached under another name, such as a mount or another address of the
-    store's cluster."""
+    """A store that reaches the same output under another name, such as the name of a mount or
+    another address of the store's cluster."""
 
     @property
     def url(self) -> str:
@@ -474,7 +475,7 @@ class Renamed(MemoryStore):
 @promise("6 numbers")
 def test_an_output_that_is_reached_by_another_name_goes_on_under_its_first() -> None:
     """If an output is reached under another name, it keeps its first name in the audit. Otherwise
-    the audit would take it for another output without the earlier loads."""
+    the audit would count it as another output, which lacks the earlier loads."""
     loading = MemoryLoading()
     loading.write(5)
     loading.run()

@@ -1,4 +1,4 @@
-"""Corner cases of the joiner, which joins a partition's slices in offset order. The tests in
+"""Tests corner cases of the joiner, which joins a partition's slices in offset order. The tests in
 tests/model compare the joiner with a simple rule that handles all records one after the other. In
 the names of the tests, "the batch below" is the last batch before the offset at which the next load
 begins."""
@@ -36,7 +36,7 @@ def test_slices_that_do_not_overlap_run_once() -> None:
 
 
 def test_only_slices_that_overlap_run_again() -> None:
-    """A mark is the position up to which the lines of a log file have been taken. A slice runs
+    """A mark is the position up to which the lines of a log file have been loaded. A slice runs
     again only if one of its records begins below the marks that the slices before it leave. The
     second run uses these marks."""
     records = [*lines(6), *lines(3), *[Record(first=60 + 10 * index) for index in range(3)]]
@@ -56,7 +56,7 @@ def test_marks_of_earlier_loads_count() -> None:
 
 def test_marks_that_do_not_move_are_not_written() -> None:
     """A load that read only repeated records changes no mark (position up to which a file's lines
-    have been taken)."""
+    have been loaded)."""
     records = lines(3)
     (result,) = run_all(pieces(records, 3), {0: {(7, 1): 99}}, runner(records))
     assert result.moved == {}
@@ -66,7 +66,7 @@ def test_marks_that_do_not_move_are_not_written() -> None:
 def test_what_looked_unknown_may_be_a_repeat() -> None:
     """In a first run, a partition's range ends before a record of a log file that its agent has not
     announced. If the second run shows that this record is a repeat of a record in an earlier slice,
-    the range continues after it, and the later slices are used as well."""
+    the range continues after this record, and the results of the later slices are used as well."""
     records = [Record(agent=8, first=0), *lines(2), Record(agent=8, first=0), *lines(4)[2:]]
     known = job(locations={(7, 1): ("h", "/1")}, unannounced=frozenset())
     first = Runner(MemoryStore(), {0: log(records)}, known)
@@ -121,8 +121,8 @@ def test_a_partition_of_which_nothing_can_be_read_has_no_batch_below() -> None:
 
 
 def test_the_batch_below_is_that_of_the_last_slice_with_batches() -> None:
-    """A slice inside a gap has no batch. So a partition's last batch is that of the last slice that
-    has batches."""
+    """A slice inside a gap has no batch. So a partition's last batch is the last batch of the last
+    slice that has batches."""
     batches = [*log(lines(3)), *log(lines(1), base=30)]
     run = Runner(MemoryStore(), {0: batches}, job(gaps={0: (gap(3, 30),)}))
     (result,) = run_all([Slice(0, 0, 3), Slice(0, 3, 10), Slice(0, 10, 20)], {}, run)

@@ -1,5 +1,5 @@
-"""A task loads one slice (offset range) of a partition: which records it keeps, drops, rejects and
-counts, and where it stops."""
+"""Tests how a task loads one slice (offset range) of a partition: which records the task keeps,
+drops, rejects and counts, and where it stops."""
 
 from __future__ import annotations
 
@@ -66,8 +66,8 @@ def test_every_record_becomes_a_row_with_its_columns() -> None:
 
 
 def test_only_offsets_of_the_slice_are_taken() -> None:
-    """A slice may begin and end inside batches. Its task takes exactly the records at its own
-    offsets."""
+    """A slice may begin and end inside batches. The slice's task loads exactly the records at the
+    slice's own offsets."""
     store, result = run(lines(10), first=2, end=7)
     assert [row["_kafka_offset"] for row in rows_of(store, result)] == [2, 3, 4, 5, 6]
     assert result.below is not None
@@ -85,8 +85,8 @@ def test_a_repeat_is_dropped_and_counted_apart() -> None:
 
 
 def test_marks_that_are_given_make_repeats() -> None:
-    """A mark is the position up to which the lines of a log file have been taken. Records below the
-    mark that an earlier slice left are repeats."""
+    """A mark is the position up to which the lines of a log file have been loaded. Records below
+    the mark that an earlier slice left are repeats."""
     store, result = run(lines(4), marks={(7, 1): 20})
     assert [row["_offset"] for row in rows_of(store, result)] == [20, 30]
     assert result.lowest == {(7, 1): 0}
@@ -94,7 +94,7 @@ def test_marks_that_are_given_make_repeats() -> None:
 
 
 def test_a_straddle_is_rejected_and_counts_once() -> None:
-    """A mark is the position up to which the lines of a log file have been taken. A record that
+    """A mark is the position up to which the lines of a log file have been loaded. A record that
     begins below its file's mark and ends above it is rejected and counted once."""
     store, result = run([Record(first=0), Record(first=5, length=10), Record(first=15)])
     assert [row["_offset"] for row in rows_of(store, result)] == [0, 15]
@@ -166,8 +166,9 @@ def test_rows_go_to_the_hour_of_their_event_time() -> None:
 
 
 def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
-    """The range of a slice, that is the offsets that its task takes, ends before a record of a log
-    file that its agent has not announced. Neither this record nor any later record is written."""
+    """A slice's range consists of the offsets that its task loads. The range ends before a record
+    of a log file that no agent has announced. Neither this record nor any later record is
+    written."""
     records = [*lines(4), Record(agent=8, first=0), *lines(2, file=2)]
     store, result = run(records)
     assert result.end == 4
@@ -184,7 +185,7 @@ def test_a_range_ends_before_a_file_that_is_not_announced() -> None:
 
 def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
     """If a slice's range ends before the first record of a batch, the manifest keeps the previous
-    batch, so that the next load can compare it with the log."""
+    batch, so that the next load can compare this previous batch with the log."""
     _, result = run([*lines(3), Record(agent=8)])
     assert result.end == 3
     assert result.below is not None
@@ -192,9 +193,10 @@ def test_the_batch_in_which_nothing_was_taken_is_not_the_one_below() -> None:
 
 
 def test_every_unknown_file_behind_the_end_is_waited_for_at_once() -> None:
-    """If the agents have not announced several log files whose records come after the end of a
-    range, the load waits for all their announcements at the same time. If it waited for one
-    announcement after the other, each lost announcement would cost the whole waiting time."""
+    """The records after the end of a range may come from several log files that no agent has
+    announced. The load waits for the announcements of all these files at the same time. If it
+    waited for one announcement after the other, each lost announcement would cost the whole waiting
+    time."""
     records = [Record(), *(Record(agent=8, file=file) for file in (1, 2, 1, 3))]
     _, result = run(records, marks={(8, 3): 100})
     assert result.end == 1
@@ -246,8 +248,8 @@ def test_a_hole_that_nobody_named_ends_the_range() -> None:
 
 @promise("5 gaps")
 def test_a_hole_over_the_end_of_a_slice_ends_its_range() -> None:
-    """A hole (missing offsets) may begin in a slice and continue after the slice's end. The range
-    ends before such a hole, unless a listed gap covers it. So nothing is skipped between two
+    """A hole (missing offsets) may begin in a slice and continue after the slice's end. If no
+    listed gap covers the hole, the range ends before it. So nothing is skipped between two
     slices."""
     store = MemoryStore()
     batches = [*log(lines(3)), *log([Record(first=30)], base=7)]
@@ -301,8 +303,8 @@ def _damaged(batch: memoryview) -> memoryview:
 
 @pytest.mark.parametrize("damaged", [0, 1, 2])
 def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
-    """If the records of a batch contradict themselves although its CRC is right, the range ends
-    before this batch: all records before it are loaded, and no other."""
+    """If the records of a batch are inconsistent although its CRC is right, the range ends before
+    this batch. Only the records before the batch are loaded."""
     batches = log(lines(9))
     broken = bytearray(batches[damaged])
     broken[57:61], broken[23:27] = (2).to_bytes(4, "big"), (1).to_bytes(4, "big")
@@ -318,7 +320,7 @@ def test_records_that_contradict_themselves_end_the_range(damaged: int) -> None:
 
 
 def test_why_a_range_ended_is_what_was_met_first() -> None:
-    """A range ends before the first batch that cannot be taken, and the result has the reason. No
+    """A range ends before the first batch that cannot be loaded, and the result has the reason. No
     later batch is read."""
     first, second, third = log(lines(9))
     result = Runner(MemoryStore(), {0: [first, _damaged(second), third]}).one(Slice(0, 0, 9))
@@ -328,8 +330,8 @@ def test_why_a_range_ended_is_what_was_met_first() -> None:
 
 
 def test_what_is_behind_a_range_does_not_end_it() -> None:
-    """If damage comes after the end of a range, the range does not end early, provided that batches
-    or a listed gap cover it. Damage ends only the range in which it lies."""
+    """If batches and listed gaps cover a slice's whole range, damage after the range does not
+    shorten it. Damage ends only the range in which it lies."""
     behind = _damaged(log(lines(3), base=10)[0])
     runner = Runner(MemoryStore(), {0: [*log(lines(3)), behind]}, job(gaps={0: (gap(3, 10),)}))
     result = runner.one(Slice(0, 0, 10))
@@ -566,7 +568,7 @@ def test_only_records_of_the_chosen_hours_are_written_and_counted() -> None:
         Record(first=40),
         Record(first=50, value=b"no schema id"),
         Record(first=60, time_ms=-1),
-        Record(first=60),  # a repeat of the previous record, which belongs to no hour
+        Record(first=60),  # a repeat of the previous record; a repeat belongs to no hour
     ]
     for chosen, rows, rejects in (
         ({hour}, [40], [25, 50]),

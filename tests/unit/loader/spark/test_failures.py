@@ -1,4 +1,4 @@
-"""Errors of tasks and of Spark itself, as the driver reports them."""
+"""Tests how the driver reports errors of tasks and of Spark itself."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Spark properties with which the loader starts Spark."""
+"""Tests the Spark properties with which the loader starts Spark."""
 
 from __future__ import annotations
 
@@ -54,9 +54,8 @@ def test_the_drivers_jvm_is_told_that_its_life_is_brief(tmp_path: Path) -> None:
 
 
 def test_tasks_are_our_user_for_hdfs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Tasks write to HDFS as the driver's user, even on Spark workers on other machines, because
-    HDFS may let only a file's owner move the file, and the driver moves the files that the tasks
-    wrote."""
+    """Tasks write to HDFS as the driver's user, even on Spark workers on other machines. The driver
+    moves the files that the tasks wrote, and HDFS may let only a file's owner move the file."""
     name = "spark.executorEnv.HADOOP_USER_NAME"
     monkeypatch.delenv("HADOOP_USER_NAME", raising=False)
     assert properties(settings(), tmp_path)[name] == pwd.getpwuid(os.geteuid()).pw_name

@@ -1,4 +1,4 @@
-"""The runner that runs the loader's tasks on Spark: its start, its progress, and its end on
+"""Tests the runner that runs the loader's tasks on Spark: its start, its progress, and its end on
 request."""
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def test_an_interruption_that_comes_before_the_job_still_ends_it() -> None:
     )
 
     def collect() -> None:
-        for _ in range(3):  # the first requests come before Spark knows the job
+        for _ in range(3):  # the first requests come before the job is submitted
             if not cancelled.acquire(timeout=30):
                 return
         raise RuntimeError("Job 0 cancelled as part of cancellation of all jobs")

@@ -116,8 +116,8 @@ def test_what_was_forgotten_breaks_the_chain(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_the_least_recently_touched_span_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The span that was least recently counted by a load is dropped first, whatever its event times
-    are. So a log of ten years ago can be loaded without loss."""
+    """The span whose buckets a load counted least recently is dropped first, whatever its event
+    times are. So a log of ten years ago can be loaded without loss."""
     monkeypatch.setattr(bucket_spans, "SPANS_MAX", 2)
     output = Output()
     for number in (1, 100, 1, 50):
@@ -140,9 +140,9 @@ def test_ranges_of_forgotten_hours_stay_few(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_files_of_earlier_versions_are_read_and_replaced() -> None:
-    """Earlier versions wrote the table without spans. The numbers in their files are kept, and of
-    several files the last one is valid. The first load that counts a bucket replaces these files by
-    spans."""
+    """Earlier versions wrote the table without spans. The numbers in their files are kept. If
+    several files have a number for one bucket, the number in the last file is valid. The first load
+    that counts a bucket replaces these files by spans."""
     output = Output()
     for number, rows in ((1, {hour(5): 1, hour(80): 1}), (2, {hour(5): 2, hour(2, 9): 2})):
         path = layout.table("logs", BUCKETS, number)

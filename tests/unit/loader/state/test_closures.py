@@ -37,9 +37,9 @@ def sealed(*files: tuple[int, int]) -> Closures:
 
 @promise("5 closed files")
 def test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal() -> None:
-    """The loader forgets a closed log file as soon as each partition is loaded up to the high
-    watermark that the partition had after the agent's seal (its message that all lines up to a time
-    are acknowledged), and not before."""
+    """A seal is an agent's message that all lines up to a time are acknowledged. The loader reads
+    the partitions' high watermarks after the seal. It forgets a closed log file as soon as each
+    partition is loaded up to this high watermark, and not before."""
     closures = sealed()
     closures.make_fence(closures.settled(LATER_MS), {0: 50, 1: 8})
     assert closures.passed({0: 50, 1: 7}) == []
@@ -58,9 +58,9 @@ def test_a_file_goes_when_all_is_loaded_that_was_there_after_its_seal() -> None:
 def test_a_seal_that_proves_too_little_moves_no_file(
     time_ms: int, offsets: dict[int, int], agent: int
 ) -> None:
-    """A seal is an agent's audit message that all lines up to a time have been acknowledged. It
-    counts for a closed file only if the file's own agent sent it an hour or more after the closure,
-    and if it names every partition in which the file has a mark."""
+    """A seal is an agent's audit message that all lines up to a time have been acknowledged. A seal
+    counts for a closed file only if the file's own agent sent the seal an hour or more after the
+    closure. The seal must also name every partition in which the file has a mark."""
     closures = closed()
     closures.seal({agent: Heard(time_ms, offsets)}, (), MARKS)
     assert closures.files[FILE].stage is Stage.CLOSED
@@ -68,8 +68,8 @@ def test_a_seal_that_proves_too_little_moves_no_file(
 
 @promise("5 closed files")
 def test_a_seal_counts_only_behind_the_closure() -> None:
-    """If a run reads both the closure of a file and a seal of its agent, the seal counts only if
-    the closure came before the seal in the log, whatever the times in the messages are."""
+    """A run may read both the closure of a file and a seal of the file's agent. The seal counts
+    only if the closure came before the seal in the log, whatever the times in the messages are."""
     closures = closed(FILE, OTHER)
     heard = Heard(SEALED_MS, {0: 40}, frozenset({OTHER}))
     closures.seal({7: heard}, {FILE, OTHER}, MARKS)
@@ -102,7 +102,7 @@ def test_a_topic_has_one_fence() -> None:
 @promise("5 closed files")
 def test_a_mirror_must_reach_what_seals_name() -> None:
     """A mirrored topic may lag behind the source: its high watermark may be lower than an offset
-    that a seal names, or a partition may be missing. The fence uses the seal's offsets in both
+    that a seal names, or the mirror may lack a partition. The fence uses the seal's offsets in both
     cases."""
     closures = sealed()
     closures.name({0: 99, 3: 4})

@@ -1,5 +1,5 @@
-"""Each decision of a load's commit is tested on its own. The models in tests/model test their
-combinations."""
+"""Each decision of a load's commit is tested on its own. The models in tests/model test the
+combinations of these decisions."""
 
 from __future__ import annotations
 
@@ -159,8 +159,8 @@ def test_the_loser_leaves_nothing_but_the_winner() -> None:
 
 
 def test_a_loser_whose_staging_was_deleted_has_lost_and_not_failed() -> None:
-    """A load whose number is taken reports a lost race, not a failure, even if a later load has
-    deleted its staging directory, because nothing is damaged."""
+    """If another load has taken a load's number, the load reports a lost race, even if a later load
+    has deleted its staging directory. It reports no failure, because nothing is damaged."""
     store = MemoryStore()
     other = staged(store, manifest(uuid=OTHER))
     operations.run(commit.commit(other), store)
@@ -212,8 +212,8 @@ def test_a_start_deletes_the_source_of_a_copy() -> None:
 
 
 def test_a_start_keeps_staging_of_a_load_without_manifest() -> None:
-    """A start keeps the staged files of a load whose number has no manifest yet, because the load's
-    loader may still be alive."""
+    """A start keeps the staged files of a load whose number has no manifest yet, because the loader
+    that staged them may still be alive."""
     store = MemoryStore()
     undecided = staged(store, manifest(number=1))
     assert operations.run(commit.begin(TOPIC), store) is None
@@ -262,8 +262,8 @@ def test_a_missing_manifest_stops_by_name() -> None:
 
 
 def test_strange_files_are_none_of_ours() -> None:
-    """Files whose names are not the loader's, among the manifests and staging directories, are not
-    touched."""
+    """If other programs put files among the manifests and staging directories, the loader does not
+    touch these files."""
     store = MemoryStore()
     store.put(f"{layout.state(TOPIC)}/notes.txt", b"")
     store.put(f"{layout.stagings(TOPIC)}/mine/x", b"")
@@ -300,7 +300,7 @@ def test_what_else_lies_beside_the_rows_is_no_obstacle() -> None:
 @promise("5 reload")
 @pytest.mark.parametrize("left", [b"", b"ro"])
 def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
-    """If a file of the newest load is gone or damaged, a load does not begin, unless it will
+    """If a file of the newest load is gone or damaged, the only load that begins is one that will
     replace exactly this file."""
     store = MemoryStore()
     newest = staged(store, manifest())
@@ -318,8 +318,9 @@ def test_files_that_are_given_up_may_be_gone_or_damaged(left: bytes) -> None:
 
 
 def test_a_staged_file_is_never_given_up() -> None:
-    """A load that will replace a damaged committed file does not begin if this file is also still
-    in its staging directory, because an operator has to decide which copy is right."""
+    """A load may be about to replace a damaged committed file. If this file is also still in its
+    staging directory, the load does not begin, because an operator has to decide which copy is
+    right."""
     store = MemoryStore()
     newest = staged(store, manifest())
     assert operations.run(commit.commit(newest), store)

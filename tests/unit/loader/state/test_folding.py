@@ -69,9 +69,9 @@ def test_objects_stay_few() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_does_not_take_a_folded_number() -> None:
-    """If a loader stops before its commit, other loads may take its number, and this number's
-    manifest may be folded and deleted. If the loader then goes on, the store lets it create the
-    manifest again, but its load still counts as lost."""
+    """A loader may pause before its commit. Meanwhile another load may get its number, and the
+    manifest with this number may be folded and deleted. When the paused loader goes on, the store
+    lets it create the manifest again, but its load still counts as lost."""
     store = MemoryStore()
     late = replace(load(2), uuid="b" * 32)
     loads(store, 11)
@@ -86,9 +86,9 @@ def test_a_late_loader_does_not_take_a_folded_number() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_loader_whose_staged_files_were_deleted_has_lost() -> None:
-    """A loader may stop before its commit for so long that its number's manifest has been folded,
-    and that a start has deleted its staged files. The loader then reports a lost race, and no
-    damage."""
+    """A loader may pause before its commit. Meanwhile the manifest with the load's number may be
+    folded, and the start of another loader may delete the staged files. When the paused loader goes
+    on, it reports a lost race, and no damage."""
     store = MemoryStore()
     loads(store, 11)
     late = replace(load(2), uuid="b" * 32)
@@ -128,12 +128,13 @@ def test_a_staging_directory_of_a_folded_load_is_deleted() -> None:
 
 @promise("5 checkpoint")
 def test_a_late_end_of_a_folded_load_changes_nothing() -> None:
-    """A loader may stop while it moves files, until its load is folded and a later load has removed
-    one of its files. When it then goes on, it ends without an error and changes nothing."""
+    """A loader may pause while it moves files. Meanwhile its load may be folded, and a later load
+    may remove one of its files. When the paused loader goes on, it ends without an error and
+    changes nothing."""
     store = MemoryStore()
     loads(store, 11)
     before = store.snapshot
-    store.delete(f"{TOPIC}/rows-2")  # as a later load would remove it
+    store.delete(f"{TOPIC}/rows-2")  # stands for a later load that removes this file
     operations.run(commit.finish(load(2)), store)
     assert store.snapshot == before - {(f"{TOPIC}/rows-2", b"x")}
 
@@ -177,12 +178,12 @@ def test_without_a_usable_checkpoint_the_first_manifests_serve() -> None:
 
 @pytest.mark.parametrize("gone", [7, 9, 11])
 def test_a_missing_manifest_stops(gone: int) -> None:
-    """If a manifest is missing that no checkpoint replaces, the loader stops and names the first
+    """If a manifest that no checkpoint replaces is missing, the loader stops and names the first
     missing manifest."""
     store = MemoryStore()
     loads(store, 11)
     store.delete(layout.manifest(TOPIC, gone))
-    if gone == 11:  # the chain ends earlier; only the audit topic shows this
+    if gone == 11:  # the chain only looks shorter; only the audit topic shows the loss
         assert operations.run(chain.newest_manifest(TOPIC), store) == load(10)
         return
     with pytest.raises(StateRefused, match=f"{gone:020}.json is missing"):

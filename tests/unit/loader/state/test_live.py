@@ -1,4 +1,5 @@
-"""The live files of an output, which are found from its manifests."""
+"""The live files of an output are the files that a load has added and no later load has removed.
+The loader finds them from the output's manifests."""
 
 from __future__ import annotations
 
@@ -50,7 +51,7 @@ def test_a_file_may_follow_another_schema_than_its_load() -> None:
 
 
 def test_only_files_of_the_kinds_that_are_asked_for() -> None:
-    """Rejects and tables' files are not among the files of rows."""
+    """Files of rejects and of tables are not among the files of rows."""
     assert found(load(1, "a"), load(2, "r", kind=REJECTS)) == {"a": 1}
 
 

@@ -1,4 +1,4 @@
-"""One Parquet file of a load: its bytes, and how its columns are encoded."""
+"""Tests one Parquet file of a load: its bytes, and how its columns are encoded."""
 
 from __future__ import annotations
 

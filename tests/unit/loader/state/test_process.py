@@ -1,4 +1,4 @@
-"""The check whether a process still runs."""
+"""Tests the check whether a process still runs."""
 
 from __future__ import annotations
 

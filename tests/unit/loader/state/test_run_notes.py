@@ -102,9 +102,9 @@ def test_a_note_that_cannot_be_written_stops_nothing() -> None:
 
 
 def test_the_notes_of_dead_runs_are_deleted() -> None:
-    """A later run deletes notes of three kinds: of runs whose process is gone, of runs of other
-    hosts that were not updated for a long time, and notes that are only partly written. It keeps
-    the notes of runs that may be alive."""
+    """A later run deletes notes of three kinds: notes of runs whose process is gone, notes from
+    other hosts that were not updated for a long time, and notes that are only partly written. It
+    keeps the notes of runs that may be alive."""
     store, clock = MemoryStore(), ManualClock()
     now_ms = clock.time_ms()
     put(store, "dead", DEAD, now_ms)
@@ -133,8 +133,8 @@ def test_a_living_run_writes_a_deleted_note_again() -> None:
 
 
 def test_notes_are_no_topic(tmp_path: Path) -> None:
-    """The notes' folder is next to the topics' folders. It is never taken for a topic, neither by a
-    pattern nor by name, and a recount lists none of its files."""
+    """The notes' folder is next to the topics' folders. It is never taken for a topic, whether
+    topics are chosen by a pattern or by name. A recount lists none of its files."""
     store = LocalStore(str(tmp_path))
     with OwnNote(store, ManualClock()) as own:
         own.say({"topic": "logs"})

@@ -144,8 +144,8 @@ def test_what_is_dropped_stays_dropped() -> None:
 
 def test_closures_and_the_fence_survive() -> None:
     """The tables also store the closed files, the stage of each, and the fence (the offsets for
-    which closed files wait). The next load needs them, because it does not read the audit topic's
-    old messages again."""
+    which closed files wait). The next load needs this state, because it does not read the audit
+    topic's old messages again."""
     store = MemoryStore()
     files = {(7, 1): Closed(5, 6, Stage.FENCED), (7, 2): Closed(8, 9)}
     fence = {0: Fence(3, 10), 2: Fence(7)}
@@ -156,8 +156,8 @@ def test_closures_and_the_fence_survive() -> None:
 
 
 def test_an_output_of_an_earlier_version_has_no_closures() -> None:
-    """If an output was written by an earlier version that did not write a table, this table is read
-    as empty."""
+    """Earlier versions of the loader did not write all of today's tables. If an output lacks a
+    table for this reason, the table is read as empty."""
     store = MemoryStore()
     newest = load(store, 1, None, marks(1))
     kinds = (MARKS, NAMES)

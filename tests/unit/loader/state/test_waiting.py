@@ -1,5 +1,5 @@
 """If the announcement of a log file (an audit message with the file's host and path) is missing,
-the loader writes a note with the time at which it began to wait for it."""
+the loader writes a note with the time at which it began to wait for the announcement."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def test_announced_files_are_not_waited_for() -> None:
 
 
 def test_a_damaged_note_only_makes_the_wait_longer() -> None:
-    """If the note about a missing announcement is damaged, no record is rejected for it. The wait
-    only becomes longer."""
+    """If the note about a missing announcement is damaged, no record is rejected because of the
+    damage. The wait only becomes longer."""
     store = MemoryStore()
     store.put("_skidway/logs/waiting/1-2", b"")
     store.put("_skidway/logs/waiting/other", b"7")

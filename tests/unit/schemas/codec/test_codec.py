@@ -140,8 +140,8 @@ def _damage(draw: st.DrawFn, datum: bytes) -> bytes:
 @given(damaged(), st.integers(1, 40))
 def test_all_paths_agree_on_any_bytes(case: tuple[Any, pa.BinaryArray], times: int) -> None:
     """For any bytes, each path gives the same rows in the same order as the strict reader, which
-    reads one datum after the other. It also refuses the same datums, with the same indices and
-    reasons."""
+    reads one datum after the other. Each path also refuses the same datums as the strict reader,
+    with the same indices and reasons."""
     schema, datums = case
     datums = pa.concat_arrays([datums] * times)
     wanted, refused = one_by_one(schema, datums)
@@ -276,8 +276,8 @@ def test_what_lenient_readers_let_pass_is_refused(avro: Any, datum: bytes, reaso
     ],
 )
 def test_unusual_but_legal_encodings_are_read(avro: Any, datum: bytes, value: Any) -> None:
-    """Padded varints are legal in Avro and are read. So are arrays and maps in several blocks, with
-    or without the blocks' sizes."""
+    """Padded varints are legal in Avro and are read. Arrays and maps in several blocks, with or
+    without the blocks' sizes, are legal and are read, too."""
     decoded = Codec(record(("a", avro))).decode(pa.array([datum]))
     assert decoded.batch.to_pylist() == [{"a": value}]
 
@@ -490,8 +490,8 @@ def test_schemas_without_columns_are_refused_in_a_sentence(
 
 
 def test_columns_that_multiply_are_refused() -> None:
-    """If a schema has forty records, and each of them uses the previous record twice, the schema
-    would give a million million columns. It is refused."""
+    """A schema that would have too many columns is refused. For example, forty records, each of
+    which uses the previous record twice, would give a million million columns."""
     records = [record(("a", "int")) | {"name": "R0"}]
     records += [
         record(("a", f"R{at}"), ("b", f"R{at}")) | {"name": f"R{at + 1}"} for at in range(40)
@@ -612,7 +612,7 @@ def test_a_branch_of_a_union_may_hold_unions(avro: Any) -> None:
     """A branch of a union may hold further unions at any depth, and each of these unions has its
     own types."""
     codec = Codec(avro)
-    assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # goes through every path
+    assert codec.decode(pa.array([b"\x09"], pa.binary())).refused  # the decoder tries every path
 
 
 @pytest.mark.parametrize("begin", range(0, 600, 100))

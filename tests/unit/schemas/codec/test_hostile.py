@@ -1,5 +1,5 @@
-"""Hostile datums, with huge counts, items without bytes, deep nesting, or endless recursion, take
-memory and time only in proportion to the bytes that came in.
+"""Hostile datums take memory and time only in proportion to the bytes that came in. Such a datum
+has a huge count, items without bytes, deep nesting, or endless recursion.
 """
 
 from __future__ import annotations
@@ -130,9 +130,9 @@ def test_items_without_bytes_are_read_up_to_a_limit() -> None:
 
 
 def test_many_columns_of_nothing_are_read_while_they_are_few() -> None:
-    """A null takes only one byte in the datum, but a value in each column of the record for which
-    it stands. For a record of 500 columns a few nulls are read, and an array of 1,000 nulls is
-    refused."""
+    """If a nullable record is null, the datum has only one byte for it, but each column of the
+    record gets a value. For a record of 500 columns a few nulls are read, and an array of 1,000
+    nulls is refused."""
     codec = Codec(schema_of(array(["null", table(500)])))
     row = {"a": [{f"f{at}": at for at in range(500)}, None]}
     datum = codec.encode(pa.RecordBatch.from_pylist([row], codec.arrow_schema))[0].as_py()
@@ -168,7 +168,7 @@ TREE = schema_of(array(["null", "R"]))
 
 def test_values_that_contain_themselves_are_read_up_to_a_depth() -> None:
     """A value of a recursive schema is read if it has at most 256 levels of records. A deeper value
-    is refused, and the reason has the depth. Neither the stack nor the memory is exhausted."""
+    is refused, and the reason names the depth. Neither the stack nor the memory is exhausted."""
     depths = [0, 1, DEPTH_MAX, DEPTH_MAX + 1, 1000, 1_000_000]
     decoded = Codec(CHAIN).decode(pa.array(map(chain, depths), pa.binary()))
     assert decoded.good.tolist() == [depth <= DEPTH_MAX for depth in depths]

@@ -47,7 +47,8 @@ def text(value: Any) -> str | None:
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> dict[str, Any]:
-    """The schema NODE after `change` was applied to its fields, which it gets by name."""
+    """Returns the schema NODE after a change. The function `change` gets the schema's fields in a
+    dictionary by name, and changes them."""
     made = copy.deepcopy(NODE)
     change({each["name"]: each for each in made["fields"]})
     return made

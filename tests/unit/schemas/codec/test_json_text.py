@@ -1,5 +1,5 @@
-"""Values of recursive types become JSON texts of the values that Apache's Avro library decodes.
-Other fields stay columns."""
+"""Values of recursive types become JSON texts. Each text has the value that Apache's Avro library
+decodes. Other fields stay columns."""
 
 from __future__ import annotations
 

@@ -122,7 +122,7 @@ def _mutated_record(draw: st.DrawFn, avro: Any) -> Any:
 
 
 def bare(avro: Any, *, is_reader: bool) -> Any:
-    """The schema in a form that fastavro reads right.
+    """The schema in a form that fastavro reads correctly.
 
     The schema gets no logical types, because fastavro converts by the writer's logical types, not
     by the reader's. In the unions of the reader's schema, narrow number types come before wide
@@ -149,9 +149,9 @@ NARROW = {"int": 1, "long": 2, "float": 3, "double": 4}
 
 
 def has_text_and_bytes(avro: Any) -> bool:
-    """Whether the schema has a union with both string and bytes. fastavro reads every string and
-    every bytes value of such a union as the type that comes first in the union, even if the
-    writer's and the reader's schema are equal."""
+    """Returns whether the schema has a union with both string and bytes. fastavro reads every
+    string and every bytes value of such a union as the type that comes first in the union, even if
+    the writer's and the reader's schema are equal."""
     if isinstance(avro, list):
         both = {"string", "bytes"} <= {_name(each) for each in avro}
         return both or any(map(has_text_and_bytes, avro))
@@ -163,11 +163,11 @@ def has_text_and_bytes(avro: Any) -> bool:
 
 
 def has_numbers_out_of_order(avro: Any) -> bool:
-    """Whether the schema has a union of number types that `bare` cannot put into an order in which
-    fastavro reads every number right.
+    """Returns whether the schema has a union of number types that `bare` cannot put into an order
+    in which fastavro reads every number correctly.
 
-    If float stands before long, fastavro reads a long as a long. But fastavro reads an int as a
-    float, because float is then the first branch to which an int can be promoted.
+    If float comes before long in the union, fastavro reads a long as a long. But fastavro reads an
+    int as a float, because float is then the first branch to which an int can be promoted.
     """
     if isinstance(avro, list):
         numbers = [_name(each) for each in avro if _name(each) in NARROW]
@@ -182,7 +182,7 @@ def has_numbers_out_of_order(avro: Any) -> bool:
 
 
 def expected(writer: Any, reader: Any, datum: bytes) -> Any:
-    """The value that fastavro's reader gives, or None if fastavro refuses the datum."""
+    """Returns the value that fastavro's reader gives, or None if fastavro refuses the datum."""
     written = fastavro.parse_schema(bare(writer, is_reader=False))
     read = fastavro.parse_schema(bare(reader, is_reader=True))
     try:
@@ -192,8 +192,8 @@ def expected(writer: Any, reader: Any, datum: bytes) -> Any:
 
 
 def same(avro: Any, found: Any, wanted: Any) -> bool:
-    """Whether two values are equal. A float counts as equal to a double if the double, rounded to a
-    float, is the same."""
+    """Returns whether two values are equal. A float counts as equal to a double if the double,
+    rounded to a float, is the same."""
     if isinstance(found, dict) and isinstance(wanted, dict):
         return found.keys() == wanted.keys() and all(
             same(avro, found[key], wanted[key]) for key in found
@@ -280,8 +280,8 @@ def test_logical_types_keep_their_values(written: Any, read: Any, value: Any, wa
 def test_a_branch_of_the_very_type_comes_first() -> None:
     """A value is read as the branch of the reader's union that has the value's own type, even if
     the value could be promoted to an earlier branch. In contrast, fastavro takes the first branch
-    to which the value can be promoted. So it loses digits, or the whole datum if bytes such as 0xFF
-    are not valid UTF-8."""
+    to which the value can be promoted. So fastavro loses digits, or it loses the whole datum if
+    bytes such as 0xFF are not valid UTF-8."""
     for written, value in (("int", 2**31 - 1), ("bytes", b"\xff"), ("string", "x")):
         reader = record(field("x", ["float", "string", "bytes", "int"]))
         rows, _ = rows_of(record(field("x", written)), reader, [{"x": value}])
@@ -328,7 +328,7 @@ def test_defaults_are_values_of_their_types() -> None:
 def test_a_name_counts_before_an_alias() -> None:
     """The writer's schema may have two fields for one reader's field, one with the name and one
     with the alias of the reader's field. The field with the name is read. fastavro reads the last
-    one of these two fields."""
+    of these two fields."""
     writer = record(field("x", "int"), field("old", "int"))
     reader = record(field("x", "int", aliases=["old"]))
     assert rows_of(writer, reader, [{"x": 1, "old": 2}]) == ([{"x": 1}], [])

@@ -1,4 +1,4 @@
-"""`skidway schemas register` and `check`: the schemas that pass, and the output of the commands."""
+"""Tests which schemas pass `skidway schemas register` and `check`, and what the commands print."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def _files(tmp_path: Path) -> None:
 
 
 def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) -> None:
-    """A check of an unknown subject fails unless --new-subject is given, because the subject may be
-    mistyped."""
+    """Without the option --new-subject, a check of an unknown subject fails, because the subject
+    may be mistyped."""
     registry.register("users", V1)
     for more in ([], ["--version", "1"], ["--json"]):
         done = run("check", "user", "good.avsc", *more)
@@ -35,8 +35,8 @@ def test_a_check_of_an_unknown_subject_is_no_good(registry: Registry, run: Any) 
 
 
 def test_a_refused_registration_says_what_a_check_says(registry: Registry, run: Any) -> None:
-    """If the registry refuses a schema, `register` prints the same as `check` (field, level and
-    suggestion), and ends with exit status 1."""
+    """If the registry refuses a schema, `register` prints the same text as `check` (field, level
+    and suggestion), and ends with exit status 1."""
     registry.register("users", V1)
     checked, refused = run("check", "users", "broken.avsc"), run("register", "users", "broken.avsc")
     assert (refused.status, refused.out, refused.err) == (1, checked.out, "")

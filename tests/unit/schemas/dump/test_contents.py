@@ -1,4 +1,4 @@
-"""The contents of a registry, replayed from the records of a `_schemas` topic."""
+"""The contents of a registry are replayed from the records of a `_schemas` topic."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_what_is_referenced_comes_first(wanted: Contents) -> None:
 
 
 def test_deletions_are_those_of_the_registry() -> None:
-    """A DELETE_SUBJECT record deletes all versions of a subject up to a number softly. A
+    """A DELETE_SUBJECT record softly deletes all versions of a subject up to a version number. A
     CLEAR_SUBJECT record deletes the softly deleted versions for ever. A tombstone deletes one
     version."""
     log = [schema_record(1, 1), schema_record(2, 2), about("DELETE_SUBJECT", {"version": 1})]

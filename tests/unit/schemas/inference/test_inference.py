@@ -147,7 +147,7 @@ def test_csv_is_read_with_its_names() -> None:
 
 def test_csv_without_names_has_numbered_columns() -> None:
     """CSV without a header gets numbered columns if the caller says that the format is CSV.
-    Otherwise such lines are not taken for CSV."""
+    Otherwise lines without a header are not taken for CSV."""
     lines = [b"1,a", b"2,b"]
     with pytest.raises(FormatUnknown):
         infer(lines, name="Log")

@@ -31,7 +31,7 @@ def test_bodies_of_these_types_are_read(registry: Registry, kind: str | None) ->
     "kind", ["text/plain", "text/plain;charset=UTF-8", "application/x-www-form-urlencoded", "*/*"]
 )
 def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
-    """A body of any other media type gets 415. These include the media types that a browser lets a
+    """A body of any other media type gets 415. This includes the media types that a browser lets a
     web page send to any other site without a preflight request."""
     for method, path in (("POST", PATH), ("POST", "/subjects/s"), ("PUT", "/config")):
         answer = registry.http.request(method, path, content=BODY, headers={"Content-Type": kind})
@@ -41,8 +41,8 @@ def test_a_body_of_another_type_is_415(registry: Registry, kind: str) -> None:
 
 @pytest.mark.parametrize("origin", ["http://elsewhere.example", "null", "http://testserver:81"])
 def test_a_page_of_another_site_changes_nothing(registry: Registry, origin: str) -> None:
-    """If a web page of another site tries a change, it gets 403. It may read what everybody may
-    read."""
+    """If a web page of another site tries a change, the page gets 403. The page may still read what
+    everybody may read."""
     registry.register("s", record(a=None))
     for method, path in (("POST", PATH), ("PUT", "/mode"), ("DELETE", "/subjects/s")):
         answer = registry.http.request(method, path, content=BODY, headers={"Origin": origin})

@@ -1,5 +1,5 @@
-"""The registry's modes, the changes that each mode permits, and the import of schemas with the ids
-of another registry."""
+"""Tests the registry's modes, the changes that each mode permits, and the import of schemas with
+the ids of another registry."""
 
 from __future__ import annotations
 
@@ -116,8 +116,8 @@ def test_an_import_is_repeated_without_harm(registry: Registry) -> None:
 
 
 def test_an_id_never_gets_a_second_schema(registry: Registry) -> None:
-    """An id never gets a second schema, neither if the mode IMPORT is forced nor after its schema
-    was deleted."""
+    """An id never gets a second schema, even if the mode IMPORT is forced, or if the id's first
+    schema was deleted."""
     registry.register("s", A)
     set_mode(registry, "IMPORT", query="?force=true")
     body = {"schema": AB, "id": 1, "version": 2}
@@ -168,12 +168,12 @@ def test_an_import_with_references(registry: Registry) -> None:
     registry.good("DELETE", "/subjects/part")
     whole = record("Whole", part="Part")
     assert registry.register("whole", whole, reference("Part", "part", 2), id=8, version=1) == 8
-    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # would replace version 2
+    other = {"schema": record("Part", b=None), "id": 9, "version": 2}  # to replace version 2
     assert registry.refused("POST", "/subjects/part/versions", other) == (422, 42206)
 
 
 def test_import_only_where_nothing_lives_unless_forced(registry: Registry) -> None:
-    """The mode IMPORT is refused while live subjects exist, unless it is forced."""
+    """While live subjects exist, the mode IMPORT is accepted only if the client forces it."""
     registry.register("s", A)
     for path in ("/mode", "/mode/s"):
         status, document = registry.ask("PUT", path, {"mode": "IMPORT"})

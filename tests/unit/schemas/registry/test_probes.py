@@ -1,4 +1,5 @@
-"""Requests that standard clients of a schema registry really send, and the answers that they need.
+"""Tests requests that standard clients of a schema registry really send, and the answers that the
+clients need.
 
 The requests were recorded from confluent-kafka 2.16 (serializer, deserializer, client), or taken
 from the sources of libserdes (kcat), kafbat's kafka-ui and AKHQ.

@@ -1,5 +1,5 @@
-"""A schema may use the types of other schemas by references. As long as it references them, these
-schemas cannot be deleted."""
+"""A schema may use the types of other schemas by references. A schema that another schema
+references cannot be deleted."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ def test_references_of_references_count(registry: Registry) -> None:
 
 
 def test_a_reference_to_the_latest_version_is_kept_with_its_number(registry: Registry) -> None:
-    """A reference to version -1 is stored with the number of the latest version at that time."""
+    """A reference to version -1 is stored with the number that the latest version has at the time
+    of the registration."""
     registry.register("part", PART)
     registry.register("whole", WHOLE, reference("Part", "part", -1))
     registry.register("part", record("Part", a=None, b=0))

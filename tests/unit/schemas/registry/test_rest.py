@@ -133,7 +133,7 @@ def test_a_subject_without_schemas_takes_any_but_a_number_must_exist(registry: R
 
 
 def test_levels_are_read_and_written_under_different_keys(registry: Registry) -> None:
-    """GET returns a level under the key compatibilityLevel, PUT takes it under the key
+    """GET returns a level under the key compatibilityLevel, PUT reads a level under the key
     compatibility, and DELETE restores the default."""
     assert registry.good("GET", "/config") == {"compatibilityLevel": "BACKWARD"}
     assert registry.refused("GET", "/config/s") == (404, 40408)
@@ -214,8 +214,8 @@ def test_lookup_tells_an_unknown_subject_from_an_unknown_schema(registry: Regist
 
 
 def test_deletion_is_soft_first_and_then_for_ever(registry: Registry) -> None:
-    """A version is first deleted softly, and can then be deleted for ever, with Confluent's error
-    codes. A softly deleted schema can still be read by its id."""
+    """A version is first deleted softly, and can then be deleted for ever. A deletion that is not
+    allowed gets Confluent's error code. A softly deleted schema can still be read by its id."""
     registry.register("s", A)
     registry.register("s", AB)
     assert registry.refused("DELETE", "/subjects/s?permanent=true") == (404, 40405)

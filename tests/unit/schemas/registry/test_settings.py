@@ -1,4 +1,4 @@
-"""Settings that make the registry refuse to start, with an error that names the setting."""
+"""If a setting is invalid, the registry refuses to start, with an error that names the setting."""
 
 from __future__ import annotations
 

@@ -133,7 +133,7 @@ def test_what_another_registry_may_have_written_is_not_denied() -> None:
 
 
 def test_an_id_of_another_registry_is_found_before_the_watch_fires() -> None:
-    """If a registry does not find a requested schema in its memory, it first reads newer entries of
+    """If a registry does not find a requested schema in its memory, it reads the newer entries of
     the log before it answers "not found"."""
     shared = SharedLog()
     entries, store = store_on(shared)
@@ -219,9 +219,9 @@ def test_a_log_that_breaks_later_ends_writing_only() -> None:
 
 
 def test_the_follower_ends_whenever_it_is_told() -> None:
-    """The follower is the thread that reads new entries of the log. It ends at once even if the
-    request to end comes just before it clears its wake event. It does not wait 30 s for the next
-    event."""
+    """The follower is the thread that reads new entries of the log. The follower ends at once even
+    if the request to end comes just before the follower clears its wake event. It does not wait 30
+    seconds for the next event."""
     _, store = store_on(SharedLog())
 
     class Wake(threading.Event):

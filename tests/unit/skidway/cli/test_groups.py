@@ -31,8 +31,8 @@ def time_ms(text: str) -> int:
 
 @pytest.mark.parametrize("text", ["1969-12-31T23:59:59.999Z", "1969-12-31T23:59:59.998"])
 def test_a_time_before_1970_does_not_mean_an_end_of_the_log(text: str) -> None:
-    """A reset to a time before 1970 is refused, because a broker takes -1 for the log end and -2
-    for the log start."""
+    """A reset to a time before 1970 is refused, because to a broker -1 means the log end and -2
+    means the log start."""
     with pytest.raises(UsageError, match=r"--to-datetime .* is before 1970"):
         time_ms(text)
 

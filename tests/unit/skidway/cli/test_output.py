@@ -50,7 +50,7 @@ def test_progress_without_terminal_is_a_line_now_and_then(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """If the output is not a terminal, only a few progress lines are printed, but always the last
-    one. They have no control characters."""
+    one. These lines have no control characters."""
     with output.Progress("loading", 1000, plain_every_s=3600) as progress:
         for done in range(0, 1001, 10):
             progress.show(done)

@@ -1,4 +1,4 @@
-"""The commands `skidway unit list` and `skidway unit show`."""
+"""Tests the commands `skidway unit list` and `skidway unit show`."""
 
 from __future__ import annotations
 

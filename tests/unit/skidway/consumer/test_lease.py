@@ -1,5 +1,5 @@
-"""The lease of a consumer: the time for which it may rely on its ZooKeeper session without a new
-answer."""
+"""A consumer's lease is the time for which the consumer may rely on its ZooKeeper session after an
+answer from ZooKeeper."""
 
 from __future__ import annotations
 

@@ -59,9 +59,9 @@ def test_what_goes_to_another_is_released_and_the_rest_kept() -> None:
 
 
 def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
-    """If a partition that is assigned to a member still has another owner, the member claims the
-    partition again when a watch reports that the owner has gone. Without such a report it claims
-    the partition again after a while."""
+    """A partition that is assigned to a member may still have another owner. The member claims the
+    partition again when a watch reports that the owner has gone. Without such a report the member
+    claims the partition again after a while."""
     found = member()
     assert found.looked(ALONE, {"t": 1}, 1.0)
     found.held(P0, 1.0)
@@ -75,8 +75,8 @@ def test_a_partition_that_is_held_is_claimed_when_its_owner_has_gone() -> None:
 
 
 def test_a_release_that_was_begun_is_ended() -> None:
-    """If a member's release of a partition is not answered, the member repeats it, even if the
-    partition was assigned to the member again meanwhile."""
+    """If a member's release of a partition is not answered, the member repeats the release, even if
+    the partition has been assigned to the member again."""
     found = owning()
     assert found.looked(TWO, {"t": 2}, 2.0)
     assert found.next_step(2.0) == Release(P1)
@@ -90,9 +90,9 @@ def test_a_release_that_was_begun_is_ended() -> None:
 
 
 def test_a_claim_that_was_not_answered_is_taken_back_when_it_is_anothers() -> None:
-    """If ZooKeeper does not answer a member's claim of a partition, and the partition is then
-    assigned to another member, the first member removes the owner node that its claim may have
-    created."""
+    """If ZooKeeper does not answer a member's claim of a partition, the claim may still have
+    created an owner node. If the partition is then assigned to another member, the first member
+    removes this owner node."""
     found = member()
     assert found.looked(ALONE, {"t": 2}, 1.0)
     found.unanswered(Claim(P1), 1.0)

@@ -28,8 +28,8 @@ TP = TopicPartition("clicks", 12)
     ],
 )
 def test_offsets_are_read_leniently(data: bytes, offset: int | None) -> None:
-    """An offset node contains a decimal number, which a JSON object may follow. Any other content
-    counts as no offset."""
+    """An offset node contains a decimal number, which a JSON object may follow. A node with any
+    other content has no offset."""
     assert nodes.read_offset(data) == offset
 
 

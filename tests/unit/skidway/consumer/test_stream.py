@@ -109,8 +109,8 @@ def test_a_record_is_done_when_the_next_one_is_asked_for(world: World) -> None:
 
 
 def test_an_expired_offset_is_reset_as_settings_say(world: World) -> None:
-    """If a consumer's offset has expired, it is reset to the first record in the log or to the
-    log's end, or an error is raised, as the consumer's settings say."""
+    """If a consumer's offset has expired, the consumer's settings decide what happens. The offset
+    is reset to the first record in the log or to the log's end, or an error is raised."""
     stream = world.member()
     assert world.poll(stream, most=1) == [b"0"]
     world.leave(stream, done=True)

@@ -1,4 +1,4 @@
-"""The demo's command line."""
+"""Tests the demo's command line."""
 
 from __future__ import annotations
 

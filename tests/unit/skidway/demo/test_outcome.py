@@ -34,8 +34,8 @@ def outcome(**changed: Any) -> DemoOutcome:
 
 
 def test_all_has_to_agree() -> None:
-    """A demo is complete if the audit, the recount, the bytes and the lines agree, and no kill lost
-    anything."""
+    """A demo is complete if the audit's counts, the recount, the delivered bytes and the number of
+    lines agree, and if no kill lost anything."""
     assert outcome().is_complete
     assert outcome(written={}, kills=[]).is_complete
 
@@ -60,7 +60,7 @@ def test_one_disagreement_spoils_the_verdict(changed: dict[str, Any]) -> None:
 
 
 def test_what_an_id_before_has_accounted_for_is_accounted_for() -> None:
-    """If a file grows after the agent has closed it, it gets a new id. The bytes before the
+    """If a file grows after the agent has closed it, the file gets a new id. The bytes before the
     beginning of the new id count as accounted for under the old id, even if the ledger (the agent's
     list of its files) no longer has the old id."""
     grown = FILE | {"begin": 100, "acknowledged": 40, "rejected": 0}

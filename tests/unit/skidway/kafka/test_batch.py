@@ -1,4 +1,4 @@
-"""The header of record batches."""
+"""Tests the header of record batches."""
 
 from __future__ import annotations
 
@@ -124,7 +124,7 @@ def test_any_bytes_are_batches_or_corrupt(noise: bytes) -> None:
 
 
 def test_unknown_codec_is_corrupt() -> None:
-    """Codec numbers that Kafka does not know are refused."""
+    """Codec numbers that Kafka does not define are refused."""
     header = batch.read_header(batch.seal(encoded()))
     with pytest.raises(CorruptBatch, match="codec 6"):
         _ = header._replace(attributes=6).codec

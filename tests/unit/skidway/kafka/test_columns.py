@@ -372,7 +372,8 @@ def test_cuts_keep_below_the_limit(sizes: list[int], limit: int, spread: int) ->
 
 @st.composite
 def any_batch(draw: st.DrawFn) -> bytes:
-    """A batch of any codec, some with the append time, as markers of a transaction, or empty."""
+    """A batch of any codec. Some of the batches have the append time, some are markers of a
+    transaction, and some are empty."""
     rows = draw(foreign_rows())
     raw = bytearray(batch_of(rows, rows[0].offset, draw(st.sampled_from(Codec))))
     kind = draw(st.sampled_from(["as it is", "as it is", "append time", "control", "empty"]))
@@ -439,8 +440,9 @@ def test_no_batch_reaches_into_the_next_one(kinds: list[int], data: st.DataObjec
 
 @pytest.mark.parametrize("headers", [[], [("origin", origin.pack(1, 2, 3, 4))]])
 def test_a_batch_has_the_records_of_its_own_bytes(headers: list[tuple[str, bytes]]) -> None:
-    """If the first batch has a record more than its count says, and the second batch has one less,
-    the first batch is damaged. The record does not become a record of the second batch."""
+    """If the first batch has one record more than its header counts, and the second batch has one
+    record less, the first batch is damaged. The record does not become a record of the second
+    batch."""
     first = batch_of([Row(offset, 0, None, b"x" * 9, headers) for offset in (0, 1)])
     more = batch_of([Row(0, 0, None, b"y" * 9, headers)])[HEADER_BYTES:]
     second = batch_of([Row(offset, 0, None, b"z" * 9, headers) for offset in (1, 2)])

@@ -1,4 +1,4 @@
-"""The nodes of consumer groups in ZooKeeper."""
+"""Tests the nodes of consumer groups in ZooKeeper."""
 
 from __future__ import annotations
 
@@ -42,6 +42,6 @@ def test_plain_names_are_kafkas() -> None:
     ],
 )
 def test_an_offset_stands_in_front(data: bytes, found: tuple[int, bytes] | None) -> None:
-    """The data of an offset node is a number, which a JSON object may follow. Any other data counts
-    as no offset."""
+    """The data of an offset node is a number, which a JSON object may follow. A node with any other
+    data has no offset."""
     assert group_nodes.split_offset(data) == found

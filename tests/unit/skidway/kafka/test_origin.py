@@ -1,4 +1,5 @@
-"""The origin header of a record: the agent, the file and the bytes that the record came from."""
+"""The origin header of a record names the agent, the file and the bytes that the record came
+from."""
 
 from __future__ import annotations
 

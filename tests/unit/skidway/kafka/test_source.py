@@ -1,4 +1,4 @@
-"""The source of a topic: where its records were first published."""
+"""The source of a topic is the cluster and the topic where its records were first published."""
 
 from __future__ import annotations
 

@@ -38,8 +38,8 @@ def values(batches: list[PendingBatch]) -> list[list[bytes | None]]:
 
 
 def test_a_batch_is_ready_when_full_or_when_it_has_waited() -> None:
-    """A full batch is ready to be sent at once, and any other batch after the linger time. A flush
-    takes all batches."""
+    """A full batch is ready to be sent at once. Any other batch is ready after the linger time. A
+    flush takes all batches."""
     accumulator = Accumulator(0.5)
     put(accumulator, P0, b"a" * 500, 10.0)
     put(accumulator, P1, b"b", 10.2)
@@ -63,7 +63,7 @@ def test_batches_of_a_partition_come_in_their_order() -> None:
 def test_futures_tell_each_offset() -> None:
     """The future of a set (the messages of one send) is done when the last batch with messages of
     the set is done. The future's result has the offset of each message. If one of the batches
-    failed, the future has its error."""
+    failed, the future has this batch's error."""
     sending = Sending(0, 4, single=False)
     messages = Messages([b"k"] * 4, [b"0", b"1", b"2", b"3"], 7)
     first, second = PendingBatch(P0, 0.0), PendingBatch(P1, 0.0)

@@ -1,4 +1,4 @@
-"""A client of a cluster in which some or all brokers are dead."""
+"""Tests a client of a cluster in which some or all brokers are dead."""
 
 from __future__ import annotations
 
@@ -58,7 +58,8 @@ def test_a_dead_broker_that_is_still_listed_hides_no_settings(
 
 
 def test_where_nobody_answers_the_cluster_is_unreachable(client: PartlyThere) -> None:
-    """If no broker answers, the client raises BrokerUnreachable and returns no empty answer."""
+    """If no broker answers, the client raises BrokerUnreachable instead of returning an empty
+    answer."""
     client.dead = frozenset({1, 2, 3})
     with pytest.raises(BrokerUnreachable, match="broker 3"):
         client.broker_configs()

@@ -1,4 +1,4 @@
-"""Values for the addresses of brokers and for a cluster's metadata."""
+"""Tests the classes for the addresses of brokers and for a cluster's metadata."""
 
 from __future__ import annotations
 

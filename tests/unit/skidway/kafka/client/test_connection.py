@@ -1,5 +1,5 @@
-"""A client's connection to a broker. The tests pass the bytes of requests and responses without a
-socket."""
+"""Tests a client's connection to a broker. The tests pass the bytes of requests and responses
+without a socket."""
 
 from __future__ import annotations
 

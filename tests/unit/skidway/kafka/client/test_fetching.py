@@ -1,4 +1,4 @@
-"""Fetch positions: whatever the responses contain, no batch is skipped and none is returned
+"""Whatever the responses contain, the fetch positions skip no batch, and no batch is returned
 twice."""
 
 from __future__ import annotations

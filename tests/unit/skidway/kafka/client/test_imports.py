@@ -1,4 +1,4 @@
-"""The modules that the client may import."""
+"""Tests which modules the client imports."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The times at which leaders are looked up, and the brokers that are asked."""
+"""Tests when the client looks up leaders, and which brokers it asks."""
 
 from __future__ import annotations
 
@@ -140,8 +140,8 @@ def test_an_answer_that_does_not_come_is_asked_for_again(
 def test_a_stale_picture_and_an_old_one_are_renewed(
     metadata: Metadata, session: ScriptedSession
 ) -> None:
-    """Metadata is requested again after an answer that shows that it is out of date, and after five
-    minutes."""
+    """The client requests metadata again in two cases: a broker's answer shows that the metadata is
+    out of date, or the metadata is five minutes old."""
     metadata.leader(LOGS)
     metadata.advance(session, 1.0)
     session.answer()

@@ -198,8 +198,8 @@ def test_an_hour_that_a_host_slept_is_an_hour_idle() -> None:
 
 
 def test_another_leader_is_like_the_beginning() -> None:
-    """When a partition gets a new leader, no batch is sent to it until the answers of the old
-    leader have come. After that only one batch is in flight at first."""
+    """When a partition gets a new leader, the outbox first waits for the answers of the old leader.
+    After that only one batch is in flight at first."""
     driver = Driver()
     one, two = driver.begin(1, 2)
     driver.add(3)
@@ -369,8 +369,8 @@ def test_damage_on_the_way_is_repaired_by_a_retry() -> None:
 
 @pytest.mark.parametrize("code", [-1, 3, 5, 6, 7, 17, 19, 20, 29, 31, 44, 56, 4_000])
 def test_everything_else_is_tried_again(code: int) -> None:
-    """After an error because of a missing topic or a missing permission, or with an unknown code, a
-    batch is sent again for ever, so that no line is given up."""
+    """After an error about a missing topic or a missing permission, and after an error with an
+    unknown code, a batch is sent again for ever. So no line is given up."""
     driver = Driver()
     [one] = driver.begin(1)
     for _ in range(20):

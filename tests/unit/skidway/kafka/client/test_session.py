@@ -119,7 +119,7 @@ def test_garbage_is_a_failure(session: ClientSession) -> None:
 
 
 def test_calls_per_link_are_bounded(session: ClientSession) -> None:
-    """A link takes at most CALLS_PER_LINK_MAX open calls."""
+    """A link has at most CALLS_PER_LINK_MAX open calls."""
     inbox: Inbox = deque()
     for _ in range(CALLS_PER_LINK_MAX):
         ask(session, inbox)

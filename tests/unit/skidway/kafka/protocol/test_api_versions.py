@@ -19,8 +19,8 @@ RANGES = {ApiKey.FETCH: VersionRange(4, 12), ApiKey.API_VERSIONS: VersionRange(0
 
 @pytest.mark.parametrize("version", [0, 1, 2, 3])
 def test_answer(version: int) -> None:
-    """In each version of ApiVersions, the answer lists the versions that the broker offers of each
-    API."""
+    """In each version of ApiVersions, the answer lists the versions of each API that the broker
+    offers."""
     response = decode(ApiVersionsResponse, answer(version, RANGES), version)
     assert response.error_code == ErrorCode.NONE
     assert response.ranges() == RANGES

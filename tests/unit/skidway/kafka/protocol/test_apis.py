@@ -71,7 +71,8 @@ def test_every_version_has_a_message(key: ApiKey) -> None:
 
 
 def test_choose_with_apache_kafka() -> None:
-    """With Apache Kafka 4.1 Skidway's client chooses the highest versions that it knows."""
+    """With Apache Kafka 4.1 Skidway's client chooses the highest versions that the client
+    supports."""
     offered = {key: VersionRange(*versions) for key, versions in KAFKA_4_1.items()}
     assert choose(ApiKey.METADATA, offered) == 12
     assert choose(ApiKey.PRODUCE, offered) == 9

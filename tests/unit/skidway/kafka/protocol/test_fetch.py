@@ -306,8 +306,8 @@ def test_empty_topics_are_bounded(version: int, least: bytes) -> None:
 
 
 def test_forgotten_partitions_are_bounded() -> None:
-    """A Fetch request may list partitions to forget. It is refused if it lists more than
-    REQUEST_ELEMENTS_MAX of them in all topics together."""
+    """A Fetch request may list partitions to forget. The request is refused if it lists more than
+    REQUEST_ELEMENTS_MAX partitions in all topics together."""
     each = REQUEST_ELEMENTS_MAX // 2 + 1
     front = struct.pack(">iiiib", -1, 500, 1, 1000, 0) + bytes(8) + struct.pack(">i", 0)
     topic = b"\0\x01t" + struct.pack(">i", each) + bytes(4 * each)

@@ -1,5 +1,5 @@
-"""Every message in every version: round trips, truncated messages, trailing bytes, and arbitrary
-bytes."""
+"""Tests every message in every version: round trips, truncated messages, trailing bytes, and
+arbitrary bytes."""
 
 from __future__ import annotations
 
@@ -55,8 +55,8 @@ every_message = pytest.mark.parametrize(("cls", "version"), CASES, ids=name_of)
 @settings(max_examples=share_of(12), deadline=None)
 @given(data=st.data())
 def test_exactly_its_bytes(cls: type[Message], version: int, data: st.DataObject) -> None:
-    """Every message is read as it was written. It is refused if it is truncated or if bytes follow
-    it."""
+    """Every message is read as it was written. A message is refused if it is truncated or if bytes
+    follow it."""
     message = data.draw(messages(cls, version))
     body = encode(message, version)
     assert decode(cls, body, version) == message
@@ -152,7 +152,7 @@ def test_tagged_structure() -> None:
     topic = FetchableTopicResponse(topic="t", partitions=(partition,))
     response = FetchResponse(responses=(topic,))
     body = encode(response, 12)
-    assert wire("01 00 0d 00000003 0000000000000007 00") in body  # tag 0, of thirteen bytes
+    assert wire("01 00 0d 00000003 0000000000000007 00") in body  # tag 0 has thirteen bytes
     assert decode(FetchResponse, body, 12) == response
 
 
@@ -190,7 +190,7 @@ def test_null_where_a_version_has_none(version: int, body: str) -> None:
 
 
 def test_null_where_a_version_has_it() -> None:
-    """If the version allows null, it is read and written as None."""
+    """If the version allows null, null is read as None, and None is written as null."""
     assert decode(_Sample, wire("0000 00000001 ffff 00000000"), 1).names == (_Element(name=None),)
     assert decode(_Sample, wire("0000 ffffffff 00000000"), 2).names is None
     with pytest.raises(ValueError):
