@@ -12,7 +12,7 @@ from support.registry_http import Registry
 
 class InProcess:
     """A `Transport` to a registry that runs in this process. meanwhile: a function that this
-    transport calls with the request's target before it makes the request."""
+    transport calls before each request. The function's argument is the request's target."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http

@@ -1,9 +1,9 @@
 """The variables of a role of the collection, as Ansible would render them for a host, without
 Ansible.
 
-Ansible renders a variable with jinja2 and native types when the variable is read. This module does
-the same for the expressions of our roles, and implements only those of Ansible's filters that these
-expressions use.
+Ansible renders a variable with jinja2 and native types when the variable is read. This module
+renders the expressions of our roles in the same way. It implements only the Ansible filters that
+these expressions use.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """The parts of the simulated site in the audit's model: lines, records, logs, topics, messages.
 
-Every line has a number, and whenever a line is counted, the model notes the place (`Placed`). So
-the tests know the truth about each single line and need no sums.
+Every line has a number. Whenever a line is counted, the model notes the topic, agent and bucket
+under which the line was counted (`Placed`). So the tests know the truth about each single line and
+need no sums.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Line:
 
 
 class Placed(NamedTuple):
-    """A line, with the place where it was counted or where its row lies: topic, agent and
-    bucket."""
+    """A line, with the topic, agent and bucket under which the line was counted or its row was
+    written."""
 
     line: int
     source: Source

@@ -1,4 +1,5 @@
-"""Stories of faults. Many stories run on one pipeline, each with its own topic, files and lines.
+"""Stories: tests of what happens in faults. Many stories run on one pipeline, and each story has
+its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
 over the topics of all stories). A story is a generator. Its code before a `yield` runs before a
@@ -14,8 +15,8 @@ needs::
         yield
         trial.expect_exactly()
 
-If a story fails, it ends, and only that story's test fails, with the same error. Every program that
-is then down is started again, and the other stories go on.
+If a story fails, it ends, and only that story's test fails, with the same error. Then every program
+that is down is started again, and the other stories continue.
 """
 
 from __future__ import annotations
@@ -300,7 +301,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """The stories of a stage whose tests are selected in this test run."""
+    """Returns those stories of a stage that this test run selects."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)

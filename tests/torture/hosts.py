@@ -26,7 +26,7 @@ column."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
-"""How many rotated files of each log are kept. When there would be more, a rotation deletes the
+"""How many rotated files of each log are kept. If a rotation makes one more file, it deletes the
 oldest file."""
 GOES_ON = ("renamed", "dated")
 """After a log is rotated in one of these ways, its writer keeps writing to the old file for a
@@ -34,7 +34,8 @@ while. In the other ways the old file is compressed or truncated at once, so the
 write to it again."""
 CUT_SELDOM = 8
 """A log that is rotated in the way "copied" is rotated this many times less often than other logs.
-Each truncation may lose lines, and only lines that no truncation affects must all arrive."""
+Each truncation may lose lines, so the torture requires only the arrival of the lines that no
+truncation affects."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy of a log. The patterns of the agent's sources match copies too,
@@ -43,7 +44,7 @@ UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
 ROTATED_WITHIN_S = 10.0
-"""The time within which a log exists again under its name after a rotation."""
+"""After a rotation, a log exists again under its name within this time."""
 
 
 class Line:

@@ -20,7 +20,8 @@ HOUR_MS = 3_600_000
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
-"""A run of the torture proves nothing if a smaller share of all lines is proven."""
+"""The smallest share of all lines that must have arrived once, in complete buckets. If the share is
+smaller, a run of the torture proves nothing."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
 """All verdicts, from the best to the gravest."""
 Said = tuple[str, Sequence[str]]
@@ -28,8 +29,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""A bucket that the audit does not list inherits the verdict of the next listed bucket if this
-bucket begins less than INHERITED_MS milliseconds later."""
+"""A bucket that the audit does not list inherits the verdict of the next listed bucket. The listed
+bucket must begin less than INHERITED_MS milliseconds after the bucket that is not listed."""
 
 
 @dataclass(slots=True)
@@ -40,8 +41,8 @@ class Truth:
     - torn, invented: rows or rejects that match no line.
     - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
       still waits for them.
-    - marked: the number of hours that the output marks as complete. false_marks: the marked hours
-    in which a line is missing or came twice.
+    - marked: the number of hours that the output marks as complete.
+    - false_marks: the marked hours in which a line is missing or came twice.
     - declared: the number of all other lines that are missing or came twice.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
@@ -174,8 +175,8 @@ class _Words:
     """The audit's verdict on every bucket. gravest: for each bucket, the gravest verdict among all
     topics with the same name, and the reasons of that verdict.
 
-    The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
-    loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
+    The audit does not list a bucket in which nothing was counted. It lists the bucket of the time
+    at which a loss was declared. All lines that may be lost are earlier than this time. So a bucket
     that is not listed inherits the verdict of the next listed bucket of its topic id, if this
     verdict is "lost" or "unknown". If the bucket is listed under another id of its topic, it
     inherits nothing. The topic that the torture makes again is an exception: its buckets inherit

@@ -89,8 +89,8 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
-    """Generations (rotated files) that were deleted before the agent saw them count in the metrics
-    as lost ranges of their topic, without bytes."""
+    """Rotated files that were deleted before the agent saw them count in the metrics as lost ranges
+    of their topic, without bytes."""
     events.unseen(Unseen("figures-unseen", "id", "/log/a", "gone"))
     labels = {"topic": "figures-unseen", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1

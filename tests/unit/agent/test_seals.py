@@ -137,8 +137,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """If the agent notices missing generations (rotated files) while a seal waits for
-    acknowledgements, it drops the seal and notes the files' sizes again for a later one."""
+    """If the agent notices missing rotated files while a seal waits for acknowledgements, it drops
+    the seal and notes the files' sizes again for a later one."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()

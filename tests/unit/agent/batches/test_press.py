@@ -116,8 +116,8 @@ def test_counts_are_those_of_the_records() -> None:
 
 @promise("4 times ahead", "clocks reading")
 def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
-    """If a line's time is before 1970 or more than an hour ahead, its record gets the time at which
-    the line was read."""
+    """If a line's time is before 1970, or more than an hour ahead of the agent's clock, the line's
+    record gets the time at which the line was read."""
     source = regex(
         r"(?P<t>-?\d+)",
         timestamp=TimestampSettings(fields=["t"], format="epoch_ms", timezone="UTC"),
@@ -129,8 +129,8 @@ def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
-    """Of an over-long line only the beginning is read and kept, but the record's origin covers the
-    whole line."""
+    """The agent reads and keeps only the beginning of an over-long line, but the record's origin
+    covers the whole line."""
     intent = Intent(1, 5, 100, 100 + 3 * READ_BYTES, 0, READ_MS, b"")
     pressed = press(recipe(), Reading(intent, b"x" * READ_BYTES, "host", "/log/a"))
     (row,) = rejected(pressed)
@@ -165,7 +165,7 @@ def test_batches_stay_below_the_limit() -> None:
 
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
-    """In each partition the records of a file lie in the order of their positions in the file.
+    """In each partition, the records of a file are in the order of their positions in the file.
     Programs that read the topic need this order to recognize repeated records by their
     positions."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)

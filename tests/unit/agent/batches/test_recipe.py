@@ -1,5 +1,5 @@
-"""The recipe's fingerprint of the code that turns lines into records. The fingerprint changes with
-everything that can change these records."""
+"""A recipe contains a fingerprint of the code that turns lines into records. Whenever anything
+changes that can change these records, the fingerprint changes too."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Flights. An intent is a stored promise to send certain bytes. While the batches of an intent are
-on their way, they are called a flight. Batches are sent in order. A batch that the producer returns
+"""An intent is a stored promise to send certain bytes. While the batches of an intent are on their
+way, they are called a flight. Batches are sent in order. A batch that the producer returns
 undelivered is sent again."""
 
 import pytest

@@ -98,9 +98,9 @@ def test_records_that_overlap_are_doubtful() -> None:
 
 
 def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
-    """A missing part is split into records that readers would drop if they were sent now, and
-    records that readers would keep. Adjacent records of the same kind form one piece. Records
-    outside the part have no influence."""
+    """A missing part is split into two kinds of records: those that readers would drop if the agent
+    sent them now, and those that readers would keep. Adjacent records of the same kind form one
+    piece. Records outside the part have no influence."""
     part = Part(110, 160, Fate.MISSING)
     bounds = np.array([100, 110, 120, 130, 150, 160, 200])
 
@@ -129,8 +129,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """If the agent finds the records that it promised to send in the partitions, they count as if
-    the brokers had acknowledged them: with the same counts, bytes and checksums."""
+    """Promised records that the agent finds in the partitions count as if the brokers had
+    acknowledged them: with the same counts, bytes and checksums."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

@@ -81,7 +81,7 @@ def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> Non
 @promise("1 announcement")
 def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -> None:
     """The agent sends the first record of a file only after the file's announcement is
-    acknowledged. The announcement says which file the file id stands for."""
+    acknowledged. The announcement says to which file the file id belongs."""
     world.files.append(A, b"x\n")
     world.start()
     for _ in range(5):
@@ -236,8 +236,8 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
 def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The agent logs lines that the parser rejects at most once a minute, with the position and the
-    reason. /health reports a topic while most of its lines are rejected."""
+    """At most once a minute, the agent logs the lines that the parser rejected, with the position
+    and the reason. /health reports a topic while most of its lines are rejected."""
     told: list[Untold] = []
     monkeypatch.setattr(events, "lines_rejected", told.append)
     number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
@@ -404,8 +404,8 @@ def test_rotation_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
-    """The agent reads the last lines of a deleted file from the file descriptor that it still has
-    open."""
+    """The agent reads the last lines of a deleted file from the file descriptor that the agent
+    still has open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -537,9 +537,9 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """The agent reports a file that it cannot read. A seal says that all lines before a certain
-    time are counted, but the seals of the file's topic then contain no time. Meanwhile the agent
-    reads other files."""
+    """The agent reports a file that it cannot read, and reads the other files. The time in a
+    topic's seal says that all lines before this time are counted. While the file is unreadable, the
+    seals of its topic contain no time."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
@@ -555,7 +555,7 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """The ledger shows the losses of a deleted file for a week, also after a restart. After the
+    """The ledger shows the losses of a deleted file for a week, even after a restart. After the
     week the agent forgets them, so that its state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
@@ -593,9 +593,9 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """The agent goes on sending seals (the messages that all earlier lines are counted) for a topic
-    for which it no longer has a source. Otherwise the audit of the topic, to which other hosts
-    still send, would wait for this agent."""
+    """A seal says that all earlier lines are counted. The agent continues to send seals for a topic
+    for which it no longer has a source. Otherwise the audit would wait for this agent, although
+    only other hosts still send to the topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -667,8 +667,8 @@ def test_descriptors_stay_bounded() -> None:
 @promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
     """Even if the agent is killed, every record is counted once and the message numbers have no
-    gaps. Each count in a delta (the agent's message of counts) contains the number of the previous
-    delta that counted the same bucket."""
+    gaps. A delta is the agent's message of counts. Each count in a delta contains the number of the
+    previous delta that counted the same bucket."""
     world.start()
     for index in range(12):
         world.files.append(A, b"%d\n" % index)
@@ -695,8 +695,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
     """If a file is renamed after the agent's scan has found it and before the agent opens it, the
-    file is still read. The seal (the message that all earlier lines are counted) waits for every
-    file that the scan has found."""
+    agent still reads the file. The agent sends a seal, which says that all earlier lines are
+    counted, only after it has read every file that the scan found."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -717,9 +717,9 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file is deleted after the agent's scan has found it and before the agent opens it, only
-    the seal of this scan (the message that all earlier lines are counted) is delayed. The next scan
-    notices that the file is gone."""
+    """If a file is deleted after the agent's scan has found it and before the agent opens it, the
+    agent delays only the seal of this scan, because a seal says that all earlier lines are counted.
+    The next scan notices that the file is gone."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -843,9 +843,9 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
 
 @promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
-    """A seal says that all earlier lines are counted. While bytes that the agent found in a topic's
-    files are on their way to the brokers, it sends no seal for the topic or for the topic of its
-    rejected lines."""
+    """A seal says that all earlier lines are counted. While bytes of a topic's files are on their
+    way to the brokers, the agent sends no seal for the topic or for the topic of its rejected
+    lines."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold(10, 0.3)
@@ -871,8 +871,8 @@ def test_a_quiet_agent_proves_its_life() -> None:
 
 @promise("1 announcement", "clocks announcement")
 def test_files_are_announced_again_every_day(world: World) -> None:
-    """The agent announces its files every day. Old messages of the audit topic expire, and a reader
-    still learns from the newer ones which file a file id stands for."""
+    """The agent announces its files every day. When old messages of the audit topic expire, a
+    reader still learns from the newer announcements to which file a file id belongs."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
