@@ -64,7 +64,7 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent that has nothing to deliver still sends its last word, also if it is asked to leave
+    """An agent that has nothing to deliver still sends its last word, even if it is asked to leave
     a second time."""
     assert drain(world)
     said = len(world.of(Seal))
@@ -228,8 +228,8 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     """An older version of the agent that does not support last words may have sent a seal after the
-    last word. The agent then forgets the last word, so that its older time does not replace the
-    time of the later seal."""
+    last word. The agent then forgets the last word, so that the older time of the last word does
+    not replace the time of the later seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -36,8 +36,9 @@ def test_a_record_says_which_bytes_it_came_from() -> None:
 
 @promise("2 re-send", "clocks reading")
 def test_pressing_again_gives_the_same_bytes() -> None:
-    """The same intent (a stored promise to send certain bytes) and the same recipe (the rules for
-    the source) always give the same batches."""
+    """An intent is a stored promise to send certain bytes. A recipe is the rules by which a
+    source's lines become records. The same intent and the same recipe always give the same
+    batches."""
     made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
     data = b"".join(b"%d line\nbad\n" % i for i in range(300))
     first, again = press(made, reading(data)), press(from_json(made.to_json()), reading(data))
@@ -46,8 +47,8 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """The bytes of an intent (a stored promise to send them) become the same records whether they
-    become batches alone or together with the bytes of other intents."""
+    """An intent is a stored promise to send certain bytes. The agent makes the same records from
+    these bytes whether it presses them alone or together with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),

@@ -116,7 +116,7 @@ def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
 
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_every_record_lies_in_reach(partitioning: str) -> None:
-    """The reach of an intent (a stored promise to send certain bytes) is the set of partitions in
+    """An intent is a stored promise to send certain bytes. Its reach is the set of partitions in
     which the agent searches for the intent's records. Every record of the intent goes to one of
     these partitions, whatever its line contains and wherever in the file the line begins."""
     key = "line" if partitioning == "key" else None

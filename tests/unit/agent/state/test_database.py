@@ -172,8 +172,9 @@ def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
 
 
 def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
-    """If an intent (a stored promise to send certain bytes) was changed in the database, the agent
-    notices the change by a checksum, and does not send the intent's bytes again."""
+    """An intent is a stored promise to send certain bytes. If an intent was changed in the
+    database, the agent notices the change by a checksum, and does not send the intent's bytes
+    again."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_intents([Intent(1, 2, 3, 4, 5, 6, b"x")])

@@ -1,5 +1,5 @@
-"""The collector judges one block (the buckets of one hour) after another, in steps of bounded
-length. The verdicts are the same as if it judged everything at once."""
+"""A block is the buckets of one hour. The collector judges one block after another, in steps of
+bounded length. The verdicts are the same as if the collector judged everything at once."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """`wait` pauses between its looks, and ends with the first look that finds everything good."""
+    """`wait` pauses between its looks, and ends after the first look that finds nothing missing."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]

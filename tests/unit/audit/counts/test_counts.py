@@ -84,8 +84,8 @@ def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
-    """Outside the loader, a straddle (a record of which only the first bytes are a repeat) counts
-    as one record and not as a reject."""
+    """A straddle is a record of which only the first bytes are a repeat. Outside the loader, a
+    straddle counts as one record and not as a reject."""
     counts = Counts()
     row = [(5, 1, 1, 0, 10, "s")]
     counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))

@@ -223,7 +223,7 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
 @promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
     """If the lag becomes smaller from window to window, for example while a mirror catches up, the
-    audit takes it for a backlog and not for a slow clock."""
+    audit treats the lag as a backlog and not as a slow clock."""
     site = Site()
     site.live(GOOD)
     for behind_ms in range(HOUR, 0, -HOUR // 5):
@@ -232,8 +232,8 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """If a collector reads on after a day, it does not report a slow clock because of the old
-    messages."""
+    """If a collector continues to read after a pause of a day, it does not report a slow clock
+    because of the old messages."""
     site = Site()
     site.live(GOOD)
     site.pass_on(3600)
@@ -435,8 +435,8 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
 ) -> None:
     """An agent whose clock is ahead may send a seal for a future time. With LogAppendTime, the seal
-    proves nothing after the broker's time, even for a collector that reads it a day later. Without
-    LogAppendTime, a collector that reads the seal a day later believes the seal's time."""
+    proves nothing after the broker's time, even for a collector that reads the seal a day later.
+    Without LogAppendTime, a collector that reads the seal a day later accepts the seal's time."""
     site = Site(is_brokers_time=is_brokers_time)
     counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
     ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
@@ -549,8 +549,8 @@ REPORT = ("report", "--tiers", "agent,broker")
 def test_a_report_by_a_clock_that_is_behind_is_not_good(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a host whose clock is behind, `report` takes every bucket for too new to judge. It ends
-    with status 1 and reports the clock, both as text and as JSON."""
+    """On a host whose clock is behind, `report` treats every bucket as too new to be judged. It
+    ends with status 1 and reports the clock, both as text and as JSON."""
     assert stored(*REPORT) == 0
     assert "clock" not in capsys.readouterr().out
     assert stored(*REPORT, ahead_ms=-HOUR) == 1

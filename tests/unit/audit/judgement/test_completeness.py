@@ -1,4 +1,4 @@
-"""When a topic is complete in a span of time. Jobs ask this with `skidway audit complete` before
+"""When a topic is complete in a span of time. Jobs check this with `skidway audit complete` before
 they read the rows."""
 
 from __future__ import annotations
@@ -98,8 +98,8 @@ def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the messages of a complete day, and the reason that the audit gives why the
-    changed day is not complete."""
+    """A change to the messages of a complete day, and the reason for which the audit then calls the
+    day incomplete."""
 
     name: str
     reason: str
@@ -171,8 +171,8 @@ def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> No
 
 
 def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
-    """A bucket that is only partly in the asked span is judged as a whole, because the audit cannot
-    tell which of the bucket's records are in the span."""
+    """A bucket that is only partly in the requested span is judged as a whole, because the audit
+    cannot tell which of the bucket's records are in the span."""
     short = [x for x in day() if x != day()[3]]
     for since, until in ((END - 1, END), (START, START + 1), (START + 9, START + 10)):
         [found] = asked(short, about=question(since, until))
@@ -251,7 +251,7 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 def test_topics_of_rejects_are_asked_too() -> None:
     """The answer about a topic includes the topic of its rejected lines. If the audit knows only
-    the topic of the rejected lines, the asked topic counts as unknown."""
+    the topic of the rejected lines, the requested topic counts as unknown."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])

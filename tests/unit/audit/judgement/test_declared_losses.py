@@ -156,8 +156,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
     touched: tuple[int, int],
 ) -> None:
     """If the agent counted lines of a bucket between its last seal and the loss, the bucket is
-    lost. It does not matter whether the agent also counted lines of it before the seal or after the
-    loss."""
+    lost. It does not matter whether the agent also counted lines of the bucket before the seal or
+    after the loss."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
     counts = dict(zip(touched, (first, again), strict=True))
@@ -208,7 +208,7 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # else the bucket would stay open for ever
+    assert judge(uncounted, policy, NOW) == []  # otherwise the bucket would stay open for ever
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:

@@ -1,4 +1,4 @@
-"""The standing: a summary of the verdicts on all buckets, both old and new."""
+"""The standing is a summary of the verdicts on all buckets, both old and new."""
 
 from __future__ import annotations
 

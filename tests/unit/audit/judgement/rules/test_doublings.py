@@ -158,9 +158,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """If the new agent sets bytes apart (declares them lost) before a seal, this seal does not end
-    the doubt. The agent may read these bytes later, when a source's pattern matches the file
-    again."""
+    """If the new agent declares bytes lost before a seal, this seal does not end the doubt. The
+    agent may read these bytes later, when a source's pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -250,9 +249,9 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """If the old agent set bytes apart and later finds them again, the bytes are in doubt, because
-    the new agent has read them in between. The audit can tell this by the new file id that the old
-    agent gives the file."""
+    """If the old agent declared bytes lost and later finds them again, the bytes are in doubt,
+    because the new agent has read them in between. The audit notices this by the new file id that
+    the old agent gives the file."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]

@@ -43,8 +43,8 @@ from support.promises import promise
 
 
 def test_who_is_waited_for_is_silent_when_the_silence_is_over() -> None:
-    """An agent that never sent a seal counts as silent as soon as the silence time is over, and so
-    does a host of the roster without an agent."""
+    """An agent that never sent a seal counts as silent as soon as the configured silence time is
+    over. A host of the roster that has no agent then counts as silent too."""
     over = DUE + POLICY.silence_ms
     expected = replace(POLICY, roster=roster("web1", "web9"))
     sealed = [*good(), seal(AGENT, 3, over, 2)]
