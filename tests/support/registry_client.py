@@ -11,8 +11,8 @@ from support.registry_http import Registry
 
 
 class InProcess:
-    """A `Transport` to a registry that runs in this process. meanwhile: a function that this
-    transport calls before each request. The function's argument is the request's target."""
+    """A `Transport` to a registry that runs in this process. Before each request, the transport
+    calls the function `meanwhile` with the request's target."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http

@@ -24,8 +24,9 @@ from deploy.ansible.plugins.filter.fleet import FILTERS
 class RoleVariables:
     """All variables that a role can read on one host.
 
-    role: the role's name. given: variables of the inventory, which override the role's defaults.
-    hosts: the variables of all hosts by name, for `hostvars`. groups: names of hosts by group.
+    `role` is the role's name. `given` contains variables of the inventory, which override the
+    role's defaults. `hosts` contains the variables of all hosts by name, for Ansible's `hostvars`.
+    `groups` contains the names of the hosts of each group.
     """
 
     def __init__(

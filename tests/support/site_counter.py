@@ -27,8 +27,8 @@ PartitionId = tuple[Source, int]
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
     """Copies some more records of a partition to the mirror. Before these records, the mirror loses
-    `skipped` offsets, and also all offsets that have expired at the source. names: whether the
-    mirror declares the lost offsets as a gap."""
+    `skipped` offsets, and also all offsets that have expired at the source. `names` says whether
+    the mirror declares the lost offsets as a gap."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -52,9 +52,9 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
 
 
 class SiteCounter:
-    """The counter of one tier. current: a function that takes a name, and returns the topic that
-    has this name in the counter's cluster now. Positions, marks and message numbers become durable
-    together. A kill loses everything else."""
+    """The counter of one tier. The function `current` returns the topic that has a given name in
+    the counter's cluster now. Positions, marks and message numbers become durable together. A kill
+    loses everything else."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SiteCounter:
         self.kill()
 
     def kill(self) -> None:
-        """Drops everything that is not durable. The counter goes on from its durable state."""
+        """Drops everything that is not durable. The counter continues from its durable state."""
         self.following: dict[PartitionId, Following] = {}
         self.stopped: set[PartitionId] = set()
         self.walked: dict[PartitionId, dict[FileKey, int]] = {}

@@ -26,8 +26,8 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The loader's output for one source topic. positions, marks: the positions and marks in the
-    output's newest manifest. rows: the rows in the output's files."""
+    """The loader's output for one source topic. `positions` and `marks` are those in the output's
+    newest manifest. `rows` contains the rows in the output's files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))
@@ -49,8 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """A loader of the mirrored topics. place: a function that takes the correct rows of all topics
-    of one load, and returns the rows that the loader writes instead."""
+    """A loader of the mirrored topics. The function `place` gets the correct rows of all topics of
+    one load, and returns the rows that the loader writes instead."""
 
     def __init__(
         self,

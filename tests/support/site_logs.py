@@ -88,8 +88,8 @@ def record_of(line: Line, file: int, first: int) -> Record:
 
 @dataclass(slots=True)
 class Log:
-    """The log of a partition. records: the record at each offset, or None if the offset is missing.
-    gaps: the gaps that the mirror declared."""
+    """The log of a partition. `records` contains the record at each offset, or None if the offset
+    is missing. `gaps` contains the gaps that the mirror declared."""
 
     records: list[Record | None] = field(default_factory=list)
     start: int = 0
@@ -124,15 +124,16 @@ class Topic:
 
 
 def topic_made(name: str, times: int) -> Topic:
-    """A new topic with this name. times: how many topics have had this name, including the new
-    one."""
+    """A new topic with this name. `times` is the number of topics that have had this name,
+    including the new topic."""
     return Topic(Source("dc1", "cluster-id", name, f"id-{times}"))
 
 
 @dataclass(slots=True)
 class AuditLogs:
-    """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. told: the
-    lines that each delta counted. ranges, gaps: the ranges and gaps in each delta."""
+    """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. `told`
+    contains the lines that each delta counted. `ranges` and `gaps` contain the ranges and gaps in
+    each delta."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))

@@ -238,10 +238,10 @@ def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
 def expected(world: World) -> set[BucketName]:
     """The buckets that must be complete if the collector has heard every published message.
 
-    For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
-    and no loss is declared. If the topic has records without origin, it has no gap and was not made
-    again. If a producer began to count anew in a new epoch, it has since counted in all partitions
-    of its earlier epochs.
+    For each of these buckets, all tiers counted the same lines, all agents sealed the bucket
+    afterwards, and no loss is declared. If the topic has records without origin, it has no gap and
+    was not made again. If a producer began to count again in a new epoch, it has since counted in
+    all partitions of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)

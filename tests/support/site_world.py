@@ -49,7 +49,7 @@ class Faults:
 
     - gaps: the mirror loses offsets and declares them as gaps.
     - silent_gaps: the mirror loses offsets and does not declare them.
-    - kills: counters are killed and go on from their durable state.
+    - kills: counters are killed and continue from their durable state.
     - recounts: counters count everything again in a new epoch.
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
     - swaps: two rows exchange the field that `misplaces` names.
@@ -91,8 +91,8 @@ class Faults:
 class Collector:
     """A collector of the audit, which reads each partition of the audit topics in order.
 
-    heard: the numbers of the deltas and seals that were read so far. messages: all messages, in the
-    order in which they were read.
+    `heard` contains the numbers of the deltas and seals that were read so far. `messages` contains
+    all messages, in the order in which they were read.
     """
 
     def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:

@@ -83,7 +83,7 @@ class Stories(list[Story]):
         self._stage = stage
 
     def add(self, *, is_quick: bool = False, **settings: Any) -> Callable[[Teller], Teller]:
-        """Adds a story. settings: the settings of the agent's source for the story's topic."""
+        """Adds a story. `settings` are the settings of the agent's source for the story's topic."""
 
         def added(tell: Teller) -> Teller:
             self.append(Story(tell.__name__, tell, settings, self._stage, is_quick))
@@ -218,8 +218,8 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: the directory to which the loads write. Without it, they write to the pipeline's own
-    directory.
+    `output` is the directory to which the loads write. If `output` is None, the loads write to the
+    pipeline's own directory.
     """
 
     def __init__(
@@ -267,8 +267,8 @@ class Stage:
         """Waits until all buckets of the topics are complete, or until a bucket has the verdict
         `until`. Returns the buckets.
 
-        All stories use the same report of the audit. Only if the last report does not satisfy a
-        story, the story asks for a new one.
+        All stories use the same report of the audit. A story asks for a new report only if the last
+        report does not satisfy the story.
         """
         found: list[dict[str, Any]] = []
 

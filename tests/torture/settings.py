@@ -29,8 +29,8 @@ OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("
 
 
 def write(site: Site, proxies: Mapping[str, int]) -> None:
-    """Writes all settings. proxies: the ports of the proxies through which clients reach each
-    cluster's brokers."""
+    """Writes all settings. `proxies` contains the ports of the proxies through which clients reach
+    each cluster's brokers."""
     site.write([])
     via = {
         cluster: f"127.0.0.1:{proxies[name]}"

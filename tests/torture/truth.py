@@ -12,8 +12,7 @@ from torture.hosts import REMADE, Line
 from torture.lake import Row
 
 Bucket = tuple[str, int]
-"""A pair: the topic (under the mirror's name, without `.rejected`), and the start of the bucket in
-ms."""
+"""The mirror's name of a topic, without `.rejected`, and the start of a bucket in ms."""
 
 
 HOUR_MS = 3_600_000
@@ -52,7 +51,8 @@ class Truth:
     - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.
 
-    For each bucket, false_alarms, beside and unhealed give the first reason of the verdict.
+    For each bucket, the fields false_alarms, beside and unhealed contain the first reason of the
+    verdict.
     """
 
     lines: int = 0
@@ -172,8 +172,8 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 
 class _Words:
-    """The audit's verdict on every bucket. gravest: for each bucket, the gravest verdict among all
-    topics with the same name, and the reasons of that verdict.
+    """The audit's verdict on every bucket. For each bucket, `gravest` contains the gravest verdict
+    among all topics with the same name, and the reasons of that verdict.
 
     The audit does not list a bucket in which nothing was counted. It lists the bucket of the time
     at which a loss was declared. All lines that may be lost are earlier than this time. So a bucket
@@ -183,7 +183,7 @@ class _Words:
     any verdict, under the old and the new id.
 
     A line that does not match the source's pattern gets the time at which the agent read it. So
-    such a line may be counted in any later bucket of the topic of rejects.
+    this line may be counted in any later bucket of the topic of rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
@@ -202,7 +202,7 @@ class _Words:
 
     def of(self, bucket: Bucket, *, fits: bool) -> str:
         """Returns the gravest verdict that concerns a line of the bucket, or "complete" if there is
-        none. fits: whether the line matches its source's pattern."""
+        none. `fits` says whether the line matches its source's pattern."""
         topic, start = bucket
         found = [self._one(words, topic, start) for words in self._words[topic].values()]
         if not fits:

@@ -32,8 +32,8 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
-    """An agent that leaves delivers all lines, including a last line without a line end. It sends
-    no delta (a message of counts) after its last word."""
+    """An agent that leaves delivers all lines, including a last line without a line end. After its
+    last word, it sends no delta, which is a message of counts."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()
@@ -156,8 +156,8 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """If the bytes of a file change and its size does not, the agent takes the last word back and
-    reads the new bytes."""
+    """If the bytes of a file change but its size stays the same, the agent takes the last word back
+    and reads the new bytes."""
     world.files.append(A, b"1\n")
     world.start().leave()
     for _ in range(20):

@@ -161,7 +161,7 @@ def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
 
 
 def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) -> None:
-    """If the agent finds all promised records, it goes on at once and does not wait for late
+    """If the agent finds all promised records, it continues at once and does not wait for late
     batches."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     upgrade()
@@ -235,7 +235,7 @@ def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """While the agent searches the brokers for records, one unreadable file does not stop it: it
-    goes on with the next files. The unreadable file's lines are sent in order as soon as the file
+    continues with the next files. The unreadable file's lines are sent in order as soon as the file
     can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:

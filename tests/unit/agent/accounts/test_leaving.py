@@ -72,8 +72,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 def test_a_note_in_doubt_is_made_again() -> None:
     """If a file is replaced after the agent noted its size, a later look at the files finds the new
-    file. The agent sends the topic's last word (a message which says that all lines are delivered)
-    only after it has read the new file."""
+    file. The agent sends the topic's last word only after it has read the new file, because a last
+    word says that all lines are delivered."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))

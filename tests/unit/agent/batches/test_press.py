@@ -143,7 +143,7 @@ def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
 
 def test_lines_longer_than_allowed_are_rejected() -> None:
     """A line that is longer than max.line.bytes, or too long for a batch, is rejected. The lines
-    before and after it are delivered."""
+    before and after this line are delivered."""
     made = recipe(max_line_bytes=100)
     pressed = press(made, reading(b"a\n" + b"x" * 101 + b"\n" + b"y" * 100 + b"\n"))
     assert [datum_text(r.value)[0] for r in records(pressed)] == ["a", "y"]

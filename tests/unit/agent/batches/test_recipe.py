@@ -74,8 +74,8 @@ def test_what_a_program_is_named_by(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_new_rules_of_a_zone_are_another_program(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the machine gets new rules for a time zone, the recipe's `program` (the name of the code
-    that makes the records) changes, because the rules may change a line's event time."""
+    """The recipe's `program` identifies the code that makes the records. If the machine gets new
+    rules for a time zone, `program` changes, because the rules may change a line's event time."""
     zone = tmp_path / "Nowhere" / "City"
     zone.parent.mkdir()
     monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"), str(tmp_path)))

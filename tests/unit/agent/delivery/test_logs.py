@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
     """A partition gets a permanent hole in three cases: its log ends below an acknowledged offset,
-    its log is damaged, or the agent has no right to read it. The agent goes on reading the other
+    its log is damaged, or the agent has no right to read it. The agent continues to read the other
     partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()

@@ -1,5 +1,5 @@
-"""The agent divides an intent (a promised range of a file's bytes) into parts, by the records that
-it found in the partitions."""
+"""An intent is a promised range of a file's bytes. The agent divides an intent into parts,
+depending on the records that it found in the partitions."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_came_behind_later_records_is_missing() -> None:
 def test_records_that_overlap_are_doubtful() -> None:
     """Records overlap if the agent divided the file in another way when it sent them again, or if
     the same bytes are in two partitions. Overlapping records are doubtful, because readers count
-    all of them."""
+    all overlapping records."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful

@@ -22,8 +22,8 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
-    """A file has the same size and the same key (device and inode) whether it is found by a
-    pattern, by its path or by an open handle."""
+    """The key of a file is its device and inode. The agent finds the same size and the same key of
+    a file by a pattern, by the file's path and by an open handle."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()
@@ -51,8 +51,8 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
     """The agent reports a dead symbolic link. While the link is dead, the agent sends no seal,
-    because the link's file may have unread lines. (A seal says that all earlier lines are counted.)
-    The agent does not report a link that was removed."""
+    because the link's file may have unread lines, and a seal says that all earlier lines are
+    counted. The agent does not report a link that was removed."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")

@@ -109,7 +109,7 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
     """If a closed rotated file has a new modification time but the same bytes, the agent declares
-    no loss and goes on sending seals for the topic."""
+    no loss and continues to send seals for the topic."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -226,8 +226,8 @@ def test_names_of_generations(world: World, name: str) -> None:
 
 
 def test_strangers_are_not_read(world: World) -> None:
-    """The agent does not read files with unrelated names. If a file had the name of a rotated file
-    before any rotation, the agent does not read this file either, even if the file grows."""
+    """The agent does not read files with unrelated names. The agent also does not read a file that
+    already had the name of a rotated file before any rotation, even if this file grows."""
     world.files.append("/log/app.1.log", b"a worker of that name\n")
     world.clock.advance(60)
     world.settle()
@@ -285,8 +285,8 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If no file was at the log's path at the last look, no known file proves that all later
-    rotated files are still there, so a loss is declared."""
+    """If no file was at the log's path at the last look, the agent has no known file by which it
+    could see whether later rotated files are missing. Therefore it declares a loss."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -326,8 +326,8 @@ def test_deleted_while_the_agent_was_down(world: World) -> None:
 
 
 def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
-    """If a log is deleted and written again, and no rotated file is beside it, the agent does not
-    assume that there were other files which it never saw."""
+    """If a log is deleted and written again, and the directory has no rotated file, the agent
+    assumes that there were no other files."""
     for number in range(3):
         world.files.delete(APP)
         world.files.append(APP, b"%d\n" % number)
@@ -577,7 +577,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
 
 def test_a_directory_that_changed_just_now_is_listed_again() -> None:
     """A directory's modification time is only as exact as a clock tick. Even if a file is rotated
-    and compressed within one tick, the agent finds the compressed file and reads on in it."""
+    and compressed within one tick, the agent finds the compressed file and continues to read
+    there."""
     world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
     world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
     world.files.append("/log/held.log", b"held\n")
@@ -683,7 +684,7 @@ def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
 def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a look lists a compressed file beside its plain file, but the plain file is deleted before
+    """A look finds both a compressed file and its plain file. If the plain file is deleted before
     the agent can open it, the agent reads the compressed file."""
     read = world.files.list
 
@@ -772,8 +773,8 @@ def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) ->
 def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
     world: World, before: int, set_back_s: int
 ) -> None:
-    """If the clock is set back between two rotations, and the agent does not look in between, the
-    older file seems to be the newer one. The agent still reads both files."""
+    """If the clock is set back between two rotations, and the agent does not look between these
+    rotations, the older file seems to be the newer file. The agent still reads both files."""
     lines = []
     for number in range(3):
         world.clock.advance(0.5)
@@ -838,8 +839,8 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
     """The agent stores the time at which it first read a topic. If the agent starts again before it
-    has sent the topic's first seal, the stored time shows which rotated files are new. (A seal says
-    that all earlier lines are counted.)"""
+    has sent the topic's first seal, the stored time shows which rotated files are new. A seal says
+    that all earlier lines are counted."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

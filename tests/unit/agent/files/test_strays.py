@@ -151,8 +151,8 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """If a program creates two logs and a source's pattern matches one of them, the agent reads
-    only that log and declares nothing lost."""
+    """If a program creates two logs and a source's pattern matches only one log, the agent reads
+    only this log and declares nothing lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
     made.start()

@@ -46,7 +46,7 @@ def world() -> World:
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
     """Lines arrive in order, and every byte is acknowledged. A last line without a line end arrives
-    when nobody has written to the file for a while."""
+    when no program has written to the file for a while."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -173,7 +173,7 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 @promise("2 partition")
 def test_partitions_added_while_running() -> None:
     """If partitions are added to a topic, records that were already promised keep their partitions.
-    Later intents use the added partitions too."""
+    Later intents also use the added partitions."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
@@ -354,8 +354,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """A rotated file is closed even if nobody had written to it for a long time before the
-    rotation. No file descriptor stays open."""
+    """The agent closes a rotated file even if no program had written to the file for a long time
+    before the rotation. No file descriptor stays open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)
@@ -421,9 +421,9 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
 def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
     world: World,
 ) -> None:
-    """A file that gets the inode of a deleted file is read from its start, even if it has the same
-    bytes or the agent is restarted in between. Its announcement names the deleted file as the
-    predecessor."""
+    """If a file gets the inode of a deleted file, the agent reads the new file from its start, even
+    if both files have the same bytes, or if the agent is restarted after the deletion. The new
+    file's announcement names the deleted file as the predecessor."""
     for generation in range(3):
         if generation:
             world.files.delete(A)
@@ -463,8 +463,8 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
-    """After a rotation by copytruncate (same inode, other bytes), the log gets a new file id, and
-    the unread bytes that were cut off are declared lost."""
+    """A rotation by copytruncate keeps the log's inode but replaces its bytes. After it, the log
+    gets a new file id, and the agent declares the unread bytes that were cut off lost."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)
@@ -938,7 +938,7 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
     """While the disk is full, the agent stores no new promises to send bytes, and sends nothing.
-    When the disk has room again, the agent goes on by itself."""
+    When the disk has room again, the agent continues by itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -985,7 +985,7 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If a topic was deleted and made again while promised lines for it were on their way, `state
+    """If a topic was deleted and made again while promised lines were on their way to it, `state
     give-up` lets the agent start again. The promised lines are then declared uncertain, and later
     lines go to the new topic."""
     world.files.append(A, b"1\n")

@@ -1,4 +1,4 @@
-"""If an operator adopts an older copy of an agent's state, the agent goes on reading its files
+"""If an operator adopts an older copy of an agent's state, the agent continues to read its files
 under new file ids."""
 
 from __future__ import annotations
@@ -115,7 +115,7 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
     """If a state is adopted twice in a row, the agent uses the message number that the first
-    adoption stored, because nothing was read or sent in between."""
+    adoption stored, because the agent read and sent nothing between the two adoptions."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

@@ -96,7 +96,7 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
 
 
 def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
-    """The collector goes on judging while it cannot reach the cluster. Otherwise the dashboard
+    """The collector continues to judge while it cannot reach the cluster. Otherwise the dashboard
     would show an old verdict for ever."""
     collector = Collector(tmp_path)
     now_ms = collector.clock.time_ms()

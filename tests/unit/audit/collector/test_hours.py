@@ -110,8 +110,9 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
 @promise("5 success file")
 def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
     """If an agent declares a loss whose end is not known, the lost lines may belong to hours in
-    which nothing was counted. /hours.json lists these hours as not complete, although they have no
-    bucket. So the loader learns of these hours and removes their completeness marks."""
+    which nothing was counted. The answer /hours.json lists these hours as not complete, although
+    they have no bucket. So the loader learns of these hours and removes their completeness
+    marks."""
     until = report.time_text(5 * BLOCK_MS)
     begin = 30 * SIZE
     lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)

@@ -212,8 +212,8 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """If records have expired, the counter goes on after them, and the delta contains their offsets
-    as a gap."""
+    """If records have expired, the counter continues after them, and the delta contains their
+    offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -227,8 +227,8 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but not the offsets in
-    between. named: the list of gaps in the topic's config."""
+    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but lacks the offsets
+    10 to 29. `named` is the list of gaps in the topic's config."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -272,8 +272,8 @@ def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> 
 def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If offsets are missing in a mirrored topic, the counter counts no record after them until it
-    knows the mirror's reason."""
+    """If offsets are missing in a mirrored topic, the counter counts the records after these
+    offsets only when it knows the mirror's reason."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")

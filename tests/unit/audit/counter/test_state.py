@@ -1,5 +1,5 @@
-"""The counter's durable state: each commit is one transaction, even if the program ends in the
-middle of it."""
+"""The counter's durable state. Each commit is one transaction, even if the program ends in the
+middle of a commit."""
 
 from __future__ import annotations
 

@@ -295,8 +295,8 @@ def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
 
 
 def test_a_command_names_the_one_sender_that_is_ahead() -> None:
-    """If one sender's clock is ahead, a command reports this sender and not its own clock, because
-    the messages of the other senders arrived a moment ago by its clock."""
+    """If one sender's clock is ahead, a command reports this sender and not its own clock. By the
+    command's clock, the messages of the other senders arrived a moment ago."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     found = Ledger()
@@ -454,9 +454,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """An agent may go on with an older copy of its state while its clock is an hour behind. Its
-    buckets are then unknown up to the time at which the new epoch's first seal arrived. In a store
-    that is filled anew later, only the time in the seal is known."""
+    """An agent may continue with an older copy of its state while its clock is an hour behind. Its
+    buckets are then unknown up to the time at which the new epoch's first seal arrived. If a new
+    store is filled later from the topics, only the time in the seal is known."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
@@ -479,9 +479,9 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 
 
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
-    """The ledger (the evidence in SQLite) and the fold (the evidence in memory) keep only one
-    reading of each sender's clock, however many messages arrive. It does not matter whether one
-    transaction or several take the messages."""
+    """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both keep only
+    one measurement of each sender's clock, however many messages arrive. It does not matter whether
+    one transaction or several transactions store the messages."""
     ledger, fold = Ledger(), Fold()
     for round_ in range(6):
         said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]

@@ -56,9 +56,9 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """The messages about a bucket with records that every tier counted alike, and about two empty
-    buckets before it. The agent has sealed all three buckets, and a later message of the broker's
-    counter has arrived."""
+    """The messages about a bucket of which every tier counted the same records, and about two empty
+    buckets before this bucket. The agent has sealed all three buckets, and a later message of the
+    broker's counter has arrived."""
     return [*good(), HEARD]
 
 
@@ -83,7 +83,7 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete before a time if all tiers counted its records alike, and if the agents
+    """A topic is complete before a time if all tiers counted the same records, and if the agents
     and the counter have processed everything before this time. Buckets without records are judged
     like the others."""
     found = only(day())
@@ -162,8 +162,8 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """A topic is not complete before a time as long as more records may arrive without a sign of
-    them in the audit. The audit gives the reason."""
+    """As long as more records of a topic may arrive of which the audit has no sign yet, the topic
+    is not complete. The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)

@@ -98,10 +98,10 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven since a given time if the bucket with this time is sealed and counted: the
-    host's agent sent a seal for a time after the bucket's end, and all tiers have the same counts.
-    A seal for a few seconds after the bucket's end is enough, because the proof does not wait for
-    late lines."""
+    """A host is proven since a given time if the bucket with this time is sealed and counted. That
+    means that the host's agent sent a seal for a time after the bucket's end, and that all tiers
+    have the same counts. A seal for a few seconds after the bucket's end is enough, because the
+    proof does not wait for late lines."""
     assert reasons(good()) == ""
 
 

@@ -177,8 +177,8 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
 
 @promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
-    """If the order of two agents' messages is not known, because they are in different partitions,
-    the audit waits for both agents until one of them is silent."""
+    """If two agents' messages are in different partitions, the audit does not know the order of
+    these messages. It then waits for both agents as long as neither agent is silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
     assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
     said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
@@ -259,8 +259,8 @@ def _where(offset: int, said: Said) -> Heard:
 
 
 def test_the_ledger_says_the_same() -> None:
-    """The ledger (the evidence in SQLite) finds the same newest agents as the fold (the evidence in
-    memory). The ledger may receive the messages in any order, and several times."""
+    """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both find the
+    same newest agents. The ledger may receive the messages in any order, and several times."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)

@@ -141,7 +141,7 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """When the roster file changes, the audit uses the new content. While the file has a mistake,
-    the audit reports it and goes on with the last good content."""
+    the audit reports it and continues with the last good content."""
     clock = ManualClock()
     file = RosterFile(written(tmp_path), clock)
     assert len(file.entries) == 3

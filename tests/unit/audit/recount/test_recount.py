@@ -437,9 +437,9 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """If a topic has no manifests, the recount finds the topic's counts in the audit and reports
-    the topic under the output (the loader's directory) that sent them. All these counts may be for
-    hours before the recounted hours."""
+    """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
+    the topic under the output whose loader sent these counts. An output is a loader's directory.
+    All these counts may be for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -500,7 +500,7 @@ def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
 
 @pytest.mark.parametrize("name", ["_SUCCESS", ".part.crc", ".hive-staging/x", "x._COPYING_"])
 def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
-    """A file is not a fault if Spark and Hive ignore files with such a name."""
+    """A file is not a fault if Spark and Hive ignore it because of its name."""
     output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/{name}", b"x")
     assert recount_report.is_good(output.compared())
@@ -565,9 +565,9 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """A loader may move a file from staging to its place after the recount looked for it at the
-    place, and before the recount looks in staging. The recount then looks at the place again and
-    finds the file."""
+    """The recount looks for a file first at its final path and then in staging. If a loader moves
+    the file from staging to the final path between these two looks, the recount looks at the final
+    path again and finds the file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:

@@ -1,6 +1,6 @@
 """Lines that two agents of the same host may both have delivered, for example because the agent's
-state was deleted. The tests check which buckets are in doubt because of such lines, and which are
-not."""
+state was deleted. The tests check which buckets are in doubt because of these lines, and which
+buckets are not in doubt."""
 
 from __future__ import annotations
 
@@ -339,7 +339,7 @@ def test_machines_made_from_one_image_do_not_share_its_files() -> None:
 
 def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
     """A store that the previous version of the program wrote has no birth times of files. The audit
-    goes on with such a store, and compares only the files' first bytes until the files are
+    continues with such a store, and compares only the files' first bytes until the files are
     announced again."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
@@ -385,8 +385,8 @@ def test_content_behind_what_was_seen_later_is_newer(
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
     """Content that was written while the old agent ran again is in doubt. In this test, the old
-    state is restored, the file is truncated, and the old agent reads it and then stops for good.
-    Afterwards the new agent sends a seal and finds the file again."""
+    state is restored and the file is truncated. The old agent reads the file and then stops for
+    good. Afterwards the new agent sends a seal and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

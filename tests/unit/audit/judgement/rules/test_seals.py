@@ -62,8 +62,8 @@ def test_a_seal_vouches_for_nothing_that_came_between_its_look_and_it(
     at: int, expected: Status
 ) -> None:
     """A seal does not prove lines that were counted after the agent's look at its files and before
-    the seal. A delta in between may contain lines that were written after the look, and more lines
-    of the same bucket may follow."""
+    the seal. A delta between the look and the seal may contain lines that were written after the
+    look, and more lines of the same bucket may follow."""
     parts = [delta(sender, 2, count(1, previous=1)) for sender in (AGENT, *COUNTERS)]
     messages = [*good()[:4], *parts, seal(AGENT, 3, DUE, at)]
     found = verdict(messages)

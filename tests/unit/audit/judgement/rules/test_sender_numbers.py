@@ -154,9 +154,9 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """A line's event time may be later than the time at which the line was read, by the bound of
-    the agent or of the audit, whichever is larger. So a missing message may have counted buckets
-    that are later by this bound."""
+    """A line's event time may be later than the time at which the line was read. The difference is
+    at most the larger of two bounds, that of the agent and that of the audit. So a missing message
+    may have counted buckets that are later by this bound."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
