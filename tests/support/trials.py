@@ -1,5 +1,5 @@
-"""Stories: tests of what happens in faults. Many stories run on one pipeline, and each story has
-its own topic, files and lines.
+"""A story is a test of what happens when a fault occurs. Many stories run on one pipeline, and each
+story has its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
 over the topics of all stories). A story is a generator. Its code before a `yield` runs before a

@@ -1,4 +1,4 @@
-"""A source with `on_error: replace`, from its settings to the records."""
+"""The tests follow a source with `on_error: replace` from its settings to its records."""
 
 import json
 from pathlib import Path

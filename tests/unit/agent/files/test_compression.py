@@ -289,8 +289,8 @@ def measuring(world: World) -> Iterator[None]:
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     """Bytes that the agent has promised to send wait until their compressed file is measured.
-    Nothing is lost, even if the measurement takes many looks, and longer than the wait for late
-    batches."""
+    Nothing is lost, even if the measurement lasts for many looks, and longer than the agent waits
+    for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()

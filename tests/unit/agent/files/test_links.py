@@ -14,8 +14,8 @@ LINK, TARGET = "/containers/web.log", "/pods/0.log"
 
 @pytest.fixture
 def world() -> World:
-    """An agent, and a log with a link to the log. The names are those that kubelet uses. The
-    pattern matches only the link."""
+    """An agent, a log, and a link to this log. The names are those that kubelet uses. The pattern
+    matches only the link."""
     made = World(settings(raw("logs", "/containers/*.log")))
     made.files.append(TARGET, b"seen\n")
     made.files.link(LINK, TARGET)

@@ -183,8 +183,8 @@ def test_rotations_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
-    """After a restart, the agent reads on in a half-read rotated file, because it has stored to
-    which source the file belongs."""
+    """After a restart, the agent continues to read a half-read rotated file, because it has stored
+    to which source the file belongs."""
     generations(world, 2)
     world.settle(rounds=2)
     world.kill()

@@ -421,9 +421,9 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
 def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
     world: World,
 ) -> None:
-    """If a file gets the inode of a deleted file, the agent reads the new file from its start, even
-    if both files have the same bytes, or if the agent is restarted after the deletion. The new
-    file's announcement names the deleted file as the predecessor."""
+    """If a file gets the inode of a deleted file, the agent reads the new file from its start. It
+    does so even if both files have the same bytes, or if the agent is restarted after the deletion.
+    The new file's announcement names the deleted file as the predecessor."""
     for generation in range(3):
         if generation:
             world.files.delete(A)

@@ -328,9 +328,9 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 
 @promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
-    """A finding other than a loss, such as a silent agent, may concern an empty bucket. It counts
-    as accepted there only if a person accepted it in a bucket before and in a bucket after the
-    empty one."""
+    """A finding other than a loss, such as a silent agent, may concern an empty bucket. The finding
+    counts as accepted in the empty bucket only if a person accepted the finding both in an earlier
+    and in a later bucket."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

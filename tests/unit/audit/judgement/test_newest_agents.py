@@ -48,7 +48,7 @@ OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 
 Said = tuple[Message, int]
 """A message, and the time at which the audit received it, by the audit's clock. The messages of a
-test are a list of such pairs, in the order of the log."""
+test are a list of these pairs, in the order of the log."""
 
 
 def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:
@@ -188,8 +188,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
     """Lines that a replaced agent left unread have times before the time at which the next agent
-    began. If the clock was set back in between, the lines' times may be as late as the old agent's
-    last message plus the silence time."""
+    began. If the clock was set back before the next agent began, the lines' times may be as late as
+    the old agent's last message plus the silence time."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10

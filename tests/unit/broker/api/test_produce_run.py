@@ -127,8 +127,8 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that is not similar to those of the run ends the run. Its answer comes after the
-    answers of this run and before the answers of the next run."""
+    """A request that is not similar to those of the run ends the run. The answer to this request
+    comes after the answers of the run and before the answers of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)
