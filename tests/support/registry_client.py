@@ -11,8 +11,8 @@ from support.registry_http import Registry
 
 
 class InProcess:
-    """A `Transport` to a registry that runs in this process. meanwhile: a function that this
-    transport calls with the request's target before it makes the request."""
+    """A `Transport` to a registry that runs in this process. Before each request, the transport
+    calls the function `meanwhile` with the request's target."""
 
     def __init__(self, registry: Registry) -> None:
         self._http = registry.http

@@ -16,7 +16,8 @@ MODES = ("READONLY", "READWRITE", "IMPORT")
 
 
 def stored(subject: str, version: int, schema_id: int, **more: Any) -> StoredVersion:
-    """A version whose schema is made from the version's schema id."""
+    """Returns a version of a subject. The name in the version's schema contains `schema_id`, so
+    that each id has another schema."""
     schema = f'{{"type":"fixed","name":"F{schema_id}","size":1}}'
     return StoredVersion(subject, version, schema_id, schema, **more)
 

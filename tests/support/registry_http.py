@@ -19,7 +19,7 @@ from support.registry_log import MemoryLog, SharedLog
 def record(name: str = "R", **fields: Any) -> str:
     """A record schema. Each keyword argument makes one field with the keyword as its name. If the
     argument is a string, it is the field's type. Otherwise the field's type is int, and the
-    argument is the field's default; with None, the field has no default."""
+    argument is the field's default. If the argument is None, the field has no default."""
     made = [{"name": each, "type": "int"} | _more(given) for each, given in fields.items()]
     return json.dumps({"type": "record", "name": name, "fields": made})
 

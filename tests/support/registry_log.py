@@ -1,5 +1,5 @@
-"""The log of a schema registry, in memory. Several stores share the log, and a store may not
-receive the log's answer to a request."""
+"""The log of a schema registry, in memory. Several stores share the log. In a test, the log's
+answer to a store's request can be lost."""
 
 from __future__ import annotations
 
@@ -20,10 +20,9 @@ class SharedLog:
 class MemoryLog:
     """The connection of one registry to the log.
 
-    lose: how the next attempts to create an entry fail. Each item is one of the three words below,
-    and is for one attempt.
-    meanwhile: functions that are called before the next entry is created. In these functions a test
-    does what another registry would do.
+    The list `lose` says how the next attempts to create an entry fail. Each item is one of the
+    three words below, and applies to one attempt. The functions in `meanwhile` are called before
+    the next entry is created. In these functions a test does what another registry would do.
 
         "before"  the request never arrives
         "after"   the request arrives, and its answer is lost

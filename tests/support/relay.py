@@ -1,5 +1,5 @@
-"""A TCP relay that can become silent. Its connections then stay open but carry no bytes, as when a
-network switch dies."""
+"""A TCP relay that can become silent. While the relay is silent, its connections stay open but
+transfer no bytes, as when a network switch fails."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Self
 
 
 class Relay:
-    """Listens on a new port and passes bytes to and from the port `target`, both on loopback."""
+    """Listens on a new port, and passes bytes between this port and the port `target`. Both ports
+    are on loopback."""
 
     def __init__(self, target: int) -> None:
         self._target = target
@@ -42,7 +43,7 @@ class Relay:
         self._passing.clear()
 
     def go_on(self) -> None:
-        """Passes on the bytes that waited, and all later ones."""
+        """Passes on the bytes that were held back, and all later bytes."""
         self._passing.set()
 
     def _accept(self) -> None:

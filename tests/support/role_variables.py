@@ -1,9 +1,9 @@
 """The variables of a role of the collection, as Ansible would render them for a host, without
 Ansible.
 
-Ansible renders a variable with jinja2 and native types when the variable is read. This module does
-the same for the expressions of our roles, and implements only those of Ansible's filters that these
-expressions use.
+Ansible renders a variable with jinja2 and native types when the variable is read. This module
+renders the expressions of our roles in the same way. It implements only the Ansible filters that
+these expressions use.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from deploy.ansible.plugins.filter.fleet import FILTERS
 class RoleVariables:
     """All variables that a role can read on one host.
 
-    role: the role's name. given: variables of the inventory, which override the role's defaults.
-    hosts: the variables of all hosts by name, for `hostvars`. groups: names of hosts by group.
+    `role` is the role's name. `given` contains variables of the inventory, which override the
+    role's defaults. `hosts` contains the variables of all hosts by name, for Ansible's `hostvars`.
+    `groups` contains the names of the hosts of each group.
     """
 
     def __init__(

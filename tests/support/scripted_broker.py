@@ -2,8 +2,8 @@
 way that a test chooses.
 
 It keeps whole batches in memory, remembers the last five batches of each producer, and serves the
-APIs of a partition leader over real sockets. A test prepares a list of faults for each API. Each
-request of that API takes the next fault from the list.
+APIs of a partition leader over real sockets. A test prepares a list of faults for each API. At each
+request of the API, the broker removes the next fault from the list and applies it to the request.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Silence(Exception):
 
 @dataclass
 class PartitionLog:
-    """Batches with the offsets that the broker gave them, and the producers that the broker
+    """The batches of a partition with their offsets, and the producers that the broker
     remembers."""
 
     batches: list[bytes] = field(default_factory=list)
@@ -102,8 +102,10 @@ Fault = ErrorCode | type[HangUp] | type[Silence] | Callable[[bytes], bytes]
 class ScriptedBroker:
     """A broker that misbehaves in the way that a test chooses.
 
-    `faults[api]`: the faults of the next requests of an API, before these take effect.
-    `after[api]`: the faults of the next requests of an API, after these have taken effect.
+    `faults[api]`: the faults that happen to the next requests of an API before the requests take
+    effect.
+    `after[api]`: the faults that happen to the next requests of an API after the requests took
+    effect.
     `requests`: all requests so far, in order.
     """
 

@@ -1,5 +1,5 @@
-"""Draws fifty sentences from the code and the documents, by the commit's hash, for a reader to
-judge.
+"""Draws fifty sentences from the code and the documents for a reader to judge. The commit's hash
+decides which sentences are drawn.
 
     python -m support.sentences [--count 50] [--drawn-by TEXT] [FOLDER...]
 
@@ -75,7 +75,7 @@ def _of_code(text: str) -> Iterator[tuple[int, str, str]]:
                 case ast.Expr(value=ast.Constant(value=str(docstring))):
                     yield inner.lineno, lines[above - 1].strip(), inspect.cleandoc(docstring)
                 case ast.Assign() | ast.AnnAssign():
-                    above = inner.lineno  # a string below this line describes the name
+                    above = inner.lineno  # a string below this line describes the assigned name
     for first, comment in _comments(text):
         at_the_end = not lines[first - 1].lstrip().startswith("#")
         line = first - 1 if at_the_end else first + comment.count("\n")
@@ -101,7 +101,8 @@ def _comments(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _without_figures(passage: str) -> str:
-    """A passage without its indented lines, because these are tables, figures or examples."""
+    """Returns a passage without its indented lines. Indented lines are tables, figures or
+    examples."""
     return re.sub(r"(\n {4}.*)+", "\n", passage)
 
 

@@ -23,7 +23,7 @@ class ServiceManager:
 
     @property
     def environment(self) -> dict[str, str]:
-        """The environment with which the manager starts a program."""
+        """The environment variables that the manager sets for the programs that it starts."""
         return {"NOTIFY_SOCKET": self.address}
 
     def next(self, within_s: float = 120.0) -> dict[str, str]:

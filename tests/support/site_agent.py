@@ -35,7 +35,8 @@ from support.site_logs import (
 class Noted:
     """A seal that the agent has noted and not yet sent. A seal guarantees that deltas have counted
     all lines up to a certain line. The agent sends the seal as soon as its deltas have counted
-    these lines. written: the newest of these lines."""
+    these lines. `written` is the place of the newest of these lines in the order in which the
+    site's lines were written."""
 
     sealed_until: int
     sizes: dict[str, int]
@@ -44,8 +45,8 @@ class Noted:
 
 
 class SiteAgent:
-    """The agent of one host. current: a function that takes a name, and returns the topic that has
-    this name on the brokers now."""
+    """The agent of one host. The function `current` returns the topic that has a given name on the
+    brokers now."""
 
     def __init__(
         self,
@@ -115,7 +116,8 @@ class SiteAgent:
         self.commit(now_ms, [loss])
 
     def notice(self, name: str, now_ms: int) -> None:
-        """If the topic was made again, goes on with the topic's new id and with a new file id."""
+        """If the topic was made again, makes the agent use the topic's new id and a new file id
+        from now on."""
         if self.seen[name] is self.current(name):
             return
         self.noted = None

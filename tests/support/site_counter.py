@@ -1,8 +1,8 @@
-"""Mirror and counters of the simulated site.
+"""The mirror and the counters of the simulated site.
 
-The real `skidway.audit.counter.continuity` decides how a counter goes on after each batch. The real
-`skidway.audit.counts.marks` decides which records are repeats. It keeps a mark for each file: the
-highest position up to which the file's records have been counted.
+The real `skidway.audit.counter.continuity` decides at each batch whether a counter counts the
+batch, notes a gap or stops. The real `skidway.audit.counts.marks` decides which records are
+repeats. A file's mark is the highest position up to which the file's records have been counted.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ PartitionId = tuple[Source, int]
 
 def copy(topic: Topic, partition: int, count: int, skipped: int, *, names: bool) -> None:
     """Copies some more records of a partition to the mirror. Before these records, the mirror loses
-    `skipped` offsets, and also all offsets that have expired at the source. names: whether the
-    mirror declares the lost offsets as a gap."""
+    `skipped` offsets, and also all offsets that have expired at the source. `names` says whether
+    the mirror declares the lost offsets as a gap."""
     source, mirror = topic.broker[partition], topic.mirror[partition]
     begin = max(source.start, min(mirror.end + skipped, source.end))
     if begin > mirror.end:
@@ -45,16 +45,16 @@ def unrepeated(records: list[Record], known: dict[FileKey, int]) -> list[Record]
         return []
     parts = [[x.line.agent, x.file, x.first, x.length] for x in records]
     agent, file, first, length = np.array(parts, np.int64).T
-    length = np.maximum(length, 1)  # so a record without origin is never a repeat
+    length = np.maximum(length, 1)  # a record of length 0 could count as a repeat
     walked = marks.walk(agent, file, first, length, known)
     marks.advance(known, walked.highest)
     return [record for record, kept in zip(records, walked.keep, strict=True) if kept]
 
 
 class SiteCounter:
-    """The counter of one tier. current: a function that takes a name, and returns the topic that
-    has this name in the counter's cluster now. Positions, marks and message numbers become durable
-    together. A kill loses everything else."""
+    """The counter of one tier. The function `current` returns the topic that has a given name in
+    the counter's cluster now. Positions, marks and message numbers become durable together. A kill
+    loses everything else."""
 
     def __init__(
         self,
@@ -73,7 +73,7 @@ class SiteCounter:
         self.kill()
 
     def kill(self) -> None:
-        """Drops everything that is not durable. The counter goes on from its durable state."""
+        """Drops everything that is not durable. The counter continues from its durable state."""
         self.following: dict[PartitionId, Following] = {}
         self.stopped: set[PartitionId] = set()
         self.walked: dict[PartitionId, dict[FileKey, int]] = {}
@@ -97,8 +97,8 @@ class SiteCounter:
         return topic.broker if self.teller.sender.tier is Tier.BROKER else topic.mirror
 
     def notice(self, name: str, now_ms: int) -> None:
-        """Looks up which topic has the name now. If the name has passed to another topic, first
-        commits what was counted of the old topic."""
+        """Looks up which topic has the name now. If another topic has the name now, first commits
+        the counts of the old topic."""
         if self.seen.get(name) is not self.current(name):
             self.commit(now_ms)
             self.seen[name] = self.current(name)
@@ -133,8 +133,8 @@ class SiteCounter:
             self.counted.append((place, each.sums))
 
     def take(self, key: PartitionId, step: Step) -> None:
-        """Takes a step in a partition. Notes the gap and the range of offsets that belong to the
-        step, for the next delta."""
+        """Moves the counter's position in a partition as `step` says, or stops the counting of the
+        partition. Notes the step's gap and its range of offsets for the next delta."""
         if step.stop:
             self.stopped.add(key)
             return
@@ -155,15 +155,15 @@ class SiteCounter:
         self.counted, self.ranges, self.gaps = [], {}, []
 
     def heartbeat(self, now_ms: int) -> None:
-        """Publishes a heartbeat, but only when nothing waits in the outbox."""
+        """Publishes a heartbeat if no message waits in the outbox."""
         teller = self.teller
         if not teller.outbox:
             beat = Heartbeat(teller.sender, teller.last, now_ms)
             self.audit.append(teller.cluster, teller.sender.producer, beat)
 
     def lag(self, names: Mapping[str, Topic]) -> int:
-        """The number of offsets behind the counter's committed positions that it still has to
-        count."""
+        """The number of offsets that the counter still has to count: those from its committed
+        positions to the ends of the logs."""
         return sum(
             log.end - self.positions.get((topic.source, partition), Position()).next_offset
             for topic in names.values()

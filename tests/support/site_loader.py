@@ -26,8 +26,8 @@ Rows = list[tuple[Placed, Sums]]
 
 @dataclass
 class Output:
-    """The loader's output for one source topic. positions, marks: the positions and marks in the
-    output's newest manifest. rows: the rows in the output's files."""
+    """The loader's output for one source topic. `positions` and `marks` are those in the output's
+    newest manifest. `rows` contains the rows in the output's files."""
 
     teller: Teller
     positions: dict[int, int] = field(default_factory=lambda: dict.fromkeys(PARTITIONS, 0))
@@ -49,8 +49,8 @@ class Taken:
 
 
 class SiteLoader:
-    """A loader of the mirrored topics. place: a function that takes the correct rows of all topics
-    of one load, and returns the rows that the loader writes instead."""
+    """A loader of the mirrored topics. The function `place` gets the correct rows of all topics of
+    one load, and returns the rows that the loader writes instead."""
 
     def __init__(
         self,
@@ -65,9 +65,9 @@ class SiteLoader:
         self.accepted: set[tuple[Source, int, int, int]] = set()
 
     def load(self, names: Iterable[str], now_ms: int) -> None:
-        """Loads each partition of the mirrors up to its end. Stops earlier in a partition where
-        offsets are missing that neither the mirror declared as a gap nor the operator accepted as
-        lost."""
+        """Loads each partition of the mirrors up to its end. If the mirror did not declare missing
+        offsets as a gap, and the operator did not accept them as lost, the load of the partition
+        stops before these offsets."""
         topics = [self.current(name) for name in names]
         taken = [self.take(topic) for topic in topics]
         for part, rows in zip(taken, self.place([x.rows for x in taken]), strict=True):
@@ -116,8 +116,8 @@ class SiteLoader:
         return taken
 
     def walk(self, source: Source, partition: int, log: Log, taken: Taken) -> None:
-        """Reads on in one partition, up to its end. Stops earlier where offsets are missing that
-        neither the mirror declared as a gap nor the operator accepted as lost."""
+        """Reads on in one partition, up to its end. If the mirror did not declare missing offsets
+        as a gap, and the operator did not accept them as lost, stops before these offsets."""
         begin = at = taken.positions[partition]
         named = self.named(source, partition, log)
         found: list[Record] = []
@@ -149,7 +149,7 @@ class SiteLoader:
         ]
         return [*mirror, *accepted]
 
-    # What a recount finds.
+    # The methods below return what a recount finds in the loader's output.
 
     def lying(self, source: Source, epoch: int | None = None) -> Counter[Placed]:
         """The rows in the output of a topic. Without an epoch, these are the present rows. For an

@@ -1,7 +1,8 @@
 """The parts of the simulated site in the audit's model: lines, records, logs, topics, messages.
 
-Every line has a number, and whenever a line is counted, the model notes the place (`Placed`). So
-the tests know the truth about each single line and need no sums.
+Every line has a number. Whenever a line is counted, the model notes the topic, agent and bucket
+under which the line was counted (`Placed`). So the tests know the truth about each single line and
+need no sums.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class Line:
 
 
 class Placed(NamedTuple):
-    """A line, with the place where it was counted or where its row lies: topic, agent and
-    bucket."""
+    """A line, with the topic, agent and bucket under which the line was counted or its row was
+    written."""
 
     line: int
     source: Source
@@ -87,8 +88,8 @@ def record_of(line: Line, file: int, first: int) -> Record:
 
 @dataclass(slots=True)
 class Log:
-    """The log of a partition. records: the record at each offset, or None if the offset is missing.
-    gaps: the gaps that the mirror declared."""
+    """The log of a partition. `records` contains the record at each offset, or None if the offset
+    is missing. `gaps` contains the gaps that the mirror declared."""
 
     records: list[Record | None] = field(default_factory=list)
     start: int = 0
@@ -123,15 +124,16 @@ class Topic:
 
 
 def topic_made(name: str, times: int) -> Topic:
-    """A new topic with this name. times: how many topics have had this name, including the new
-    one."""
+    """A new topic with this name. `times` is the number of topics that have had this name,
+    including the new topic."""
     return Topic(Source("dc1", "cluster-id", name, f"id-{times}"))
 
 
 @dataclass(slots=True)
 class AuditLogs:
-    """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. told: the
-    lines that each delta counted. ranges, gaps: the ranges and gaps in each delta."""
+    """The topic `_skidway_audit` of both clusters: the messages by cluster and partition. `told`
+    contains the lines that each delta counted. `ranges` and `gaps` contain the ranges and gaps in
+    each delta."""
 
     logs: dict[tuple[str, int], list[Message]] = field(default_factory=lambda: defaultdict(list))
     starts: dict[tuple[str, int], int] = field(default_factory=lambda: defaultdict(int))

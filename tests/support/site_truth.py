@@ -8,18 +8,21 @@ A collector judges by the messages that it has heard. If it calls a bucket of a 
 these statements must be true:
 
     E  all tiers have counted the same lines in this bucket: each line once, and under its agent
-    D  if a line belongs to this bucket, and the newest seal of the line's agent vouches for the
+    D  if a line belongs to this bucket, and the newest seal of the line's agent includes the
        line, then the line is a row of this bucket and of no other bucket
     F  if a record without origin belongs to this bucket, then it is a row of this bucket and of no
-       other bucket (only if the record's topic was not made again, and if some tier counted
-       records without origin in this bucket)
+       other bucket
     X  this bucket has no counted row of a line that belongs elsewhere, and no line has two rows in
        this bucket
     R  if rows were changed without a change in the manifests, the recount names each agent and
        bucket for which D, F or X does not hold
 
-A collector that has heard every message must call each bucket complete that all tiers counted alike
-and all agents sealed. This module compares single lines, and never sums.
+F must be true only if the topic was not made again and some tier counted records without origin in
+this bucket.
+
+If all tiers counted the same lines of a bucket and all agents sealed the bucket, then a collector
+that has heard every message must call the bucket complete. This module compares single lines, and
+never sums.
 """
 
 from __future__ import annotations
@@ -56,8 +59,8 @@ class Wrong(AssertionError):
 
 
 def judged(world: World, collector: Collector) -> list[BucketVerdict]:
-    """The verdicts that a collector gives now. Raises Wrong if the truth contradicts one of these
-    verdicts."""
+    """Returns the verdicts that a collector gives now. Raises Wrong if the truth contradicts one of
+    these verdicts."""
     evidence = collector.fold.evidence()
     if world.faults.blind is not None:
         world.faults.blind(evidence)
@@ -166,8 +169,8 @@ class Truth:
         )
 
     def is_vouched_for(self, agent: int, line: int, written: int, source: Source) -> bool:
-        """Whether the agent counted the line for this topic, and the newest seal of the agent that
-        the collector has heard includes the line."""
+        """Whether the agent counted the line for this topic, and the newest seal that the collector
+        has heard from this agent includes the line."""
         if self.counted_as(agent, line) != source:
             return False
         [its] = [x for x in self.world.agents if x.number == agent]
@@ -185,9 +188,9 @@ class Truth:
         return set().union(*(x.carried for x in topics))
 
     def standing(self, source: Source, bucket: int) -> set[int]:
-        """The lines that have ever had a record in the topic. Empty if the topic was made again.
-        Also empty if no tier counted a record without origin, because then nobody can know that the
-        topic ever had records without origin."""
+        """The lines that have ever had a record in the topic. The set is empty if the topic was
+        made again. It is also empty if no tier counted a record without origin, because the
+        messages then do not show that the topic ever had records without origin."""
         current = self.world.current(source.topic)
         told = self.told[source, bucket].values()
         is_told = any(agent == NO_AGENT for lines in told for _, agent in lines)
@@ -235,10 +238,10 @@ def _without_checksums(evidence: Evidence, source: Source) -> Evidence:
 def expected(world: World) -> set[BucketName]:
     """The buckets that must be complete if the collector has heard every published message.
 
-    For such a bucket, all tiers counted the same lines, all agents sealed the bucket afterwards,
-    and no loss is declared. If the topic has records without origin, it has no gap and was not made
-    again. If a producer began to count anew in a new epoch, it has since counted in all partitions
-    of its earlier epochs.
+    For each of these buckets, all tiers counted the same lines, all agents sealed the bucket
+    afterwards, and no loss is declared. If the topic has records without origin, it has no gap and
+    was not made again. If a producer began to count again in a new epoch, it has since counted in
+    all partitions of its earlier epochs.
     """
     heard, found = world.collectors[0].heard, set()
     told = told_by(world, heard)
@@ -271,7 +274,7 @@ def _is_sealed(world: World, source: Source, bucket: int) -> bool:
             if any(x.topic == source.topic for x in agent.counted_as.values()):
                 return False
             continue
-        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the seals of all the topic's ids
+        until, at = max(seals, key=lambda x: (x[1], x[0]))  # the newest seal of any id of the topic
         touched = agent.teller.touched.get((source, agent.number, bucket), 0)
         if until < bucket + BUCKET_MS + LATENESS_MS or touched > at:
             return False

@@ -1,14 +1,14 @@
 """A simulated site of agents, brokers, mirror, counters and loader. The simulation knows where
 every line is.
 
-The site moves by random steps. Its data flows like this:
+The site changes in random steps. Its data flows like this:
 
     agents --> broker logs --> mirror --> mirror logs --> loader --> rows
                  counter                   counter
     all of them --> `_skidway_audit` of two clusters --> collectors, each at its own speed
 
-`Faults` says what may go wrong. The module site_truth works out what is true, and finds the
-verdicts that are false.
+The class `Faults` lists what may go wrong. The module site_truth computes what is true, and finds
+the false verdicts.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from support.site_logs import (
 )
 
 AGENTS = (71, 74)
-"""Two agents. Their messages lie in different partitions of the audit topic."""
+"""The ids of two agents whose messages go to different partitions of the audit topic."""
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class Faults:
 
     - gaps: the mirror loses offsets and declares them as gaps.
     - silent_gaps: the mirror loses offsets and does not declare them.
-    - kills: counters are killed and go on from their durable state.
+    - kills: counters are killed and continue from their durable state.
     - recounts: counters count everything again in a new epoch.
     - misplaces: the field that is wrong in a misplaced row: "bucket", "agent" or "topic".
     - swaps: two rows exchange the field that `misplaces` names.
@@ -64,7 +64,7 @@ class Faults:
     - lags: counters send heartbeats before they have counted all records.
     - collectors: the number of collectors.
     - blind: a function that changes the evidence in such a way that one rule of the judgement has
-    no effect.
+      no effect.
     - unsummed: the recount has no checksums.
     """
 
@@ -91,8 +91,8 @@ class Faults:
 class Collector:
     """A collector of the audit, which reads each partition of the audit topics in order.
 
-    heard: the numbers of the deltas and seals that were read so far. messages: all messages, in the
-    order in which they were read.
+    `heard` contains the numbers of the deltas and seals that were read so far. `messages` contains
+    all messages, in the order in which they were read.
     """
 
     def __init__(self, starts: dict[tuple[str, int], int] | None = None) -> None:
@@ -120,7 +120,8 @@ class Collector:
             self.take(audit, log, len(messages))
 
     def hear(self, message: Message) -> None:
-        """Takes a message. If the message is a delta or a seal, notes the message's number."""
+        """Applies a message to the collector's evidence. If the message is a delta or a seal, also
+        notes the message's number."""
         self.fold.apply(message)
         self.messages.append(message)
         if isinstance(message, Delta | Seal):
@@ -154,7 +155,7 @@ class World:
         return self.topics[name][-1]
 
     def copied(self, name: str) -> Topic:
-        """The topic that the mirror with this name in the offline cluster copies now."""
+        """The source topic from which the mirrored topic of this name is copied now."""
         return self.mirrored[name]
 
     @property
@@ -164,11 +165,11 @@ class World:
 
     @property
     def tellers(self) -> list[Teller]:
-        """The tellers of all programs."""
+        """The `Teller` (message numbers and outbox) of each agent, counter and loader output."""
         programs = [*self.agents, *self.counters, *self.loader.outputs.values()]
         return [program.teller for program in programs]
 
-    # Events of files and logs.
+    # The methods below simulate events of files and logs.
 
     def tick(self) -> None:
         self.now += 1

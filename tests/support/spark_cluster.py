@@ -20,10 +20,10 @@ WORKER = "org.apache.spark.deploy.worker.Worker"
 class SparkCluster:
     """The processes of a Spark cluster, and the URL of its master.
 
-    hosts: an address for each worker, by default one worker at the place's own address. Spark
-    starts no second attempt of a task on the host of the first attempt. In tests of second
-    attempts, therefore, each worker needs another address (127.0.0.2 ...). environment: variables
-    of the workers, which their executors inherit.
+    `hosts` contains an address for each worker. By default there is one worker, at the address of
+    `place`. Spark starts no second attempt of a task on the host of the first attempt. Therefore
+    each worker needs another address (127.0.0.2 ...) in tests of second attempts. `environment`
+    contains variables of the workers, which their executors inherit.
     """
 
     def __init__(

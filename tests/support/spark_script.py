@@ -27,8 +27,8 @@ def environment(**more: str) -> dict[str, str]:
 
 
 def start(script: str, *arguments: str, folder: Path, **more: str) -> subprocess.Popen[str]:
-    """Starts a script in `folder`, in a process group of its own. more: further environment
-    variables."""
+    """Starts a script in `folder`, in a process group of its own. `more` contains further
+    environment variables."""
     return subprocess.Popen(
         [sys.executable, "-c", script, json.dumps(SETTINGS), *arguments],
         stdout=subprocess.PIPE,

@@ -70,7 +70,7 @@ class Group:
 
     def read_again(self, offsets: range) -> None:
         """Polls until the members have read all of these offsets of every partition at least once.
-        They may read other records again."""
+        The members may also read other records a second time."""
         self.read.clear()
         wanted = {(partition, offset) for partition in PARTITIONS for offset in offsets}
         self._poll_until(lambda: wanted <= self._places(), "read")

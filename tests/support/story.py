@@ -1,5 +1,5 @@
-"""Shared by the tests of all stock clients: the pytest parameters for each client, and the records
-that the clients send."""
+"""The pytest parameters for each stock client, and the records that the clients send. All tests of
+stock clients use this module."""
 
 from __future__ import annotations
 
@@ -34,7 +34,8 @@ def each_codec() -> pytest.MarkDecorator:
 def records(
     label: str, numbers: Iterable[int] = range(COUNT), *, partition: int = 0, timed: bool = True
 ) -> list[dict[str, Any]]:
-    """Records one second apart, each with a key, a header and a value that can be compressed."""
+    """Returns records whose times are one second apart. Each record has a key, a header and a value
+    that can be compressed."""
     return [
         {
             "partition": partition,

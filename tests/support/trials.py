@@ -1,4 +1,5 @@
-"""Stories of faults. Many stories run on one pipeline, each with its own topic, files and lines.
+"""A story is a test of what happens when a fault occurs. Many stories run on one pipeline, and each
+story has its own topic, files and lines.
 
 Starting Spark takes longer than everything else, so stories share their loads (runs of the loader
 over the topics of all stories). A story is a generator. Its code before a `yield` runs before a
@@ -14,8 +15,8 @@ needs::
         yield
         trial.expect_exactly()
 
-If a story fails, it ends, and only that story's test fails, with the same error. Every program that
-is then down is started again, and the other stories go on.
+If a story fails, it ends, and only that story's test fails, with the same error. Then every program
+that is down is started again, and the other stories continue.
 """
 
 from __future__ import annotations
@@ -82,7 +83,7 @@ class Stories(list[Story]):
         self._stage = stage
 
     def add(self, *, is_quick: bool = False, **settings: Any) -> Callable[[Teller], Teller]:
-        """Adds a story. settings: the settings of the agent's source for the story's topic."""
+        """Adds a story. `settings` are the settings of the agent's source for the story's topic."""
 
         def added(tell: Teller) -> Teller:
             self.append(Story(tell.__name__, tell, settings, self._stage, is_quick))
@@ -217,8 +218,8 @@ class Trial:
 class Stage:
     """One pipeline, the stories that run on it, and the loads that they share.
 
-    output: the directory to which the loads write. Without it, they write to the pipeline's own
-    directory.
+    `output` is the directory to which the loads write. If `output` is None, the loads write to the
+    pipeline's own directory.
     """
 
     def __init__(
@@ -266,8 +267,8 @@ class Stage:
         """Waits until all buckets of the topics are complete, or until a bucket has the verdict
         `until`. Returns the buckets.
 
-        All stories use the same report of the audit. Only if the last report does not satisfy a
-        story, the story asks for a new one.
+        All stories use the same report of the audit. A story asks for a new report only if the last
+        report does not satisfy the story.
         """
         found: list[dict[str, Any]] = []
 
@@ -300,7 +301,7 @@ class Stage:
 
 
 def chosen(request: pytest.FixtureRequest, stage: str = SITE) -> list[Story]:
-    """The stories of a stage whose tests are selected in this test run."""
+    """Returns those stories of a stage that this test run selects."""
     found: list[Story] = []
     for item in request.session.items:
         callspec = getattr(item, "callspec", None)

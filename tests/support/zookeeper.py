@@ -39,8 +39,8 @@ class ZooKeeper:
         return self._place.read(f"http://127.0.0.1:{self.metrics_port}/health") is not None
 
     def freeze(self) -> None:
-        """Suspends the server's process (SIGSTOP): connections stay open, and nothing is
-        answered."""
+        """Suspends the server's process (SIGSTOP). The connections stay open, but the server
+        answers no request."""
         for pid in self._servers():
             os.kill(pid, signal.SIGSTOP)
 

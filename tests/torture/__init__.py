@@ -9,17 +9,19 @@ rotate their logs. Meanwhile faults begin at random times, and several faults ca
 Then all faults end, and the torture compares the lines that arrived with the lines that were
 written. docs/testing.md explains the numbers that the torture prints.
 
-    faults      kinds of faults, their targets, and a schedule drawn from the seed; no I/O shrinking
-    makes a failed schedule shorter by leaving faults out; no I/O hosts       a host's writers:
-    numbered lines in logs, and the ways to rotate them lake        the loader's current and earlier
-    outputs, the rows set aside, and the lines in all loads       the loader as a program that keeps
-    running, with a load every few seconds shifted_clock  time.sleep under libfaketime, for every
-    program whose clock is shifted settings    the settings of all programs programs starts, kills
-    and freezes programs, and changes their versions and clocks disks       small file systems that
-    fill up, or cannot be written to operator    what a person does about faults, as
-    docs/operations.md says site        all of these together, and how each fault begins and ends
-    truth       compares lines, rows and verdicts, and computes the numbers; no I/O __main__    the
-    command: runs a schedule, prints it, and replays or shortens one that failed
+    faults      kinds of faults, their targets, and a schedule drawn from the seed; no I/O
+    shrinking   makes a failed schedule shorter by leaving faults out; no I/O
+    hosts       a host's writers: numbered lines in logs, and the ways to rotate them
+    lake        the loader's current and earlier outputs, the rows set aside, and the lines in all
+    loads       the loader as a program that keeps running, with a load every few seconds
+    shifted_clock  time.sleep under libfaketime, for every program whose clock is shifted
+    settings    the settings of all programs
+    programs    starts, kills and freezes programs, and changes their versions and clocks
+    disks       small file systems that fill up, or cannot be written to
+    operator    what a person does about faults, as docs/operations.md says
+    site        all of these together, and how each fault begins and ends
+    truth       compares lines, rows and verdicts, and computes the numbers; no I/O
+    __main__    the command: runs a schedule, prints it, and replays or shortens one that failed
 
 `hosts` records every written line for the oracle in `truth`, and the programs under test never read
 these records. The seed decides the schedule of faults, but not how fast the machine runs the

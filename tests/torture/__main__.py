@@ -1,5 +1,5 @@
-"""`make torture`: runs a site under faults drawn from a seed, and reports what became of all
-lines."""
+"""The program behind `make torture`: runs a site under faults that a seed decides, and reports what
+happened to each line."""
 
 from __future__ import annotations
 
@@ -168,7 +168,7 @@ def _print(truth: Truth, faults: Sequence[Fault], site: TortureSite) -> None:
 
 
 def _general(reason: str) -> str:
-    """The reason of a verdict without the numbers in it."""
+    """Returns a verdict's reason with "N" in place of each word that contains a digit."""
     return " ".join("N" if any(x.isdigit() for x in word) else word for word in reason.split())
 
 

@@ -22,7 +22,7 @@ class Disk:
 
     def __init__(self, folder: Path, size: int | None) -> None:
         self._folder, self._size = folder, size
-        self._inside = -1  # the file system under a read-only mount
+        self._inside = -1  # the writable file system, even while a read-only mount hides it
 
     def mount(self) -> None:
         """Makes the folder, and mounts its file system if the folder has one."""

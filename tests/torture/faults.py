@@ -17,17 +17,17 @@ the loader."""
 ALL = (*OURS, "zookeeper", "kafka-dc2", "loader")
 CLUSTERS = ("broker-dc1", "broker-offline", "kafka-dc2")
 LAKE = "lake"
-"""The target that stands for the file system of the loader's outputs."""
+"""The name of the target that is the file system of the loader's outputs."""
 CLOCK_STEPS_S = (-1_500, -40, 40, 1_500)
 """The steps by which a fault sets a clock forward or back. All are smaller than an hour, because an
-agent does not believe a line's time if the time is an hour or more ahead of the agent's clock."""
+agent does not use a line's own time if that time is an hour or more ahead of the agent's clock."""
 EVERY_S = 6.0
 """The average time between the beginnings of two faults."""
 
 
 class Kind(StrEnum):
-    """What a fault does. When the duration of a fault is over, the torture undoes the fault. Faults
-    of some kinds are never undone."""
+    """What a fault does. When the duration of a fault is over, the torture undoes the fault. The
+    torture never undoes faults of the kinds in AT_ONCE."""
 
     KILL = "kill"
     FREEZE = "freeze"
@@ -95,7 +95,7 @@ WEIGHTS = {
 }  # fmt: skip
 LONGEST_S = {Kind.CLOCK: 40.0, Kind.RESTORE: 60.0, Kind.DELETE: 60.0}
 AT_ONCE = frozenset({Kind.GROW, Kind.REMAKE, Kind.MOVE, Kind.RELOAD, Kind.EVOLVE, Kind.UPGRADE})
-"""Kinds that are never undone."""
+"""The kinds of faults that the torture never undoes."""
 USUAL_LONGEST_S, USUAL_S = 25.0, 6.0
 FOREVER = 1
 """A DELETE fault with this amount deletes a file for good. After other DELETE faults the file comes

@@ -26,15 +26,16 @@ column."""
 FIELDS = ("time", "host", "log", "number", "text")
 TIMESTAMP = {"type": "long", "logicalType": "timestamp-millis"}
 KEPT = 4
-"""How many rotated files of each log are kept. When there would be more, a rotation deletes the
+"""How many rotated files of each log are kept. If a rotation makes one more file, it deletes the
 oldest file."""
 GOES_ON = ("renamed", "dated")
 """After a log is rotated in one of these ways, its writer keeps writing to the old file for a
-while. In the other ways the old file is compressed or truncated at once, so the writer must not
-write to it again."""
+while. The other ways of rotation compress or truncate the old file at once, so the writer must not
+write to this file again."""
 CUT_SELDOM = 8
 """A log that is rotated in the way "copied" is rotated this many times less often than other logs.
-Each truncation may lose lines, and only lines that no truncation affects must all arrive."""
+Each truncation may lose lines, so the torture requires only the arrival of the lines that no
+truncation affects."""
 END = " ."
 COPY = "/copy-"
 """A part of the path of each copy of a log. The patterns of the agent's sources match copies too,
@@ -43,12 +44,12 @@ UNFIT, HALVED = 1 / 200, 1 / 20
 TICK_S = 0.05
 LINES_A_TICK = 3
 ROTATED_WITHIN_S = 10.0
-"""The time within which a log exists again under its name after a rotation."""
+"""After a rotation, a log exists again under its name within this time."""
 
 
 class Line:
-    """The oracle's record of a line: the line's topic (under the mirror's name), its host, its
-    number (unique among all hosts), and its time."""
+    """The oracle's record of a line: the mirror's name of the line's topic, the line's host, its
+    number, and its time. The number is unique among all hosts."""
 
     __slots__ = ("fits", "host", "number", "time_ms", "topic")
 
@@ -250,7 +251,8 @@ WAYS_OF = {
 }  # fmt: skip
 """How the logs of each topic are rotated. Logs that are truncated have a separate topic, because
 the agent declares a loss at each truncation, even if nothing was lost. Logs that get links and
-copies have a separate topic too, and so have logs whose topic is deleted and made again."""
+copies also have a separate topic. Logs whose topic is deleted and made again have a separate topic
+as well."""
 ONLY_IN = {REMADE: "dc1"}
 
 

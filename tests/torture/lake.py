@@ -58,8 +58,8 @@ class Lake:
         return before
 
     def set_aside(self, topic: str, *, keep: bool) -> None:
-        """Sets aside a topic's rows and the loader's state of the topic. keep: the method `rows`
-        still returns these rows."""
+        """Sets aside a topic's rows and the loader's state of the topic. If `keep` is true, the
+        method `rows` still returns these rows."""
         aside = self._folder / f"aside-{self._changes}"
         for name in (topic, layout.state(topic)):
             if (self.output / name).exists():
@@ -72,9 +72,9 @@ class Lake:
             self._kept.append(aside)
 
     def delete(self, topic: str) -> Callable[[], bool]:
-        """Hides one file of rows. The returned function brings the file back, unless the loader has
-        another output by then. It returns False if the file system does not let it bring the file
-        back now."""
+        """Hides one file of rows. The returned function brings the file back. If rows were set
+        aside or a new output was begun in the meantime, the function does nothing. It returns False
+        if the file system does not allow the change now."""
         hidden = self._folder / f"deleted-{time.time_ns()}"
         files = sorted((self.output / topic).rglob("*.parquet"))
         changes, begun, file = self._changes, self._begun, self._chance.choice([*files, hidden])

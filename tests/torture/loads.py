@@ -1,10 +1,10 @@
 """The loader as a program that keeps running. It loads every few seconds, and after every few loads
 it merges the small files of each hour.
 
-`python -m torture.loads CONFIG SECONDS`. All loads run in this process. The setting
-`spark.above.offsets` keeps every load off Spark, so a kill -9 hits a running load and not the start
-of Spark. If a load fails, the program prints the reason and goes on with the next load. So a failed
-load does not prevent later loads, as at a site whose timer starts each load.
+The command is `python -m torture.loads CONFIG SECONDS`. All loads run in this process. Because of
+the setting `spark.above.offsets`, no load uses Spark. So a kill -9 hits a running load and not the
+start of Spark. If a load fails, the program prints the reason and continues with the next load. So
+a failed load does not prevent later loads, as at a site where a timer starts each load.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ LOADS_A_COMPACTION = 8
 """How many loads the program runs before each compaction."""
 
 NEVER_ON_SPARK = 1 << 40
-"""A number of offsets that no load reaches."""
+"""The value of `spark.above.offsets`: more offsets than any load reads, so that no load uses
+Spark."""
 
 
 def main(config: str, seconds: str) -> None:

@@ -1,4 +1,5 @@
-"""The work of an operator at the site while faults go on. The operator follows docs/operations.md.
+"""The work of an operator at the site while faults are active. The operator follows
+docs/operations.md.
 
 A task is work in several steps. If a step cannot be done, for example because a broker is down, the
 operator tries the step again every second until it succeeds.
@@ -35,8 +36,8 @@ _GIVE_UP = re.compile(r"skidway agent state give-up ([^\s)]+)\)")
 _OLDER = "is an older copy of itself"
 _GONE = re.compile(r"load \d+ committed (([^/\s]+)/\S+), and it is neither there nor in .* restore")
 RELOADS_MAX = 3
-"""How often the operator tries to reload an hour. If all these attempts fail, all rows of the topic
-are loaded again."""
+"""How many times the operator tries to reload an hour. If all these attempts fail, the operator
+makes the loader load all rows of the topic again."""
 LAST_LINES = 3
 """How many of a program's last lines the operator reads, to find the sentence that says why the
 program ended."""
@@ -70,8 +71,8 @@ class Operator:
             return not self._tasks
 
     def answer(self, name: str, last_words: str) -> None:
-        """Called before a program is started again: does what the last lines of the program's
-        output (`last_words`) ask for."""
+        """Does what the last lines of a program's output (`last_words`) ask for. This method is
+        called before the program is started again."""
         words = "\n".join(last_words.splitlines()[-LAST_LINES:])
         config = ["--config", str(self._site.config(name))]
         if name.startswith("agent-"):
@@ -103,8 +104,8 @@ class Operator:
         self._do(self._moved())
 
     def is_loaded(self, topics: Sequence[str]) -> bool:
-        """Whether all offsets of these mirrored topics are loaded, and every file is where it
-        belongs."""
+        """Whether all offsets of these mirrored topics are loaded, and no committed load still has
+        to be finished."""
         with suppress(SkidwayError, OSError):
             given = settings.load(LoaderSettings, self._site.config("loader"))
             found = [each for each in status.status(given) if each["topic"] in topics]

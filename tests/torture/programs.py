@@ -80,7 +80,7 @@ class Programs:
             program = self._started[name]
         if gently:
             _signal(program, signal.SIGCONT)
-            with suppress(NotReady):  # `stop` then has killed the program
+            with suppress(NotReady):  # `stop` raises this after it has killed the program
                 program.stop(GENTLY_S)
         program.kill_session()
         return partial(self._up, name)

@@ -17,19 +17,20 @@ from torture.operator import change
 
 SESSION_MS = 5_000
 LATENESS_MS = 10_000
-"""The lateness setting: a declared loss also covers the buckets up to this long before the loss."""
+"""The lateness setting. A declared loss also covers the buckets of the period of this length before
+the loss."""
 IDLE_FLUSH_MS = 20_000
 """The time after which the agent sends a line without a line end. A writer always takes less time
 between the two halves of a line, even if it gets no CPU time for a while."""
 READ_BACK_WAIT_MS = 60_000
-"""How long the agent waits for batches that may still be on their way when it reads the partitions
-back. No fault of the torture delays a batch for longer."""
+"""When the agent reads the partitions back, it waits this long for batches that may still be on
+their way. No fault of the torture delays a batch for longer."""
 OF_DC2 = "|".join(x.removeprefix("dc2.") for x in all_topics() if x.startswith("dc2."))
 
 
 def write(site: Site, proxies: Mapping[str, int]) -> None:
-    """Writes all settings. proxies: the ports of the proxies through which clients reach each
-    cluster's brokers."""
+    """Writes all settings. `proxies` contains the ports of the proxies through which clients reach
+    each cluster's brokers."""
     site.write([])
     via = {
         cluster: f"127.0.0.1:{proxies[name]}"
@@ -86,7 +87,7 @@ def logs(site: Site, host: str) -> Path:
 
 
 def evolve(site: Site, name: str, *, evolved: bool) -> None:
-    """Gives an agent's sources one more column, or takes that column away."""
+    """Adds one column to an agent's sources, or removes this column."""
     host = name.removeprefix("agent-")
     change(site, name, {"sources": _sources(site, host, evolved=evolved)})
 

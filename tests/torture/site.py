@@ -218,8 +218,8 @@ class TortureSite:
     # --- when it is quiet -------------------------------------------------------------------------
 
     def judged(self) -> Truth:
-        """Stops the writers. Waits until the truth (what became of every line) no longer changes,
-        and returns it.
+        """Stops the writers. Waits until the truth no longer changes, and returns the truth: what
+        became of every line.
 
         Raises NotReady if a program does not finish its work in time although no fault is active.
         """

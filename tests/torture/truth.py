@@ -12,15 +12,15 @@ from torture.hosts import REMADE, Line
 from torture.lake import Row
 
 Bucket = tuple[str, int]
-"""A pair: the topic (under the mirror's name, without `.rejected`), and the start of the bucket in
-ms."""
+"""The mirror's name of a topic, without `.rejected`, and the start of a bucket in ms."""
 
 
 HOUR_MS = 3_600_000
 REJECTED = ".rejected"
 MADE_AGAIN = f"dc1.{REMADE}"
 PROVEN_LEAST = 0.2
-"""A run of the torture proves nothing if a smaller share of all lines is proven."""
+"""The smallest share of all lines that must have arrived once, in complete buckets. If the share is
+smaller, a run of the torture proves nothing."""
 ORDER = ("complete", "open", "incomplete", "unknown", "lost")
 """All verdicts, from the best to the gravest."""
 Said = tuple[str, Sequence[str]]
@@ -28,8 +28,8 @@ Said = tuple[str, Sequence[str]]
 
 
 INHERITED_MS = 600_000
-"""A bucket that the audit does not list inherits the verdict of the next listed bucket if this
-bucket begins less than INHERITED_MS milliseconds later."""
+"""A bucket that the audit does not list inherits the verdict of the next listed bucket. The listed
+bucket must begin less than INHERITED_MS milliseconds after the bucket that is not listed."""
 
 
 @dataclass(slots=True)
@@ -40,8 +40,8 @@ class Truth:
     - torn, invented: rows or rejects that match no line.
     - missing: lines that did not arrive, in buckets that stay open or incomplete, so that the audit
       still waits for them.
-    - marked: the number of hours that the output marks as complete. false_marks: the marked hours
-    in which a line is missing or came twice.
+    - marked: the number of hours that the output marks as complete.
+    - false_marks: the marked hours in which a line is missing or came twice.
     - declared: the number of all other lines that are missing or came twice.
     - proven: the number of lines that arrived once, in complete buckets.
     - false_alarms: buckets with the verdict "lost" or "unknown", although none of their lines is
@@ -51,7 +51,8 @@ class Truth:
     - unhealed: buckets with the verdict "open" or "incomplete", although none of their lines is
       missing or doubled.
 
-    For each bucket, false_alarms, beside and unhealed give the first reason of the verdict.
+    For each bucket, the fields false_alarms, beside and unhealed contain the first reason of the
+    verdict.
     """
 
     lines: int = 0
@@ -171,18 +172,18 @@ def _add_alarms(found: Truth, words: _Words, wrong: Set[Bucket]) -> None:
 
 
 class _Words:
-    """The audit's verdict on every bucket. gravest: for each bucket, the gravest verdict among all
-    topics with the same name, and the reasons of that verdict.
+    """The audit's verdict on every bucket. For each bucket, `gravest` contains the gravest verdict
+    among all topics with the same name, and the reasons of that verdict.
 
-    The audit does not list a bucket in which nothing was counted. It lists the bucket in which a
-    loss was declared, and all lines that may be lost are earlier than the declaration. So a bucket
+    The audit does not list a bucket in which nothing was counted. It lists the bucket of the time
+    at which a loss was declared. All lines that may be lost are earlier than this time. So a bucket
     that is not listed inherits the verdict of the next listed bucket of its topic id, if this
     verdict is "lost" or "unknown". If the bucket is listed under another id of its topic, it
     inherits nothing. The topic that the torture makes again is an exception: its buckets inherit
     any verdict, under the old and the new id.
 
     A line that does not match the source's pattern gets the time at which the agent read it. So
-    such a line may be counted in any later bucket of the topic of rejects.
+    this line may be counted in any later bucket of the topic of rejects.
     """
 
     def __init__(self, verdicts: Iterable[Mapping[str, Any]]) -> None:
@@ -201,7 +202,7 @@ class _Words:
 
     def of(self, bucket: Bucket, *, fits: bool) -> str:
         """Returns the gravest verdict that concerns a line of the bucket, or "complete" if there is
-        none. fits: whether the line matches its source's pattern."""
+        none. `fits` says whether the line matches its source's pattern."""
         topic, start = bucket
         found = [self._one(words, topic, start) for words in self._words[topic].values()]
         if not fits:

@@ -66,8 +66,8 @@ def test_a_refused_record_is_a_lost_line_with_its_bytes() -> None:
 
 def test_lost_bytes_are_as_many_as_were_seen() -> None:
     """The metrics count the loss of a truncated file with the bytes that the agent had seen, and
-    with no lines. They count it once, even if the agent is restarted before it reports the loss to
-    the audit in a delta."""
+    with no lines. They count the loss once, even if the agent is restarted before it reports the
+    loss to the audit in a delta."""
     world = a_world("figures-lost")
     world.files.append(A, b"1\n")
     world.start()
@@ -89,8 +89,8 @@ def test_lost_bytes_are_as_many_as_were_seen() -> None:
 
 
 def test_generations_that_nobody_saw_are_ranges_without_bytes() -> None:
-    """Generations (rotated files) that were deleted before the agent saw them count in the metrics
-    as lost ranges of their topic, without bytes."""
+    """Rotated files that were deleted before the agent saw them count in the metrics as lost ranges
+    of their topic, without bytes."""
     events.unseen(Unseen("figures-unseen", "id", "/log/a", "gone"))
     labels = {"topic": "figures-unseen", "certainty": "lost"}
     assert figure("set_apart_ranges_total", **labels) == 1
@@ -111,8 +111,7 @@ def written_and_reported(world: World) -> None:
 
 @pytest.fixture
 def quiet() -> World:
-    """An agent that looks for files that match its patterns at its start, and then only once an
-    hour."""
+    """An agent that searches for files at its start, and then only once an hour."""
     return World(settings(raw(), reconcile_interval_ms=3_600_000))
 
 

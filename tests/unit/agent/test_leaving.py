@@ -32,8 +32,8 @@ def drain(world: World, rounds: int = 40) -> bool:
 
 
 def test_an_agent_that_leaves_delivers_all_and_says_so(world: World) -> None:
-    """An agent that leaves delivers all lines, including a last line without a line end. It sends
-    no delta (a message of counts) after its last word."""
+    """An agent that leaves delivers all lines, including a last line without a line end. After its
+    last word, it sends no delta, which is a message of counts."""
     world.files.append(A, b"one\ntwo")
     world.start()
     world.tick()
@@ -64,7 +64,7 @@ def test_no_file_is_closed_by_leaving(world: World) -> None:
 
 
 def test_nothing_to_deliver_is_a_last_word_too(world: World) -> None:
-    """An agent that has nothing to deliver still sends its last word, also if it is asked to leave
+    """An agent that has nothing to deliver still sends its last word, even if it is asked to leave
     a second time."""
     assert drain(world)
     said = len(world.of(Seal))
@@ -156,8 +156,8 @@ def test_no_last_word_of_before_stands_over_what_cannot_be_read(world: World) ->
 
 
 def test_a_file_that_becomes_another_one_takes_the_last_word_back(world: World) -> None:
-    """If the bytes of a file change and its size does not, the agent takes the last word back and
-    reads the new bytes."""
+    """If the bytes of a file change but its size stays the same, the agent takes the last word back
+    and reads the new bytes."""
     world.files.append(A, b"1\n")
     world.start().leave()
     for _ in range(20):
@@ -228,8 +228,8 @@ def test_a_last_word_of_another_epoch_is_dropped(world: World) -> None:
 
 def test_a_last_word_that_was_sealed_over_is_dropped(world: World) -> None:
     """An older version of the agent that does not support last words may have sent a seal after the
-    last word. The agent then forgets the last word, so that its older time does not replace the
-    time of the later seal."""
+    last word. The agent then forgets the last word, so that the older time of the last word does
+    not replace the time of the later seal."""
     world.files.append(A, b"1\n")
     assert drain(world)
     word = newest(world)

@@ -86,9 +86,9 @@ def test_an_intent_of_which_a_part_is_found_is_divided(picky: World, upgrade: An
 def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """Parts of an intent (a stored promise to send certain bytes) that were found on the brokers
-    stay promised until the checkpoint is past them. So if the agent is killed before its
-    checkpoint, it does not read these parts as new bytes."""
+    """An intent is a stored promise to send certain bytes. If the agent finds parts of an intent on
+    the brokers, these parts stay promised until the checkpoint is past them. So if the agent is
+    killed before its checkpoint, it does not read these parts as new bytes."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -108,10 +108,11 @@ def test_parts_that_arrived_are_promised_until_the_checkpoint_passes_them(
 def test_parts_that_arrived_hold_the_floor_until_the_checkpoint_passes_them(
     picky: World, upgrade: Any
 ) -> None:
-    """After a crash, the agent searches a partition for its records from a certain offset on, the
-    floor. While the checkpoint is not past the records that it found, the floor stays at or below
-    their offsets, even if records of another file are acknowledged at higher offsets. So after
-    another crash, the agent finds the records again and does not send them again."""
+    """After a crash, the agent searches a partition for its records. The offset at which the search
+    begins is the floor. While the checkpoint is not past the records that the agent found, the
+    floor stays at or below the offsets of these records, even if records of another file are
+    acknowledged at higher offsets. So after another crash, the agent finds the records again and
+    does not send them again."""
     picky.kill_in_flight(b"a1\nb1\na2\nb2\n", arrives=FIRST)
     upgrade("second")
     picky.start()
@@ -160,7 +161,7 @@ def test_late_batches_are_waited_for(world: World, upgrade: Any) -> None:
 
 
 def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) -> None:
-    """If the agent finds all promised records, it goes on at once and does not wait for late
+    """If the agent finds all promised records, it continues at once and does not wait for late
     batches."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     upgrade()
@@ -174,8 +175,8 @@ def test_where_all_is_found_nothing_is_waited_for(world: World, upgrade: Any) ->
 @promise("2 read back")
 def test_without_brokers_nothing_is_decided(world: World, upgrade: Any) -> None:
     """While the agent cannot reach the brokers, it declares no line lost or uncertain, and reports
-    the partitions that it cannot read. It sends no seal (the message that all earlier lines are
-    counted)."""
+    the partitions that it cannot read. It sends no seal, because a seal says that all earlier lines
+    are counted."""
     world.kill_in_flight(b"one\n")
     upgrade()
     world.brokers.away = True
@@ -208,8 +209,9 @@ def test_other_files_are_read_meanwhile(world: World, upgrade: Any) -> None:
 
 
 def test_a_partition_that_does_not_come_keeps_back_its_own_files_only(upgrade: Any) -> None:
-    """While one broker is down, the agent still finds out which records arrived of every file that
-    has no partition on this broker."""
+    """While one broker is down, the agent still finds out which records arrived in the partitions
+    of the other brokers. Only the files whose partition is on the broker that is down have to
+    wait."""
     world = World(settings(raw()), partitions=8)
     for number in range(6):
         world.files.append(f"/log/{number}.log", b"line %d\n" % number)
@@ -234,7 +236,7 @@ def test_a_file_that_cannot_be_read_keeps_nobody_else_back(
     world: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
     """While the agent searches the brokers for records, one unreadable file does not stop it: it
-    goes on with the next files. The unreadable file's lines are sent in order as soon as the file
+    continues with the next files. The unreadable file's lines are sent in order as soon as the file
     can be read."""
     files = [A, B, "/log/c.log"]
     for path in files:
@@ -271,8 +273,9 @@ def test_a_file_that_was_renamed_during_the_search_is_not_gone(world: World, upg
 
 
 def test_what_expired_unread_is_uncertain(world: World, upgrade: Any) -> None:
-    """If the log begins at a higher offset than the floor (where the search begins), missing
-    records are declared uncertain, because they may have arrived and then expired."""
+    """The floor is the offset at which the agent's search begins. If the log begins at a higher
+    offset, the agent declares missing records uncertain, because they may have arrived and then
+    expired."""
     world.kill_in_flight(b"one\n", arrives=FIRST)
     world.brokers.starts[FIRST] = 1
     upgrade()
@@ -301,9 +304,9 @@ def test_bytes_that_are_gone_are_lost_but_for_what_is_found(world: World) -> Non
 
 @promise("2 found or sent")
 def test_killed_after_the_decision_it_is_read_back_again(world: World, upgrade: Any) -> None:
-    """If the agent is killed after it divided an intent (a stored promise to send certain bytes)
-    into parts, it searches the brokers for the parts again. It sends the parts that it does not
-    find."""
+    """An intent is a stored promise to send certain bytes. If the agent is killed after it divided
+    an intent into parts, it searches the brokers for the parts again. It sends the parts that it
+    does not find."""
     world.kill_in_flight(b"one\n", b"two\n", arrives=FIRST)
     upgrade("second")
     world.start()
@@ -351,9 +354,9 @@ def test_a_record_that_readers_would_drop_is_not_sent(
 def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
     picky: World, monkeypatch: pytest.MonkeyPatch, upgrade: Any
 ) -> None:
-    """The agent sends a missing part of an intent (a stored promise to send certain bytes) only if
-    records begin and end at the part's bounds. This must be true for the version that made the
-    intent and for the running version. Otherwise it declares the part lost."""
+    """An intent is a stored promise to send certain bytes. The agent sends a missing part of an
+    intent only if records begin and end at the part's bounds, both for the version that made the
+    intent and for the running version. Otherwise the agent declares the part lost."""
     picky.kill_in_flight(b"a1\nb1\n", arrives=FIRST)
     upgrade()
     bounds = lambda intent, *_: np.array([intent.first, intent.end])  # noqa: E731
@@ -368,8 +371,9 @@ def test_lines_that_end_elsewhere_for_this_version_are_not_cut(
 def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
     world: World, upgrade: Any
 ) -> None:
-    """An older version of the agent stored no floors (the offsets at which the search for records
-    begins). If records were promised by this version, the agent searches for them from offset 0."""
+    """A floor is the offset at which the search for records begins. An older version of the agent
+    stored no floors. If this version promised records, the agent searches for them from offset
+    0."""
     world.files.append(A, b"one\n")
     world.start()
     world.settle(5)
@@ -385,8 +389,9 @@ def test_states_of_before_have_no_floors_and_are_read_from_the_beginning(
 
 @promise("2 floor")
 def test_no_partition_begins_at_its_end_while_something_is_on_its_way(world: World) -> None:
-    """A partition without a floor gets its present end as its floor, but not while records are on
-    their way, because these may be at lower offsets."""
+    """If a partition has no floor, the agent uses the partition's present end as the floor. While
+    records are on their way, the agent does not do so, because these records may be at lower
+    offsets."""
     world.start()
     state, destinations = StateDatabase(world.connection), world.destinations()
     assert FIRST in beginning.without_floor(state, destinations)

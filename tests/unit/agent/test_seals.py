@@ -1,5 +1,5 @@
-"""The agent's seals. A seal of a topic contains a time, here called W. It guarantees that all lines
-that were in the topic's files at the time W are acknowledged and counted."""
+"""The agent's seals. A seal of a topic contains a time, here called W. The seal guarantees that all
+lines that were in the topic's files at the time W are acknowledged and counted."""
 
 from collections.abc import Sequence
 
@@ -73,8 +73,8 @@ def test_a_seal_names_the_moment_before_its_look(
 
 @promise("6 seal")
 def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
-    """Before each seal, the agent sends a delta with all counts that the seal guarantees, even if
-    its settings make it send counts only rarely."""
+    """Before each seal, the agent sends a delta with the counts of all lines that the seal covers,
+    even if the agent's settings make it send counts only rarely."""
     world = World(settings(raw(), audit_interval_ms=10**7, seal_interval_ms=60_000))
     world.start()
     world.settle(2)
@@ -93,8 +93,9 @@ def test_what_a_seal_vouches_for_is_in_deltas_of_lower_numbers() -> None:
 
 @promise("6 seal")
 def test_a_file_that_is_not_what_was_read_voids_what_was_noted(world: World) -> None:
-    """If the bytes of a file change before W and its size does not, the seal for W is not sent. The
-    size that the look noted is no longer valid, because only the old bytes were acknowledged."""
+    """If the bytes of a file change before W, but the file's size stays the same, the agent does
+    not send the seal for W. The size that the look noted is no longer valid, because only the old
+    bytes were acknowledged."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
     world.settle(5)
@@ -137,8 +138,8 @@ def test_a_promise_that_cannot_be_kept_voids_what_was_noted() -> None:
 
 @promise("6 seal")
 def test_generations_that_nobody_saw_void_what_was_noted() -> None:
-    """If the agent notices missing generations (rotated files) while a seal waits for
-    acknowledgements, it drops the seal and notes the files' sizes again for a later one."""
+    """If the agent notices missing rotated files while a seal waits for acknowledgements, it drops
+    the seal and notes the files' sizes again for a later seal."""
     world = World(settings(raw("logs", A)))
     world.files.append(A, b"1\n")
     world.start()
@@ -149,7 +150,7 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
     noted = world.clock.time_ms()
     world.clock.advance(1)
     doubts = world.agent.tracker.doubts["logs"]
-    for number in range(3):  # only one generation is kept
+    for number in range(3):  # rotation keeps only one rotated file
         world.files.rename(A, f"{A}.1")
         world.files.append(A, b"%d\n" % number)
     silently(world, 1)
@@ -161,8 +162,8 @@ def test_generations_that_nobody_saw_void_what_was_noted() -> None:
 
 
 def test_a_rotated_file_that_could_not_be_read_at_the_start_holds_the_seal_no_longer() -> None:
-    """If a rotated file whose lines are all delivered is unreadable when the agent starts, it
-    delays the topic's seal only until the agent can look at it."""
+    """If all lines of a rotated file are delivered, but the file is unreadable when the agent
+    starts, the file delays the topic's seal only until the agent can look at the file."""
     world, rotated = World(settings(raw("logs", "/log/*.log"))), f"{A}.1"
     world.files.append(A, b"one\n")
     world.start()

@@ -392,8 +392,8 @@ def test_hosts_are_listed(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
 def test_a_report_names_the_hosts_that_are_missed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """A report lists the missed hosts (expected hosts that do not report) even if all its buckets
-    are complete. A silent host may have lines of these buckets that it has not sent."""
+    """Missed hosts are expected hosts that do not report. A report lists the missed hosts even if
+    all its buckets are complete, because a silent host may have unsent lines of these buckets."""
     report = ["audit", "report", "--tiers", "agent,broker", "--config", str(_config(tmp_path))]
     assert main(report) == 0
     said = capsys.readouterr().out

@@ -17,7 +17,7 @@ COUNT = ["bootstrap.servers=a:1", "state.dir=/x"]
 
 
 def test_the_policy_follows_the_settings() -> None:
-    """The policy (by which the audit judges) has the tiers, the lateness, the roster and the
+    """The audit judges by a policy. The policy contains the tiers, the lateness, the roster and the
     retired hosts of the settings."""
     loaded = settings.load(
         AuditSettings,

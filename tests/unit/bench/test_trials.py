@@ -1,4 +1,4 @@
-"""Trials of the benchmarks that need no server. A trial takes seconds, and its figures mean
+"""Trial runs of the benchmarks that need no server. A trial run takes seconds, and its figures mean
 nothing."""
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ROOT = Path(__file__).parents[3]
 
 @pytest.mark.parametrize("name", ["resident", "small_batches", "year"])
 def test_a_benchmark_without_servers_runs_to_its_end(name: str) -> None:
-    """Benchmarks that simulate brokers and tasks fit the code that they measure."""
+    """A benchmark that simulates brokers and tasks runs to its end with the present code."""
     done = subprocess.run(
         [sys.executable, "-m", "bench.run", name],
         cwd=ROOT,

@@ -1,4 +1,4 @@
-"""The agent declares each loss exactly once, also across crashes and restarts."""
+"""The agent declares each loss exactly once, even if it crashes or restarts."""
 
 import pytest
 
@@ -18,8 +18,8 @@ def world() -> World:
 
 @promise("6 losses")
 def test_a_range_is_declared_once(world: World) -> None:
-    """If the agent finds a declared loss again, it declares the loss a second time only if the
-    certainty has changed from uncertain to lost."""
+    """If the agent finds a declared loss again, it does not declare the loss a second time. A loss
+    that was declared uncertain and is now known to be lost is the only exception."""
     world.files.append(A, b"1\n2\n")
     world.start()
     world.settle(5)

@@ -111,7 +111,8 @@ def _one(state: StateDatabase) -> Counts:
 
 
 def test_what_is_in_no_delta_yet_is_counted_after_a_crash_as_before(tmp_path: Path) -> None:
-    """Sums and losses that were in no delta before a crash are counted exactly once after it."""
+    """If sums and losses were in no delta before a crash, they are counted exactly once after the
+    crash."""
     for counted in (0, 2):
         state, changes = open_state(tmp_path), Changes()
         deltas = _opened(state, Mail([]))

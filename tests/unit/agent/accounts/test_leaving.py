@@ -1,5 +1,6 @@
-"""The last word of an agent about a topic: a final seal, which says that all lines are delivered.
-The tests check when the agent sends a last word, when it takes one back, and what prevents one."""
+"""An agent's last word about a topic is a final seal, which says that all lines are delivered. The
+tests check when the agent sends a last word, when it takes a last word back, and what prevents a
+last word."""
 
 from dataclasses import replace
 
@@ -31,8 +32,9 @@ def is_last_word(leaving: Leaving, file: TrackedFile) -> bool:
 
 
 def test_only_a_topic_at_rest_gets_its_last_word() -> None:
-    """A topic gets its last word (the message that all its lines are delivered) only if the agent
-    was asked to leave, every byte is acknowledged, and every file is verified."""
+    """A topic's last word is a message which says that all the topic's lines are delivered. The
+    agent sends it only if the agent was asked to leave, every byte is acknowledged, and every file
+    is verified."""
     leaving = Leaving({})
     assert not is_last_word(leaving, tracked(9, 9))
     leaving.is_asked = True
@@ -45,9 +47,9 @@ def test_only_a_topic_at_rest_gets_its_last_word() -> None:
 
 
 def test_a_last_word_lasts_until_something_turns_up() -> None:
-    """When the agent starts, it takes back every last word (the message that all lines of a topic
-    are delivered) that it sent before. A last word that was sent since the start is taken back as
-    soon as a look at the files finds more bytes, another file or an error."""
+    """A topic's last word is a message which says that all the topic's lines are delivered. When
+    the agent starts, it takes back every earlier last word. It takes back a later last word as soon
+    as a look at the files finds more bytes, another file or an error."""
     leaving = Leaving({"t": LastWord(1, 900, 3)})
     leaving.is_asked = True
     assert not leaving.is_done_with("t"), "it is looked through again"
@@ -70,8 +72,8 @@ def test_a_last_word_lasts_until_something_turns_up() -> None:
 
 def test_a_note_in_doubt_is_made_again() -> None:
     """If a file is replaced after the agent noted its size, a later look at the files finds the new
-    file. The topic gets no last word (the message that all its lines are delivered) until the agent
-    has read the new file."""
+    file. The agent sends the topic's last word only after it has read the new file, because a last
+    word says that all lines are delivered."""
     leaving = Leaving({})
     leaving.is_asked = True
     assert is_last_word(leaving, tracked(9, 9))
@@ -80,8 +82,8 @@ def test_a_note_in_doubt_is_made_again() -> None:
 
 
 def test_what_is_not_durable_yet_is_not_done() -> None:
-    """A last word (the message that all lines of a topic are delivered) is not valid before its
-    transaction is committed. A full disk can delay the commit."""
+    """A topic's last word is a message which says that all the topic's lines are delivered. It
+    becomes valid when its transaction is committed. A full disk can delay the commit."""
     leaving = Leaving({})
     leaving.is_asked = True
     file = tracked(9, 9)
@@ -95,9 +97,9 @@ def test_what_is_not_durable_yet_is_not_done() -> None:
 
 
 def test_what_stands_in_the_way_is_named() -> None:
-    """The list of obstacles names each file that prevents a topic's last word (the message that all
-    its lines are delivered), with the number of undelivered bytes or the error. Closed files and
-    finished topics are not in the list."""
+    """A topic's last word is a message which says that all the topic's lines are delivered. The
+    list of obstacles names each file that prevents a last word, with the file's error or number of
+    undelivered bytes. Closed files and finished topics are not in the list."""
     files = [tracked(3, 9), tracked(0, 5, state=FileState.CLOSED, length=5)]
     assert list(obstacles(["t"], files, {})) == ["topic t: 6 bytes of /p are not delivered"]
     denied = {"t": {"/p": "Permission denied"}}

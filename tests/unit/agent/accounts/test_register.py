@@ -1,5 +1,5 @@
-"""Closures. A closure is a message that announces a file's final length. The agent sends it only
-when all records of the file are acknowledged."""
+"""A closure is a message that announces a file's final length. The agent sends a file's closure
+only when all records of the file are acknowledged."""
 
 import pytest
 
@@ -34,7 +34,7 @@ def silently(world: World, turns: int) -> None:
 
 
 def ended(world: World) -> None:
-    """Makes a rotated file. The agent has read the file to its end, but no record of it is
+    """Makes a rotated file. The agent has read the file to its end, but no record of the file is
     acknowledged yet."""
     world.files.append(A, b"one\ntwo\n")
     world.start()
@@ -76,8 +76,8 @@ def test_the_closure_is_in_the_transaction_in_which_the_position_stands_there(
 @promise("1 announcement")
 def test_a_file_is_not_closed_before_its_promises_are_kept_after_a_start(world: World) -> None:
     """After a start, the agent does not close a file while records that it promised to send from
-    this file are undelivered. Even a file that the agent cannot open, and whose records it
-    therefore has not sent again, is not closed."""
+    this file are undelivered. If the agent cannot open a file, it cannot send the file's records
+    again, and therefore does not close the file either."""
     ended(world)
     world.kill()
     world.files.by_path["/log/a.log.1"].unreadable = True

@@ -24,9 +24,10 @@ def noted(*files: TrackedFile, limit: int | None = None) -> sealing.Noted:
 
 @promise("6 seal")
 def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
-    """A seal says that all lines before a certain time are counted. It is sent when every byte that
-    was noted for it is acknowledged, even in files to which no program writes any more. The seal
-    does not wait for bytes that are written later."""
+    """A seal says that all lines before a certain time are counted. The agent first notes the
+    lengths of the topic's files, and sends the seal when every byte up to these lengths is
+    acknowledged, even in files to which no program writes any more. The seal does not wait for
+    bytes that are written later."""
     growing = tracked(1, 10, 20)
     ended = tracked(2, 5, 9, state=FileState.ENDED, length=9)
     note = noted(growing, ended, tracked(3, 0, 7, state=FileState.CLOSED))
@@ -39,9 +40,9 @@ def test_a_seal_waits_for_every_byte_that_lay_there() -> None:
 
 
 def test_nothing_is_said_of_a_file_in_doubt() -> None:
-    """The agent sends no seal (the message that all earlier lines are counted) while a noted file
-    is not yet verified after a start. It also sends no seal if a file was replaced after its size
-    was noted."""
+    """A seal says that all lines before a certain time are counted. While a noted file is not yet
+    verified after a start, the agent sends no seal. It also sends no seal if a file was replaced
+    after its size was noted."""
     file = tracked(1, 20, 20, verified=False)
     note = noted(file)
     assert not sealing.is_complete(note, {1: file})
@@ -54,15 +55,15 @@ def test_nothing_is_said_of_a_file_in_doubt() -> None:
 
 
 def test_bytes_behind_a_limit_are_not_waited_for() -> None:
-    """If the agent may read a file only up to a limit, a seal (the message that all earlier lines
-    are counted) does not wait for the bytes after this limit."""
+    """A seal says that all lines before a certain time are counted. If the agent may read a file
+    only up to a limit, a seal does not wait for the bytes after this limit."""
     assert noted(tracked(1, 3, 20), limit=12).targets == {1: 12}
     assert noted(tracked(1, 15, 20), limit=12).targets == {1: 15}
 
 
 def test_what_cannot_be_read_is_named() -> None:
-    """If unreadable files delay a topic's seal (the message that all earlier lines are counted),
-    the agent reports at most five of these files, and no file of another topic."""
+    """A seal says that all lines before a certain time are counted. If unreadable files delay a
+    topic's seal, the agent reports at most five of these files, and no file of another topic."""
     unreadable = {"t": {f"/p{index}": "denied" for index in range(9)}}
     assert sealing.held_back_by("t", unreadable)[0] == "/p0: denied"
     assert len(sealing.held_back_by("t", unreadable)) == 5

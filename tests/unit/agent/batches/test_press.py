@@ -36,8 +36,9 @@ def test_a_record_says_which_bytes_it_came_from() -> None:
 
 @promise("2 re-send", "clocks reading")
 def test_pressing_again_gives_the_same_bytes() -> None:
-    """The same intent (a stored promise to send certain bytes) and the same recipe (the rules for
-    the source) always give the same batches."""
+    """An intent is a stored promise to send certain bytes. A recipe is the rules by which a
+    source's lines become records. The same intent and the same recipe always give the same
+    batches."""
     made = recipe(**regex(r"(?P<a>\S+) (?P<b>.*)", key="a"), partitions=3)
     data = b"".join(b"%d line\nbad\n" % i for i in range(300))
     first, again = press(made, reading(data)), press(from_json(made.to_json()), reading(data))
@@ -46,8 +47,8 @@ def test_pressing_again_gives_the_same_bytes() -> None:
 
 
 def test_what_a_line_becomes_does_not_depend_on_what_travels_with_it() -> None:
-    """The bytes of an intent (a stored promise to send them) become the same records whether they
-    become batches alone or together with the bytes of other intents."""
+    """An intent is a stored promise to send certain bytes. The agent makes the same records from
+    these bytes whether it presses them alone or together with the bytes of other intents."""
     made = recipe(**regex(r"(?P<a>[0-9]+) (?P<b>.*)", key="a"), partitions=3)
     readings = [
         reading(b"1 x\nbad\n2 \xff\n", file=1), reading(b"3 y", file=2, first=0),
@@ -116,8 +117,8 @@ def test_counts_are_those_of_the_records() -> None:
 
 @promise("4 times ahead", "clocks reading")
 def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
-    """If a line's time is before 1970 or more than an hour ahead, its record gets the time at which
-    the line was read."""
+    """If a line's time is before 1970, or more than an hour ahead of the agent's clock, the line's
+    record gets the time at which the line was read."""
     source = regex(
         r"(?P<t>-?\d+)",
         timestamp=TimestampSettings(fields=["t"], format="epoch_ms", timezone="UTC"),
@@ -129,8 +130,8 @@ def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
-    """Of an over-long line only the beginning is read and kept, but the record's origin covers the
-    whole line."""
+    """The agent reads and keeps only the beginning of an over-long line, but the record's origin
+    covers the whole line."""
     intent = Intent(1, 5, 100, 100 + 3 * READ_BYTES, 0, READ_MS, b"")
     pressed = press(recipe(), Reading(intent, b"x" * READ_BYTES, "host", "/log/a"))
     (row,) = rejected(pressed)
@@ -142,7 +143,7 @@ def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
 
 def test_lines_longer_than_allowed_are_rejected() -> None:
     """A line that is longer than max.line.bytes, or too long for a batch, is rejected. The lines
-    before and after it are delivered."""
+    before and after this line are delivered."""
     made = recipe(max_line_bytes=100)
     pressed = press(made, reading(b"a\n" + b"x" * 101 + b"\n" + b"y" * 100 + b"\n"))
     assert [datum_text(r.value)[0] for r in records(pressed)] == ["a", "y"]
@@ -165,7 +166,7 @@ def test_batches_stay_below_the_limit() -> None:
 
 
 def test_records_keep_the_order_of_their_file_in_each_partition() -> None:
-    """In each partition the records of a file lie in the order of their positions in the file.
+    """In each partition, the records of a file are in the order of their positions in the file.
     Programs that read the topic need this order to recognize repeated records by their
     positions."""
     made = recipe(**regex(r"(?P<k>\S+) .*", key="k"), partitions=4)

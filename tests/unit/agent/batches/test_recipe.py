@@ -1,5 +1,5 @@
-"""The recipe's fingerprint of the code that turns lines into records. The fingerprint changes with
-everything that can change these records."""
+"""A recipe contains a fingerprint of the code that turns lines into records. Whenever anything
+changes that can change these records, the fingerprint changes too."""
 
 from __future__ import annotations
 
@@ -104,8 +104,8 @@ def test_a_recipe_says_how_lines_are_joined() -> None:
 def test_new_rules_of_a_zone_are_another_program(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    """If the machine gets new rules for a time zone, the recipe's `program` (the name of the code
-    that makes the records) changes, because the rules may change a line's event time."""
+    """The recipe's `program` identifies the code that makes the records. If the machine gets new
+    rules for a time zone, `program` changes, because the rules may change a line's event time."""
     zone = tmp_path / "Nowhere" / "City"
     zone.parent.mkdir()
     monkeypatch.setattr(zoneinfo, "TZPATH", (str(tmp_path / "none"), str(tmp_path)))

@@ -157,9 +157,9 @@ def test_a_configuration_that_cannot_run_leaves_no_topics(monkeypatch: pytest.Mo
 
 @promise("2 topic made again")
 def test_new_partitions_are_seen_and_a_topic_made_again_is_not_mixed_in() -> None:
-    """A running agent takes over new partitions and limits of its topics, and keeps the schemas'
-    ids. If a topic was deleted and made again, the agent takes over nothing from the new topic, and
-    reports that the topic was made again."""
+    """A running agent uses new partitions and limits of its topics as soon as it sees them, and
+    keeps the schemas' ids. If a topic was deleted and made again, the agent uses nothing of the new
+    topic, and reports that the topic was made again."""
     site = Site(raw("a"))
     site.ensure()
     before = site.resolve()

@@ -1,5 +1,5 @@
-"""Draining is the command that asks an agent to leave. The tests show what the command checks
-before it connects to anything, and what it reports at the end."""
+"""Draining is the command that asks an agent to leave. The tests check what the command requires
+before it connects to any server, and what it reports at the end."""
 
 import os
 from dataclasses import replace
@@ -19,8 +19,9 @@ from support.agent_world import raw, settings
 def test_a_state_of_another_user_is_refused(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Draining is refused if another user than the agent's user runs it. The agent could not read
-    the files that another user, such as root, would write into the agent's state directory."""
+    """Draining is refused if a user other than the agent's user runs the command. The agent could
+    not read the files that another user, such as root, would write into the agent's state
+    directory."""
     open_state(tmp_path).close()
     owner = os.geteuid()
     monkeypatch.setattr(os, "geteuid", lambda: owner + 1)
@@ -55,8 +56,8 @@ def test_where_not_all_may_be_read_no_last_word_is_said(tmp_path: Path) -> None:
 
 
 def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
-    """On a full disk, draining reports the disk. It does not claim that the last word (the message
-    that all lines are delivered) is stored."""
+    """On a full disk, draining reports the disk. It does not claim to have stored the last word,
+    the message which says that all lines are delivered."""
     full = Drained(0, {"logs"}, ["topic logs: ..."], False, "cannot write the state: disk full")
     with pytest.raises(draining.NotDrained, match="disk full: make room and drain again") as found:
         draining.answer(full, open_state(tmp_path))
@@ -64,8 +65,8 @@ def test_a_full_disk_is_named_and_nothing_is_promised(tmp_path: Path) -> None:
 
 
 def test_what_the_brokers_have_not_taken_yet_is_said(tmp_path: Path) -> None:
-    """The agent takes a last word (the message that all lines are delivered) back with another
-    message. If the brokers have not received this message yet, the error asks the operator to drain
+    """A last word says that all lines are delivered. The agent takes it back with another message.
+    If the brokers have not received this other message yet, the error asks the operator to drain
     again before the host is retired."""
     with pytest.raises(draining.NotDrained, match="drain again, before the host is retired"):
         draining.answer(Drained(0, {"logs"}, [], False), open_state(tmp_path))

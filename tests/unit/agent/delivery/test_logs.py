@@ -94,8 +94,8 @@ def test_records_with_an_origin_come_as_columns(logs: FetchedLogs, fetcher: Fetc
 def test_a_partition_is_read_up_by_a_watermark_told_anew(
     logs: FetchedLogs, fetcher: Fetcher
 ) -> None:
-    """A partition counts as read to its end when the position in it has reached the high watermark.
-    The high watermark must have arrived after the agent last asked for new ones."""
+    """The agent asks for the high watermarks, and reads on. A partition counts as read to its end
+    when the agent's position has reached a high watermark that arrived after this request."""
     assert logs.read_up() == set()
     fetcher.high_watermarks = {P: 5, Q: 9}
     assert logs.read_up() == {P}
@@ -137,7 +137,7 @@ def test_what_cannot_be_read_is_a_hole_for_good(
     logs: FetchedLogs, fetcher: Fetcher, error: Exception
 ) -> None:
     """A partition gets a permanent hole in three cases: its log ends below an acknowledged offset,
-    its log is damaged, or the agent has no right to read it. The agent goes on reading the other
+    its log is damaged, or the agent has no right to read it. The agent continues to read the other
     partitions."""
     fetcher.next, fetcher.stopped = error, P
     (hole,) = logs.poll()

@@ -31,7 +31,7 @@ def test_the_last_acknowledged_offset_is_durable_with_the_checkpoint() -> None:
 
 
 def test_seals_name_the_offsets_also_after_a_start() -> None:
-    """After a restart, the agent's seals (the messages that all earlier lines are counted) contain
+    """A seal says that all earlier lines are counted. After a restart, the agent's seals contain
     the last acknowledged offsets, even before the agent sends any record."""
     world = World(settings(raw()))
     world.files.append(A, b"1\n2\n")

@@ -1,5 +1,5 @@
-"""Flights. An intent is a stored promise to send certain bytes. While the batches of an intent are
-on their way, they are called a flight. Batches are sent in order. A batch that the producer returns
+"""An intent is a stored promise to send certain bytes. While the batches of an intent are on their
+way, they are called a flight. Batches are sent in order. A batch that the producer returns
 undelivered is sent again."""
 
 import pytest
@@ -97,8 +97,8 @@ def test_what_came_back_is_sent_before_what_waited() -> None:
 
 @pytest.mark.parametrize("certainty", [None, Certainty.LOST, Certainty.UNCERTAIN])
 def test_a_flight_waits_for_its_refused_record(certainty: Certainty | None) -> None:
-    """A flight with a refused record is not done until the agent knows whether the record arrived.
-    If it arrived, it is counted like every other record. Otherwise it is not counted."""
+    """A flight with a refused record is done only when the agent knows whether the record arrived.
+    If the record arrived, it is counted like every other record. Otherwise it is not counted."""
     sending = Sending(b"a\nb\n\xff\n")
     sending.brokers.refuses = lambda record: record.first == 2
     (refusal,) = refused(sending)
@@ -155,8 +155,8 @@ def test_halves_hold_the_same_records() -> None:
 
 
 def test_a_compression_that_brokers_refuse_stops_the_agent() -> None:
-    """A compression type that the brokers refuse is a configuration error that stops the agent.
-    If the agent went on, it would declare every line lost."""
+    """A compression type that the brokers refuse is a configuration error that stops the agent. If
+    the agent continued, it would declare every line lost."""
     sending = Sending(b"a\n")
     sent = sending.producer.sent[TP].pop()
     error = KafkaError(ErrorCode.UNSUPPORTED_COMPRESSION_TYPE)

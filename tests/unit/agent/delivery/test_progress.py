@@ -47,9 +47,9 @@ def progress(**others: Any) -> Progress:
 
 @promise("2 floor")
 def test_a_batch_that_was_sent_holds_the_floor_until_its_intent_is_passed() -> None:
-    """Intent 1 has batches in the partitions P and Q. While its batch in Q is not acknowledged, the
-    floor of P (the offset from which the agent searches P for records) stays at or below the offset
-    of its batch in P. Later offsets of P may be acknowledged."""
+    """The floor of a partition is the offset from which the agent searches it for records. Intent 1
+    has batches in the partitions P and Q. While the batch in Q is not acknowledged, the floor of P
+    stays at or below the offset of the batch in P, even if later offsets of P are acknowledged."""
     files, made = Files(1, 2), progress(floors={P: 10})
     made.sent([Departure(P, (1,)), Departure(P, (2,)), Departure(Q, (1,))])
     made.acknowledged({P: 14})
@@ -81,10 +81,10 @@ def test_what_was_acknowledged_before_an_intent_was_sent_lies_below_its_floor() 
 
 @promise("2 floor")
 def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
-    """If records are sent again after the producer's id was lost, the floor (the offset from which
-    the agent searches for its records) stays at or below the first copies. In this test, the first
-    copies of intents 1 and 2 arrive at offsets 4 and 5. Then intent 1 is acknowledged at offset 6,
-    but the floor stays at or below offset 5."""
+    """The floor is the offset from which the agent searches for its own records. If records are
+    sent again after the producer's id was lost, the floor stays at or below the first copies. In
+    this test, the first copies of intents 1 and 2 arrive at offsets 4 and 5. Then intent 1 is
+    acknowledged at offset 6, but the floor stays at or below offset 5."""
     files, made = Files(1, 2), progress(floors={P: 4})
     made.sent([Departure(P, (1,)), Departure(P, (2,))])
     made.acknowledged({P: 6})
@@ -96,9 +96,9 @@ def test_what_is_sent_again_may_lie_where_it_was_sent_first() -> None:
 
 @promise("2 floor")
 def test_floors_stand_still_while_old_intents_wait() -> None:
-    """Floors (the offsets from which the agent searches for its records) do not move while intents
-    of an earlier process of the agent are unfinished. The running process does not know the offsets
-    of the records of these intents."""
+    """Floors are the offsets from which the agent searches for its own records. They do not move
+    while intents of an earlier process of the agent are unfinished. The running process does not
+    know the offsets of the records of these intents."""
     files, made = Files(2), progress(before=[1], floors={P: 5})
     made.sent([Departure(P, (2,))])
     made.acknowledged({P: 20})

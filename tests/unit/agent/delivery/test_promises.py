@@ -1,5 +1,6 @@
-"""Over-long lines that the agent promised to send before it was killed. Before it sends such a line
-again, the restarted agent compares the line's bytes, piece by piece, with the promised bytes."""
+"""Over-long lines that the agent promised to send before it was killed. Before the restarted agent
+sends an over-long line again, it compares the line's bytes, piece by piece, with the promised
+bytes."""
 
 import pytest
 

@@ -1,5 +1,5 @@
-"""The agent divides an intent (a promised range of a file's bytes) into parts, by the records that
-it found in the partitions."""
+"""An intent is a promised range of a file's bytes. The agent divides an intent into parts,
+depending on the records that it found in the partitions."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_what_came_behind_later_records_is_missing() -> None:
 def test_records_that_overlap_are_doubtful() -> None:
     """Records overlap if the agent divided the file in another way when it sent them again, or if
     the same bytes are in two partitions. Overlapping records are doubtful, because readers count
-    all of them."""
+    all overlapping records."""
     doubtful = [(100, 120, Fate.MISSING), (120, 160, Fate.DOUBTFUL), (160, 200, Fate.MISSING)]
     assert parts(rows(P, (120, 140), (130, 160))) == doubtful
     assert parts(rows(P, (120, 160)), rows(Q, (120, 160))) == doubtful
@@ -98,9 +98,9 @@ def test_records_that_overlap_are_doubtful() -> None:
 
 
 def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
-    """A missing part is split into records that readers would drop if they were sent now, and
-    records that readers would keep. Adjacent records of the same kind form one piece. Records
-    outside the part have no influence."""
+    """A missing part is split into two kinds of records: those that readers would drop if the agent
+    sent them now, and those that readers would keep. Adjacent records of the same kind form one
+    piece. Records outside the part have no influence."""
     part = Part(110, 160, Fate.MISSING)
     bounds = np.array([100, 110, 120, 130, 150, 160, 200])
 
@@ -116,7 +116,7 @@ def test_a_missing_part_is_split_where_readers_would_drop_records() -> None:
 
 @pytest.mark.parametrize("partitioning", ["file", "key", "spread"])
 def test_every_record_lies_in_reach(partitioning: str) -> None:
-    """The reach of an intent (a stored promise to send certain bytes) is the set of partitions in
+    """An intent is a stored promise to send certain bytes. Its reach is the set of partitions in
     which the agent searches for the intent's records. Every record of the intent goes to one of
     these partitions, whatever its line contains and wherever in the file the line begins."""
     key = "line" if partitioning == "key" else None
@@ -129,8 +129,8 @@ def test_every_record_lies_in_reach(partitioning: str) -> None:
 
 
 def test_what_is_found_counts_as_it_would_have_acknowledged() -> None:
-    """If the agent finds the records that it promised to send in the partitions, they count as if
-    the brokers had acknowledged them: with the same counts, bytes and checksums."""
+    """Promised records that the agent finds in the partitions count as if the brokers had
+    acknowledged them: with the same counts, bytes and checksums."""
     made = recipe(**regex("(?P<line>[^x].*)"))
     one = reading(b"a1\nx2\na3\nx4\n")
     pressed = press(made, one)

@@ -75,8 +75,8 @@ def test_what_arrived_below_others_that_were_sent_again_is_found(world: World) -
 @promise("2 refused record")
 def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
     """If no attempt arrived, the line is declared lost as soon as no attempt can arrive any more.
-    Until then the agent sends later lines, but no seal (the message that all earlier lines are
-    counted)."""
+    Until then the agent sends later lines, but no seal, because a seal says that all earlier lines
+    are counted."""
     world.producer.interrupt(FIRST, survivors=2)
     world.brokers.late.clear()
     world.brokers.refuses = is_two
@@ -99,8 +99,8 @@ def test_what_no_attempt_brought_is_lost_after_the_wait(world: World) -> None:
 
 
 def test_an_attempt_that_comes_during_the_wait_is_found(world: World) -> None:
-    """The agent waits for attempts whose connection was lost while they were under way. If such an
-    attempt arrives during the wait, the agent finds the record."""
+    """If a connection was lost while an attempt was under way, the agent waits for this attempt. If
+    the attempt arrives during the wait, the agent finds the record."""
     world.files.append(A, b"four\n")
     world.producer.interrupt(FIRST, survivors=1)
     world.brokers.refuses = is_two
@@ -233,8 +233,9 @@ def test_after_a_crash_its_neighbours_are_sent() -> None:
 def test_nothing_behind_it_is_sent_before_that_mark_is_durable(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent sends no later lines until a transaction has marked the intent (the stored promise
-    to send) of the refused record. If the disk is full, the later lines wait."""
+    """An intent is a stored promise to send certain bytes. Before the agent sends later lines, a
+    transaction must mark the intent of the refused record. If the disk is full, the later lines
+    wait."""
 
     def full(_state: StateDatabase, _changes: object) -> None:
         raise StateFull("the disk is full")

@@ -22,7 +22,7 @@ class Logs:
     again."""
 
     def __init__(self) -> None:
-        self.records: list[tuple[int, int]] = []  # first byte and length
+        self.records: list[tuple[int, int]] = []  # the first byte and the length of each record
         self._at = 0
         self._told: int | None = None
 
@@ -68,8 +68,8 @@ def test_the_watermark_is_asked_for_anew_once_nothing_can_arrive_any_more() -> N
 
 
 def test_where_the_new_watermark_is_reached_what_is_missing_is_lost() -> None:
-    """Records that are still missing count as lost only when the agent has read up to the new high
-    watermark."""
+    """When the agent has read up to the new high watermark, the records that are still missing
+    count as lost."""
     logs = Logs()
     search = Search(logs, Found(AGENT, []))
     search.begin(Found(AGENT, [Intent(1, FILE, 0, 8, 0, 0, b"")]), {TP: 0}, 0.0)

@@ -19,8 +19,8 @@ def test_a_partition_that_nobody_acknowledges_is_named() -> None:
 
 
 def test_who_has_nothing_on_its_way_is_not_silent() -> None:
-    """A partition without batches on their way is not silent. When the agent sends the next batch
-    to it, the seconds of silence start again at zero."""
+    """If no batches are on their way to a partition, the partition is not silent. When the agent
+    sends the next batch to the partition, the seconds of silence start again at zero."""
     silences = Silences()
     silences.look([ONE], [], 0.0)
     silences.look([], [ONE], 1.0)

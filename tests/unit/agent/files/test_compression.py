@@ -1,5 +1,5 @@
-"""Compressed generations (rotated files). The agent reads each generation once, and the positions
-of its lines are those in the plain file."""
+"""The agent reads compressed rotated files. It reads each file once, and gives each line the
+position that the line had in the plain file."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def test_the_rest_of_a_known_file_is_read_from_the_compressed_one(
 def test_generations_that_nobody_saw_are_read_from_the_compressed_ones(
     ending: str, keeps_time: bool
 ) -> None:
-    """If three generations are rotated and compressed while the agent is down, the agent reads
-    every line once."""
+    """If a log is rotated three times and each rotated file is compressed while the agent is down,
+    the agent reads every line once."""
     world = made(first=LONG)
     world.kill()
     for number in range(3):
@@ -104,8 +104,8 @@ def test_what_was_read_is_not_read_again_when_it_is_compressed() -> None:
 
 
 def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> None:
-    """Generations (rotated files) that were compressed before the agent's first start are not read,
-    even if a file that the agent knows is deleted."""
+    """Rotated files that were compressed before the agent's first start are not read, even if
+    another program deletes a file that the agent has read."""
     world = World(settings(raw("logs", APP)))
     world.files.append(f"{APP}.1", b"history\n")
     world.files.compress(f"{APP}.1")
@@ -122,8 +122,8 @@ def test_history_that_was_compressed_before_the_agent_came_is_left_alone() -> No
 
 
 def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
-    """A short compressed file that begins like a known file but has another modification time is
-    read. Its lines are declared uncertain, because they may be doubled."""
+    """If a short compressed file begins like a known file but has another modification time, the
+    agent reads the file. It declares the file's lines uncertain, because they may be doubled."""
     world = made(first=b"Starting job\n")
     world.kill()
     world.files.append(APP, b"end\n")
@@ -138,8 +138,8 @@ def test_a_compressed_log_of_which_nobody_knows_is_in_doubt() -> None:
 
 def test_one_that_cannot_be_decompressed_is_declared_after_a_minute() -> None:
     """If a file cannot be decompressed, the agent reports it and waits for a minute, because
-    another program may still be compressing the file. It sends no seal (the message that all
-    earlier lines are counted) while it waits. After that minute the agent declares the file
+    another program may still be compressing the file. While it waits, it sends no seal, because a
+    seal says that all earlier lines are counted. After that minute the agent declares the file
     lost."""
     world = made(first=LONG)
     world.kill()
@@ -176,9 +176,9 @@ def test_promises_are_kept_from_the_compressed_file() -> None:
 
 
 def test_compressed_files_that_have_the_inodes_of_each_other_s_plain_ones() -> None:
-    """If two known generations (rotated files) are compressed while the agent is down, each
-    compressed file may have the inode of the other generation's plain file. The agent still reads
-    on in the right compressed file of each generation."""
+    """If two known rotated files are compressed while the agent is down, each compressed file may
+    have the inode of the other file's plain version. The agent still continues each rotated file in
+    the right compressed file."""
     world = made(first=LONG)
     world.files.rename(APP, f"{APP}.1")
     world.files.append(APP, b"second" + LONG)
@@ -289,8 +289,8 @@ def measuring(world: World) -> Iterator[None]:
 @promise("1 compression")
 def test_promises_wait_for_a_file_that_is_being_measured() -> None:
     """Bytes that the agent has promised to send wait until their compressed file is measured.
-    Nothing is lost, even if the measurement takes many looks, and longer than the wait for late
-    batches."""
+    Nothing is lost, even if the measurement lasts for many looks, and longer than the agent waits
+    for late batches."""
     world = made(first=LONG)
     world.files.append(APP, b"on its way\n")
     world.hold()
@@ -311,9 +311,9 @@ def test_promises_wait_for_a_file_that_is_being_measured() -> None:
 def test_a_generation_that_is_measured_for_long_is_read_however_old_it_is_then(
     is_renamed: bool,
 ) -> None:
-    """A generation that the agent has not seen before is read even if measuring its size takes
-    long. By then the generation is old, and later rotations may have renamed it. It nevertheless
-    does not count as history, which the agent does not read."""
+    """A rotated file that the agent has not seen before is read even if measuring its size takes
+    long. By then the file is old, and later rotations may have renamed it. It nevertheless does not
+    count as history, which the agent does not read."""
     world = made(first=LONG)
     world.kill()
     world.files.rename(APP, f"{APP}.2")

@@ -1,5 +1,5 @@
-"""How the agent finds, by the name of a rotated file such as `app.log.1`, the name of the log from
-which rotation made the file."""
+"""How the agent derives the name of a log from the name of one of its rotated files, such as
+`app.log.1`."""
 
 import pytest
 
@@ -45,8 +45,8 @@ from skidway.agent.files.generations import generation
     ],
 )
 def test_names_that_rotation_gives(name: str, base: str) -> None:
-    """The name of a generation (rotated file) contains a number, a date or a word after the log's
-    name or before the log's file extension. There may be a separator before this part."""
+    """The name of a rotated file contains a number, a date or a word after the log's name or before
+    the log's file extension. There may be a separator before this part."""
     found = generation(name)
     assert found is not None
     assert base in found.bases
@@ -58,14 +58,14 @@ def test_names_that_rotation_gives(name: str, base: str) -> None:
     ["app.log", "mail.err", "app.log.swp", "1", ".1", "worker.log", "mailold.log", "archive.log"],
 )
 def test_names_of_strangers(name: str) -> None:
-    """The name of another log, or of an editor's file, does not count as the name of a generation
-    (rotated file)."""
+    """The name of another log, or of an editor's file, does not count as the name of a rotated
+    file."""
     assert generation(name) is None
 
 
 def test_a_compressed_generation_says_so() -> None:
-    """From the name of a compressed generation (rotated file), the agent derives the name that the
-    file had before its compression."""
+    """From the name of a compressed rotated file, the agent derives the name that the file had
+    before its compression."""
     strange = generation("a\nb.log.1.gz")
     assert strange is not None
     assert "a\nb.log" in strange.bases

@@ -22,8 +22,8 @@ def tracked(path: Path, file: int = 1) -> TrackedFile:
 
 
 def test_a_file_is_found_read_and_known(tmp_path: Path) -> None:
-    """A file has the same size and the same key (device and inode) whether it is found by a
-    pattern, by its path or by an open handle."""
+    """The key of a file is its device and inode. The agent finds the same size and the same key of
+    a file by a pattern, by the file's path and by an open handle."""
     path = tmp_path / "a.log"
     path.write_bytes(b"hello")
     (tmp_path / "d").mkdir()
@@ -50,9 +50,9 @@ def test_only_regular_files_are_opened(tmp_path: Path) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_is_named(tmp_path: Path) -> None:
-    """The agent reports a dead symbolic link. It sends no seal (the message that all earlier lines
-    are counted) while the link is dead, because the link's file may have unread lines. A link that
-    was removed is not reported."""
+    """The agent reports a dead symbolic link. While the link is dead, the agent sends no seal,
+    because the link's file may have unread lines, and a seal says that all earlier lines are
+    counted. The agent does not report a link that was removed."""
     (tmp_path / "dead.log").symlink_to(tmp_path / "nowhere")
     scan = HOST.scan([Pattern(f"{tmp_path}/*.log"), Pattern(f"{tmp_path}/dead.log")])
     path = str(tmp_path / "dead.log")
@@ -112,8 +112,8 @@ def test_a_name_may_end_as_the_kernel_calls_a_deleted_file(tmp_path: Path) -> No
 
 
 def test_a_directory_that_is_not_there_lies_on_the_device_above_it(tmp_path: Path) -> None:
-    """For a missing directory, for example of an unmounted file system, the agent takes the device
-    of the directory above it. An empty path has no device."""
+    """If a directory is missing, for example because its file system is not mounted, the agent uses
+    the device of the directory above it. An empty path has no device."""
     device = os.stat(tmp_path).st_dev
     assert HOST.device_of(str(tmp_path)) == HOST.device_of(str(tmp_path / "x" / "y")) == device
     (tmp_path / "file").touch()

@@ -14,8 +14,8 @@ LINK, TARGET = "/containers/web.log", "/pods/0.log"
 
 @pytest.fixture
 def world() -> World:
-    """An agent and a log with a link to it, as kubelet makes them. The pattern matches only the
-    link."""
+    """An agent, a log, and a link to this log. The names are those that kubelet uses. The pattern
+    matches only the link."""
     made = World(settings(raw("logs", "/containers/*.log")))
     made.files.append(TARGET, b"seen\n")
     made.files.link(LINK, TARGET)
@@ -84,7 +84,7 @@ def test_a_link_that_is_set_to_the_next_file(world: World) -> None:
 
 def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
     """If a link is removed while the agent is down, the agent still reads the file to which the
-    link led."""
+    link pointed."""
     world.kill()
     world.files.append(TARGET, b"last\n")
     del world.files.links[LINK]
@@ -96,8 +96,9 @@ def test_a_link_that_went_leaves_its_file_to_be_read(world: World) -> None:
 
 @promise("1 links")
 def test_a_link_that_leads_nowhere_holds_the_seal_by_name(world: World) -> None:
-    """The agent reports a dead link, because it does not know to which file the link should lead.
-    It sends no seal (the message that all earlier lines are counted) until the link is removed."""
+    """The agent reports a dead link, because it does not know to which file the link should point.
+    While the link exists, the agent sends no seal, because a seal says that all earlier lines are
+    counted."""
     world.files.link("/containers/dead.log", "/pods/nowhere.log")
     world.settle(rounds=3)
     seals = len(world.of(Seal))
@@ -141,7 +142,7 @@ def test_a_link_and_its_target_are_one_file() -> None:
 )
 def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool) -> None:
     """If a link is set to another file several times between two looks, the agent reads every file
-    to which the link led. Some programs set a link to a new file every day or with every
+    to which the link pointed. Some programs set a link to a new file every day or with every
     deployment."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number in range(1, 5):
@@ -168,9 +169,10 @@ def test_what_a_link_led_to_between_two_looks_is_read(place: str, is_down: bool)
 @pytest.mark.parametrize("is_down", [False, True])
 @pytest.mark.parametrize("before", [2, 3, 4])
 def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: bool) -> None:
-    """The clock may be set back between two looks while a link leads to another file. This file may
-    then seem older than the first look, or younger than the link's present target. A running agent
-    still reads it. An agent that was down may not find the file, and then declares a loss."""
+    """Between two looks, a link points to another file for a while, and the clock is set back. This
+    file may then seem older than the first look, or younger than the link's present target. A
+    running agent still reads the file. An agent that was down may not find the file, and then
+    declares a loss."""
     made = World(settings(raw("logs", "/log/latest.log")))
     lines = []
     for number in range(1, 5):
@@ -196,9 +198,9 @@ def test_what_a_link_led_to_while_the_clock_was_set_back(before: int, is_down: b
 
 @pytest.mark.parametrize("is_down", [False, True])
 def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
-    """The agent reads every line of a container that crashes several times between two looks. Each
-    time, the link leads to a new Docker log <id>/<id>-json.log with another id. One of these logs
-    is also rotated."""
+    """The agent reads every line of a container that crashes several times between two looks. After
+    each crash, the link points to a new Docker log <id>/<id>-json.log with another id. One of these
+    logs is also rotated."""
     made = World(settings(raw("logs", "/containers/app.log")))
     for number, id_ in enumerate(("0fa2d1c09e", "beefcafe01", "c0ffee77aa", "deadbeef42")):
         path = f"/docker/{id_}/{id_}-json.log"
@@ -221,8 +223,9 @@ def test_containers_whose_logs_are_called_by_their_ids(is_down: bool) -> None:
 
 
 def test_links_to_names_without_an_order_are_declared() -> None:
-    """If a link is moved and the names of its old and new target have no order, a loss is declared.
-    If the link led to other files in between, their names are not known."""
+    """If a link is set to another file, and the names of the old and the new file have no order,
+    the agent declares a loss. If the link pointed to other files in between, the agent cannot find
+    out their names."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, path in enumerate(("/log/a/first.log", "/log/b/next.log")):
         made.files.append(path, b"line %d\n" % number)
@@ -256,8 +259,8 @@ def test_other_logs_beside_what_a_link_led_to_are_left_alone() -> None:
 
 @promise("1 link leads elsewhere")
 def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> None:
-    """If a link led into a directory that also contains other logs, the agent does not read these
-    other logs, because no pattern matches them."""
+    """If a link pointed into a directory that also contains other logs, the agent does not read
+    these other logs, because no pattern matches them."""
     made = World(settings(raw("logs", "/log/latest.log")))
     for number, line in enumerate((b"one\n", b"two\n", b"three\n")):
         made.files.append(f"/log/{number}/app.log", line)
@@ -274,8 +277,8 @@ def test_logs_of_other_names_where_a_link_led_in_between_are_left_alone() -> Non
 
 @promise("1 link leads elsewhere")
 def test_a_link_that_leads_somewhere_else_altogether_is_declared(world: World) -> None:
-    """If a link is set to an unrelated path, a loss is declared, because nobody knows where other
-    logs would be to which the link may have led in between."""
+    """If a link is set to an unrelated path, the agent declares a loss. The link may have pointed
+    to other logs in between, and the agent does not know where to search for these logs."""
     world.files.append("/data/other/tree/web.log", b"next\n")
     world.files.link(LINK, "/data/other/tree/web.log")
     world.settle()

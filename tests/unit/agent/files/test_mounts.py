@@ -47,8 +47,8 @@ def rotate(world: World) -> None:
 
 
 def go_on(world: World) -> None:
-    """Writes to the known file, to a new generation (rotated file) and to the log while the agent
-    cannot look at them."""
+    """Writes to the known file, to a new rotated file and to the log while the agent cannot look at
+    them."""
     world.files.append(APP, b"second\n")
     for line in (b"third\n", b"fourth\n"):
         world.clock.advance(60)
@@ -62,9 +62,9 @@ def go_on(world: World) -> None:
 def test_files_whose_file_system_is_not_mounted_yet_are_waited_for(
     world: World, is_renumbered: bool
 ) -> None:
-    """Until the file system is mounted, no line is lost or doubled, and the agent sends no seal
-    (the message that all earlier lines are counted). When it is mounted, the agent reads all
-    generations (rotated files), even those that it never saw before."""
+    """Until the file system is mounted, no line is lost or doubled. The agent sends no seal,
+    because a seal says that all earlier lines are counted. When the file system is mounted, the
+    agent reads all rotated files, even those that it never saw before."""
     world.kill()
     go_on(world)
     world.files.is_mounted = False
@@ -135,8 +135,8 @@ def test_a_directory_that_was_deleted_is_not_waited_for(world: World) -> None:
 @promise("6 unreadable")
 def test_what_was_rotated_while_nobody_might_look_is_read(world: World) -> None:
     """History is the files that are too old for the agent to read. While the agent may list the
-    names in a directory but may not look at the files, it does not take any file for history. It
-    reads the files when it may look at them again."""
+    names in a directory but may not look at the files, it counts no file as history. It reads the
+    files when it may look at them again."""
     world.files.may_search = False
     world.settle(4)
     go_on(world)

@@ -78,8 +78,8 @@ def test_what_is_left_out_need_not_be_readable(tmp_path: Path, exclude: str) -> 
 
 
 def test_links_in_a_circle_hold_nothing(tmp_path: Path) -> None:
-    """If a wildcard matches a link that leads in a circle, the agent does not report the link,
-    because the link leads to no file."""
+    """If a wildcard matches a link that points to itself, the agent does not report the link,
+    because the link has no file."""
     (tmp_path / "circle").symlink_to("circle")
     unreadable: list[tuple[str, str]] = []
     for text in ("*/app.log", "**/app.log"):
@@ -99,7 +99,7 @@ def test_directories_that_lie_too_deep_are_named(tmp_path: Path) -> None:
 
 def test_the_directory_to_watch() -> None:
     """The agent watches the directory above a pattern's first wildcard. If the pattern can match in
-    subdirectories, the agent watches these too."""
+    subdirectories, the agent also watches the subdirectories."""
     assert (Pattern("/a/b/*.log").root, Pattern("/a/b/*.log").is_deep) == ("/a/b", False)
     assert (Pattern("/a/*/b.log").root, Pattern("/a/*/b.log").is_deep) == ("/a", True)
     assert (Pattern("/a/b.log").root, Pattern("/a/**").root) == ("/a", "/a")

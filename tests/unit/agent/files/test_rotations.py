@@ -21,8 +21,8 @@ def make(*paths: str, exclude: tuple[str, ...] = ()) -> World:
 
 @pytest.fixture
 def world() -> World:
-    """An agent that has read app.log and has sent a seal (the message that all earlier lines are
-    counted). The present time is well after the seal."""
+    """An agent that has read app.log and has sent a seal. A seal says that all earlier lines are
+    counted. The present time is well after the seal."""
     made = make()
     made.files.append(APP, b"seen\n")
     made.start()
@@ -36,8 +36,8 @@ def losses(world: World) -> list[Loss]:
 
 
 def rotate(world: World, *, keep: int = 99) -> None:
-    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. Deletes generations (rotated
-    files) beyond the number `keep`."""
+    """Renames app.log to app.log.1, app.log.1 to app.log.2 and so on. Deletes rotated files beyond
+    the number `keep`."""
     world.files.delete(f"{APP}.{keep}")
     for number in range(keep - 1, 0, -1):
         if f"{APP}.{number}" in world.files.by_path:
@@ -57,7 +57,7 @@ def generations(world: World, count: int, *, keep: int = 99) -> list[str]:
 
 
 def test_generations_between_two_looks_are_read(world: World) -> None:
-    """If app.log is rotated several times between two looks, each generation is read once, to its
+    """If app.log is rotated several times between two looks, each rotated file is read once, to its
     end, and is announced under its present path. Nothing is declared lost."""
     lines = generations(world, 4)
     world.settle()
@@ -73,8 +73,8 @@ def test_generations_between_two_looks_are_read(world: World) -> None:
 
 
 def test_a_generation_is_read_on_and_closed(world: World) -> None:
-    """While a program still writes to a generation (rotated file), the agent reads on in it. When
-    nobody has written to it for a while, the agent closes the generation's file id."""
+    """While a program still writes to a rotated file, the agent continues to read this file. When
+    no program has written to the file for a while, the agent closes the file's id."""
     generations(world, 2)
     world.settle(rounds=4)
     world.files.append(f"{APP}.1", b"late\n")
@@ -89,7 +89,7 @@ def test_a_generation_is_read_on_and_closed(world: World) -> None:
 def test_a_closed_generation_that_is_rewritten_with_the_same_size(
     world: World, is_down: bool
 ) -> None:
-    """If a generation is rewritten with different bytes of the same size after its file id was
+    """If a rotated file is rewritten with different bytes of the same size after its file id was
     closed, the agent reads the new bytes. It also declares a loss, because other bytes may have
     been written and replaced since the closure."""
     rotate(world)
@@ -108,8 +108,8 @@ def test_a_closed_generation_that_is_rewritten_with_the_same_size(
 
 
 def test_a_touch_of_a_closed_generation_is_nothing(world: World) -> None:
-    """If a closed generation (rotated file) has a new modification time but the same bytes, the
-    agent declares no loss and goes on sending seals for the topic."""
+    """If a closed rotated file has a new modification time but the same bytes, the agent declares
+    no loss and continues to send seals for the topic."""
     rotate(world)
     world.settle()
     assert [each["state"] for each in world.ledger()] == ["closed"]
@@ -139,8 +139,8 @@ def test_a_generation_that_was_empty_when_it_was_rotated(world: World) -> None:
 @promise("1 same file")
 @pytest.mark.parametrize("knows_births", [True, False])
 def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bool) -> None:
-    """If an empty generation is deleted and another log gets its inode, the lines of the other log
-    go only to that log's own topic."""
+    """If an empty rotated file is deleted and another log gets its inode, the lines of the other
+    log go only to that log's own topic."""
     web = "/log/web.log"
     world = World(settings(raw("logs", APP), raw("web", web)))
     world.files.knows_births = knows_births
@@ -166,8 +166,8 @@ def test_an_empty_generation_whose_inode_another_log_has_by_now(knows_births: bo
 
 
 def test_rotations_while_the_agent_was_down(world: World) -> None:
-    """Rotation may make generations (rotated files) after the agent's last seal, while the agent is
-    down. The agent reads them when it starts again."""
+    """A log may be rotated after the agent's last seal, while the agent is down. When the agent
+    starts again, it reads the rotated files."""
     world.kill()
     lines = generations(world, 3)
     world.clock.advance(3_600)
@@ -183,8 +183,8 @@ def test_rotations_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
-    """After a restart, the agent reads on in a half-read generation, because it remembers to which
-    source the generation belongs."""
+    """After a restart, the agent continues to read a half-read rotated file, because it has stored
+    to which source the file belongs."""
     generations(world, 2)
     world.settle(rounds=2)
     world.kill()
@@ -196,8 +196,8 @@ def test_a_half_read_generation_goes_on_after_a_start(world: World) -> None:
 
 
 def test_history_is_left_alone() -> None:
-    """Generations (rotated files) that existed before the agent's first start are not read, even
-    after rotations have renamed them."""
+    """Rotated files that existed before the agent's first start are not read, even after rotations
+    have renamed them."""
     world = make()
     for number in (3, 2, 1):
         world.files.append(f"{APP}.{number}", b"history\n")
@@ -214,7 +214,7 @@ def test_history_is_left_alone() -> None:
 
 @pytest.mark.parametrize("name", ["app.log.1", "app.log-20261120", "app.1.log", "app-20261120.log"])
 def test_names_of_generations(world: World, name: str) -> None:
-    """The agent finds generations under every kind of name that logrotate can give."""
+    """The agent finds rotated files under every kind of name that logrotate can give."""
     world.files.append("/log/app.log.2", b"")
     world.files.rename(APP, "/log/app.log.2")
     world.files.append(APP, b"between\n")
@@ -226,8 +226,8 @@ def test_names_of_generations(world: World, name: str) -> None:
 
 
 def test_strangers_are_not_read(world: World) -> None:
-    """The agent does not read files with unrelated names. It also does not read a file that had the
-    name of a generation before any rotation, even if this file grows."""
+    """The agent does not read files with unrelated names. The agent also does not read a file that
+    already had the name of a rotated file before any rotation, even if this file grows."""
     world.files.append("/log/app.1.log", b"a worker of that name\n")
     world.clock.advance(60)
     world.settle()
@@ -240,8 +240,7 @@ def test_strangers_are_not_read(world: World) -> None:
 
 
 def test_what_is_excluded_stays_excluded() -> None:
-    """An excluded path is not read, even if it looks like the path of a generation (rotated
-    file)."""
+    """An excluded path is not read, even if it looks like the path of a rotated file."""
     world = make(exclude=("*.1",))
     world.files.append(APP, b"seen\n")
     world.start()
@@ -252,7 +251,7 @@ def test_what_is_excluded_stays_excluded() -> None:
 
 
 def test_a_generation_that_another_source_means_is_its_own() -> None:
-    """If the pattern of another source matches a generation, the generation's lines go only to that
+    """If the pattern of another source matches a rotated file, the file's lines go only to that
     source's topic."""
     world = World(settings(raw("logs", APP), raw("old", f"{APP}.*")))
     world.files.append(APP, b"seen\n")
@@ -266,7 +265,7 @@ def test_a_generation_that_another_source_means_is_its_own() -> None:
 
 def test_a_copy_is_not_read(world: World) -> None:
     """With copytruncate, the log stays the same file. Therefore the copy beside it does not count
-    as a generation, and the agent does not read the copy."""
+    as a rotated file, and the agent does not read the copy."""
     world.files.append(f"{APP}.1", b"seen\n")
     world.files.append(APP, b"more\n")
     world.settle()
@@ -274,8 +273,8 @@ def test_a_copy_is_not_read(world: World) -> None:
 
 
 def test_deleted_generations_are_declared(world: World) -> None:
-    """If the generation that the agent knows is deleted, the agent declares one loss, because later
-    generations that it never saw may be deleted too. Rotation deletes the oldest generation
+    """If the rotated file that the agent knows is deleted, the agent declares one loss, because
+    later files that it never saw may be deleted too. Rotation deletes the oldest rotated file
     first."""
     generations(world, 5, keep=2)
     world.settle()
@@ -286,8 +285,8 @@ def test_deleted_generations_are_declared(world: World) -> None:
 
 
 def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World) -> None:
-    """If no file was at the log's path at the last look, no known file proves that all later
-    generations are still there, so a loss is declared."""
+    """If no file was at the log's path at the last look, the agent has no known file by which it
+    could see whether later rotated files are missing. Therefore it declares a loss."""
     rotate(world)
     world.settle()
     world.files.append(APP, b"first\n")
@@ -300,8 +299,8 @@ def test_deleted_generations_of_a_path_that_was_empty_are_declared(world: World)
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restarted: bool) -> None:
     """If the agent looks in the middle of a rotation, it finds no file at the log's path, but it
-    finds generations in the same directory. The newest of these generations proves later that no
-    generation is missing."""
+    finds rotated files in the same directory. The newest of these files proves later that no
+    rotated file is missing."""
     generations(world, 2)
     rotate(world)
     world.settle(rounds=5)
@@ -317,8 +316,8 @@ def test_a_look_between_two_generations_breaks_no_chain(world: World, is_restart
 
 
 def test_deleted_while_the_agent_was_down(world: World) -> None:
-    """If an unread file is deleted while the agent is down, at least one loss declares it. This
-    is also true if later files were deleted as well."""
+    """If an unread file is deleted while the agent is down, the agent declares at least one loss,
+    even if later files were deleted as well."""
     world.kill()
     generations(world, 5, keep=2)
     world.start()
@@ -327,8 +326,8 @@ def test_deleted_while_the_agent_was_down(world: World) -> None:
 
 
 def test_deleted_and_written_again_is_no_rotation(world: World) -> None:
-    """If a log is deleted and written again, and no generation is beside it, the agent does not
-    assume that there were other files which it never saw."""
+    """If a log is deleted and written again, and the directory has no rotated file, the agent
+    assumes that there were no other files."""
     for number in range(3):
         world.files.delete(APP)
         world.files.append(APP, b"%d\n" % number)
@@ -367,7 +366,7 @@ def test_an_unknown_file_that_is_compressed_in_an_unknown_way_is_declared(world:
 
 
 def test_one_that_is_being_compressed_is_read(world: World) -> None:
-    """While a generation is being compressed, the agent reads the plain file to its end."""
+    """While a rotated file is being compressed, the agent reads the plain file to its end."""
     generations(world, 2)
     world.files.append(f"{APP}.1.gz", b"...")
     world.settle(rounds=3)
@@ -380,8 +379,8 @@ def test_one_that_is_being_compressed_is_read(world: World) -> None:
 def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_inode(
     world: World,
 ) -> None:
-    """Deleted generations are declared lost even if the newest log has the inode of the known file
-    that was deleted. The agent does not take the log for the known file."""
+    """Deleted rotated files are declared lost even if the newest log has the inode of the known
+    file that was deleted. The agent does not mistake the log for the known file."""
     inode = world.files.by_path[APP].inode
     world.kill()
     generations(world, 5, keep=2)
@@ -394,7 +393,7 @@ def test_generations_that_were_deleted_are_declared_though_the_log_has_the_old_i
 
 def test_another_file_under_the_inode_of_a_closed_one(world: World) -> None:
     """If a log gets the inode of a closed file, the log's path seems unchanged. The agent still
-    finds the generation that was written between the closed file and the log."""
+    finds the rotated file that was written between the closed file and the log."""
     inode = world.files.by_path[APP].inode
     rotate(world)
     world.settle()
@@ -413,8 +412,8 @@ def test_another_file_under_the_same_inode_is_known_when_names_stand_still_again
     world: World, monkeypatch: pytest.MonkeyPatch, is_missed: bool
 ) -> None:
     """If the agent looks during a rotation and finds another file at the path, it draws no
-    conclusion from this look. The next look finds the generation that was written between the known
-    file and the new file, and the agent reads this generation."""
+    conclusion from this look. The next look finds the rotated file that was written between the
+    known file and the new file, and the agent reads this file."""
     read = world.files.list
 
     def renamed_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -465,8 +464,8 @@ def test_truncated_while_the_agent_was_down_is_no_rotation(world: World) -> None
 def test_a_directory_that_cannot_be_listed_holds_the_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a directory cannot be listed after a rotation, the agent sends no seal (the message that
-    all earlier lines are counted) until it can list the directory."""
+    """While a directory cannot be listed after a rotation, the agent sends no seal, because a seal
+    says that all earlier lines are counted."""
 
     def refuse(directory: str) -> list[tuple[str, int]]:
         raise PermissionError(errno.EACCES, "Permission denied", directory)
@@ -489,8 +488,8 @@ def test_names_that_change_while_they_are_read_say_nothing(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If names change while the agent looks at them, the agent repeats the look. After the first
-    look, it sends no seal (the message that all earlier lines are counted) and declares nothing
-    lost."""
+    look, it declares nothing lost, and sends no seal, because a seal says that all earlier lines
+    are counted."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -553,9 +552,9 @@ def test_a_rotation_that_takes_many_looks_is_waited_for(
 def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The agent takes an unread generation for history (old files that are not read) only if the
-    generation is older than a look that found all names. A look during a rotation does not count,
-    because it may miss names."""
+    """History is the old files that the agent does not read. An unread rotated file counts as
+    history only if it is older than a look that found all names. A look during a rotation does not
+    show what is history, because it may miss names."""
     read = world.files.list
 
     def rotated_meanwhile(directory: str) -> list[tuple[str, int]]:
@@ -578,7 +577,8 @@ def test_a_look_into_a_rotation_is_no_look_since_when_a_generation_would_be_old(
 
 def test_a_directory_that_changed_just_now_is_listed_again() -> None:
     """A directory's modification time is only as exact as a clock tick. Even if a file is rotated
-    and compressed within one tick, the agent finds the compressed file and reads on in it."""
+    and compressed within one tick, the agent finds the compressed file and continues to read
+    there."""
     world = World(settings(raw("logs", "/log/*.log"), max_open_files=1))
     world.files.append(APP, b"x" * FINGERPRINT_BYTES + b"\n")
     world.files.append("/log/held.log", b"held\n")
@@ -626,9 +626,9 @@ def test_a_generation_that_is_renamed_whenever_it_is_looked_for_has_not_gone(
 
 @pytest.mark.parametrize("is_first", [True, False])
 def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> None:
-    """The kernel may report a new path to the agent before any look. If a generation (rotated file)
-    is older than the file at this path, other generations may be gone, and the agent declares one
-    loss. If no generation is older, it declares nothing lost."""
+    """The kernel may report a new path to the agent before the agent has looked at the directory.
+    If a rotated file is older than the file at this path, other rotated files may be gone, and the
+    agent declares one loss. If no rotated file is older, the agent declares nothing lost."""
     made = make()
     made.start()
     made.settle()
@@ -645,7 +645,7 @@ def test_a_new_path_that_an_event_told_of_before_any_look(is_first: bool) -> Non
 
 def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
     """Other files that are created and deleted in the directory do not delay the seal of the log's
-    topic (the message that all earlier lines are counted)."""
+    topic. A seal says that all earlier lines are counted."""
     rotate(world)
     world.files.append(APP, b"more\n")
     world.settle()
@@ -660,8 +660,8 @@ def test_neighbours_that_come_and_go_do_not_hold_the_seal(world: World) -> None:
 def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
     world: World, is_compressed: bool
 ) -> None:
-    """A new generation (rotated file) is read even if it has the inode and the name of a generation
-    that was deleted. The kernel reuses inodes, and rotation reuses names."""
+    """A new rotated file is read even if it has the inode and the name of a rotated file that was
+    deleted. The kernel reuses inodes, and rotation reuses names."""
     rotate(world)
     world.files.append(APP, b"second\n")
     world.settle()
@@ -684,7 +684,7 @@ def test_a_generation_under_the_name_and_inode_of_one_that_is_gone(
 def test_a_compressed_file_that_was_being_written_at_the_last_look(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a look lists a compressed file beside its plain file, but the plain file is deleted before
+    """A look finds both a compressed file and its plain file. If the plain file is deleted before
     the agent can open it, the agent reads the compressed file."""
     read = world.files.list
 
@@ -708,8 +708,8 @@ def test_a_compressed_file_that_was_being_written_at_the_last_look(
 
 
 def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World) -> None:
-    """If a generation's modification time is set back (`touch -d`), the generation looks like an
-    old file that somebody has unpacked. The agent does not read it and declares it lost."""
+    """If a rotated file's modification time is set back (`touch -d`), the file looks like an old
+    file that somebody has unpacked. The agent does not read it and declares it lost."""
     generations(world, 2)
     world.files.by_path[f"{APP}.1"].changed_ns -= 3_600_000_000_000
     world.settle()
@@ -722,8 +722,8 @@ def test_a_generation_whose_time_of_change_was_set_back_is_declared(world: World
 
 
 def test_a_clock_that_was_set_back_while_the_agent_was_down_is_declared(world: World) -> None:
-    """If the clock was set back while the agent was down, new generations (rotated files) seem to
-    be older than the agent's last look. The agent therefore declares a loss."""
+    """If the clock was set back while the agent was down, new rotated files seem to be older than
+    the agent's last look. The agent therefore declares a loss."""
     world.kill()
     world.clock.set_time_ms(world.clock.time_ms() - 3_600_000)
     lines = generations(world, 3)
@@ -756,8 +756,8 @@ def test_a_declared_span_begins_with_the_oldest_file_that_was_left_alone(world: 
 
 
 def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) -> None:
-    """If the clock is set back while the agent runs, the agent still finds every new generation
-    (rotated file). It measures the time since its last look with the monotonic clock."""
+    """If the clock is set back while the agent runs, the agent still finds every new rotated file.
+    It measures the time since its last look with the monotonic clock."""
     for number in range(3):
         rotate(world)
         world.clock.set_time_ms(world.clock.time_ms() - (3_600_000 if not number else 0))
@@ -773,8 +773,8 @@ def test_a_look_after_a_long_while_by_a_clock_that_was_set_back(world: World) ->
 def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
     world: World, before: int, set_back_s: int
 ) -> None:
-    """If the clock is set back between two rotations, and the agent does not look in between, the
-    older file seems to be the newer one. The agent still reads both files."""
+    """If the clock is set back between two rotations, and the agent does not look between these
+    rotations, the older file seems to be the newer file. The agent still reads both files."""
     lines = []
     for number in range(3):
         world.clock.advance(0.5)
@@ -793,8 +793,7 @@ def test_a_clock_that_is_set_back_between_two_rotations_hides_nothing(
 @pytest.mark.parametrize("is_down", [False, True])
 def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_down: bool) -> None:
     """If a log is rotated and an old file is renamed to the log's path between two looks, the
-    rotated generation is younger than the file at the path. The agent still reads the
-    generation."""
+    rotated file is younger than the file at the path. The agent still reads the rotated file."""
     world = make(APP, "/log/other.log")
     world.files.append(APP, b"seen\n")
     world.start()
@@ -819,7 +818,7 @@ def test_an_old_file_that_came_to_the_path_hides_no_generation(origin: str, is_d
 
 
 def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
-    """If the second of three generations was deleted before the agent read it, a loss is
+    """If the second of three rotated files was deleted before the agent read it, a loss is
     declared."""
     lines = generations(world, 3)
     world.files.delete(f"{APP}.2")
@@ -830,8 +829,8 @@ def test_a_hole_in_the_numbers_is_declared(world: World) -> None:
 
 @promise("clocks generations")
 def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
-    """If the clock was set back, a new generation seems to be older than the agent's last look. The
-    agent still reads the generation."""
+    """If the clock was set back, a new rotated file seems to be older than the agent's last look.
+    The agent still reads the rotated file."""
     world.clock.set_time_ms(world.clock.time_ms() - 7_200_000)
     lines = generations(world, 2)
     world.settle()
@@ -839,9 +838,9 @@ def test_a_clock_that_was_set_back_hides_nothing(world: World) -> None:
 
 
 def test_when_a_topic_was_started_with_first_is_kept(world: World) -> None:
-    """The agent stores the time at which it first read a topic. If the agent starts again before
-    the topic's first seal (the message that all earlier lines are counted), the stored time shows
-    which generations (rotated files) are new."""
+    """The agent stores the time at which it first read a topic. If the agent starts again before it
+    has sent the topic's first seal, the stored time shows which rotated files are new. A seal says
+    that all earlier lines are counted."""
     first = StateDatabase(world.connection).since()
     world.kill()
     world.clock.advance(60)

@@ -1,5 +1,5 @@
-"""How the agent decides whether a file is the same file as one that it knows already. The answer is
-"the same", "another" or "unknown", and the tests check what the agent does in each case."""
+"""How the agent decides whether a file is the same file as a file that it knows already. The answer
+is "the same", "another" or "unknown", and the tests check what the agent does in each case."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def losses(world: World) -> list[Loss]:
 
 
 def read(world: World) -> None:
-    """Makes the agent read on in its only file, without a look at the directories before."""
+    """Makes the agent read on in its only file, without first looking at the directories."""
     world.agent.reader.wake(next(iter(world.agent.tracker.files.values())))
     world.turn()
     world.turn(world.producer.answer_all())
@@ -94,8 +94,8 @@ def test_an_inode_taken_again_by_a_file_that_begins_alike(path: str) -> None:
 @promise("1 same file")
 def test_an_inode_taken_again_where_no_birth_is_known() -> None:
     """On a file system without birth times, a file may have the inode and the first bytes of a
-    deleted file but another name. The agent reads such a file from its start, and declares the
-    first bytes uncertain."""
+    deleted file but another name. The agent reads this file from its start, and declares the first
+    bytes uncertain."""
     world = made(knows_births=False)
     world.kill()
     take_inode(world, RUN2, JOB + b"done again\n")
@@ -190,8 +190,8 @@ def at_rest(still_s: float, **others: int) -> World:
 
 @promise("1 deleted at rest")
 def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
-    """If a file is deleted whose bytes were all acknowledged, and which had not changed for longer
-    than the time between two looks, the agent declares no loss."""
+    """The agent declares no loss for a deleted file if all the file's bytes were acknowledged, and
+    the file had not changed for longer than the time between two looks."""
     world = at_rest(600)
     world.files.delete(RUN)
     world.settle()
@@ -200,8 +200,8 @@ def test_deleting_what_was_read_long_ago_loses_nothing() -> None:
 
 
 def test_deleting_what_was_written_just_now_is_a_loss() -> None:
-    """If a file is deleted soon after the last known write, a loss is declared, because nobody
-    knows whether more bytes were written to it."""
+    """If a file is deleted soon after the last known write, the agent declares a loss, because
+    other bytes may have been written to the file before it was deleted."""
     world = at_rest(0.1)
     world.files.delete(RUN)
     world.settle()
@@ -211,8 +211,8 @@ def test_deleting_what_was_written_just_now_is_a_loss() -> None:
 @promise("clocks rest")
 @pytest.mark.parametrize("hours", [1, -1])
 def test_by_a_clock_that_was_set_nothing_was_at_rest(hours: int) -> None:
-    """A change of the clock does not make a file that was just written count as unchanged for a
-    long time."""
+    """If the clock is changed just after a file was written, the agent does not conclude that the
+    file has been unchanged for a long time."""
     world = at_rest(0.1)
     world.clock.set_time_ms(world.clock.time_ms() + hours * 3_600_000)
     world.settle(20)
@@ -237,8 +237,8 @@ def test_deleted_while_nobody_looked(away_s: float, count: int) -> None:
 
 @promise("1 deleted at rest")
 def test_one_look_declares_one_loss() -> None:
-    """If one look finds that several files are gone, the agent declares one loss for all of them.
-    The loss names one of these files and the number of the others."""
+    """If one look finds that several files are gone, the agent declares one loss for all these
+    files. The loss names one of the files and the number of the others."""
     world = World(settings(raw(), max_open_files=1))
     for number in range(50):
         world.files.append(f"/log/{number}.log", b"%d\n" % number)
@@ -301,8 +301,8 @@ def test_bytes_that_were_cut_off_and_written_anew_between_two_looks_are_lost() -
 
 @promise("1 file id")
 def test_after_a_cut_only_what_is_proven_again_is_not_read_again() -> None:
-    """If a file is truncated twice, the agent skips only those bytes after the second truncation
-    that it provably read after the first one. It reads no line twice."""
+    """After a file was truncated for the second time, the agent skips only bytes that it provably
+    read after the first truncation. It reads no line twice."""
     world = World(settings(raw()))
     for line in (b"1111\n", b"2222\n", b"3333\n", b"4444\n"):
         world.files.append(RUN, line)
@@ -387,9 +387,10 @@ def test_an_older_time_of_change_says_nothing() -> None:
 
 @pytest.mark.parametrize("waits_s", [0.1, 5.0])
 def test_a_write_that_has_noted_its_time_and_not_grown_yet_is_waited_for(waits_s: float) -> None:
-    """A write changes a file's modification time before the file's size, and may wait for the disk
-    in between. If the agent looks at the file in this state, it declares no loss. It waits for the
-    new size. Meanwhile it sends no seal (the message that all earlier lines are counted)."""
+    """A write changes a file's modification time first, then may wait for the disk, and then
+    changes the file's size. If the agent looks at the file in this state, it declares no loss. It
+    waits for the new size. Meanwhile it sends no seal, because a seal says that all earlier lines
+    are counted."""
     world = made(knows_births=True)
     file = world.files.by_path[RUN]
     world.clock.advance(1)

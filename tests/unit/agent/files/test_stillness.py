@@ -11,7 +11,7 @@ RENAMED: Seen = frozenset({("app.log.2", 7)})
 
 def test_neighbours_that_come_and_go_keep_nothing_waiting() -> None:
     """If other files in a directory change all the time, a look is still valid as long as the names
-    of the log and its generations (rotated files) stay the same."""
+    of the log and its rotated files stay the same."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, NAMES, 5.1, 90 + STILL_MS) is None
 
@@ -36,7 +36,8 @@ def test_names_that_change_are_waited_for() -> None:
 
 def test_a_directory_that_never_rests_is_taken_as_it_is() -> None:
     """If the names in a directory never stop changing, the agent uses its last listing after a time
-    limit. Otherwise it could never send a seal (the message that all earlier lines are counted)."""
+    limit. Otherwise it could never send a seal, the message which says that all earlier lines are
+    counted."""
     before = Restless(5.0, NAMES, 90)
     assert look_again(before, RENAMED, 5.0 + RESTLESS_S, 99_999) is None
 

@@ -1,5 +1,4 @@
-"""Generations (files that rotation renamed) with unexpected names or in unexpected directories, and
-copies of logs."""
+"""Rotated files with unexpected names or in unexpected directories, and copies of logs."""
 
 from __future__ import annotations
 
@@ -51,8 +50,8 @@ def rotate(world: World, *paths: str) -> list[str]:
 def test_generations_under_any_name_that_tells_whose_they_are(
     world: World, names: tuple[str, str], is_down: bool
 ) -> None:
-    """After two rotations between two looks, each line is read once if the names of the two
-    generations contain the log's name or resemble each other."""
+    """After two rotations between two looks, each line is read once if the names of the two rotated
+    files contain the log's name or resemble each other."""
     if is_down:
         world.kill()
     lines = rotate(world, *(f"/log/{name}" for name in names))
@@ -65,8 +64,8 @@ def test_generations_under_any_name_that_tells_whose_they_are(
 
 
 def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
-    """If a generation (rotated file) has an unrelated name, the agent declares a loss, because it
-    cannot know whether other new files with unrelated names are generations too."""
+    """If a rotated file has an unrelated name, the agent declares a loss, because other new files
+    with unrelated names may be rotated files too."""
     rotate(world, "/log/first", "/log/second")
     world.settle()
     (loss,) = losses(world)
@@ -76,8 +75,8 @@ def test_a_name_that_shares_nothing_is_declared(world: World) -> None:
 
 
 def test_generations_in_another_directory(world: World) -> None:
-    """If logrotate's setting `olddir` moves generations to another directory, the agent finds the
-    directory by the file that it has open. It also reads the other generations in that
+    """If logrotate's setting `olddir` moves rotated files to another directory, the agent finds the
+    directory by the file that it has open. It also reads the other rotated files in that
     directory."""
     lines = rotate(world, "/old/app.log.2", "/old/app.log.1")
     world.settle()
@@ -146,14 +145,14 @@ def test_rotated_logs_with_the_same_bytes_are_each_read(world: World, is_down: b
     ("neighbour", "is_first"),
     [
         *((name, is_first) for name in NEIGHBOURS for is_first in (False, True)),
-        ("app-1.log", False),  # if app-1.log were older than the log, it would be a generation
+        ("app-1.log", False),  # if app-1.log were older than the log, it would be a rotated file
     ],
 )
 def test_a_neighbour_that_is_made_with_the_log_is_another_log(
     neighbour: str, is_first: bool
 ) -> None:
-    """If a program creates two logs and a source's pattern matches one of them, the agent reads
-    only that log and declares nothing lost."""
+    """If a program creates two logs and a source's pattern matches only one log, the agent reads
+    only this log and declares nothing lost."""
     made = World(settings(raw("logs", APP)))
     made.files.append("/log/of another program", b"x\n")
     made.start()
@@ -275,9 +274,9 @@ def test_another_file_under_the_inode_of_a_copy_is_no_copy(is_meant: bool) -> No
 
 
 def test_a_generation_that_cannot_be_read_is_waited_for(world: World) -> None:
-    """The agent reports a generation (rotated file) that it cannot read, and sends no seal for the
-    topic (the message that all earlier lines are counted). As soon as the agent can read the
-    generation, it does so and sends seals again."""
+    """The agent reports a rotated file that it cannot read. It sends no seal for the topic, because
+    a seal says that all earlier lines are counted. As soon as the agent can read the file, it reads
+    the file and sends seals again."""
     world.files.append(APP, b"rest\n")
     rotate(world, f"{APP}.2", f"{APP}.1")
     world.files.by_path[f"{APP}.1"].unreadable = True

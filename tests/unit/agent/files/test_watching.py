@@ -56,8 +56,8 @@ def test_the_watch_rests_when_events_come_too_fast(tmp_path: Path) -> None:
 
 
 def test_directories_that_links_lead_to_are_watched(tmp_path: Path) -> None:
-    """If a link leads into a directory, the agent watches this directory until no link leads into
-    it any more. Writes to the link's target cause events only in this directory."""
+    """As long as a link points into a directory, the agent watches this directory. Writes to the
+    link's target cause events only in this directory."""
     (tmp_path / "links").mkdir()
     (tmp_path / "pods").mkdir()
     watch = Watch([Pattern(f"{tmp_path}/links/*.log")])

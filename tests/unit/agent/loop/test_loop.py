@@ -46,7 +46,7 @@ def world() -> World:
 @promise("2 ledger")
 def test_lines_arrive_in_order_and_the_ledger_adds_up(world: World) -> None:
     """Lines arrive in order, and every byte is acknowledged. A last line without a line end arrives
-    when nobody has written to the file for a while."""
+    when no program has written to the file for a while."""
     world.files.append(A, b"one\ntwo\r\n\nthree")
     world.start()
     for _ in range(5):
@@ -81,7 +81,7 @@ def test_a_partial_line_that_was_flushed_and_then_completed(world: World) -> Non
 @promise("1 announcement")
 def test_nothing_is_sent_before_its_announcement_is_acknowledged(world: World) -> None:
     """The agent sends the first record of a file only after the file's announcement is
-    acknowledged. The announcement says which file the file id stands for."""
+    acknowledged. The announcement says to which file the file id belongs."""
     world.files.append(A, b"x\n")
     world.start()
     for _ in range(5):
@@ -173,7 +173,7 @@ def test_new_settings_begin_behind_the_last_intent() -> None:
 @promise("2 partition")
 def test_partitions_added_while_running() -> None:
     """If partitions are added to a topic, records that were already promised keep their partitions.
-    Later intents use the added partitions too."""
+    Later intents also use the added partitions."""
     source = raw(partitioning="key", key="line")
     world = World(settings(source))
     world.files.append(A, b"".join(b"k%d\n" % i for i in range(20)))
@@ -236,8 +236,8 @@ def test_an_overlong_line_is_rejected_with_its_whole_length(world: World) -> Non
 def test_lines_that_do_not_fit_are_told_and_their_topic_is_named(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The agent logs lines that the parser rejects at most once a minute, with the position and the
-    reason. /health reports a topic while most of its lines are rejected."""
+    """At most once a minute, the agent logs the lines that the parser rejected, with the position
+    and the reason. /health reports a topic while most of its lines are rejected."""
     told: list[Untold] = []
     monkeypatch.setattr(events, "lines_rejected", told.append)
     number = ParserSettings(type="regex", pattern=r"(?P<number>\d+)")
@@ -354,8 +354,8 @@ def test_bytes_behind_a_closure_get_a_new_id(world: World) -> None:
 
 
 def test_a_quiet_file_is_closed_after_its_rotation_too(world: World) -> None:
-    """A rotated file is closed even if nobody had written to it for a long time before the
-    rotation. No file descriptor stays open."""
+    """The agent closes a rotated file even if no program had written to the file for a long time
+    before the rotation. No file descriptor stays open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(60)
@@ -404,8 +404,8 @@ def test_rotation_while_the_agent_was_down(world: World) -> None:
 
 
 def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
-    """The agent reads the last lines of a deleted file from the file descriptor that it still has
-    open."""
+    """The agent reads the last lines of a deleted file from the file descriptor that the agent
+    still has open."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -421,9 +421,9 @@ def test_a_deleted_file_that_is_held_open_is_drained(world: World) -> None:
 def test_another_file_with_the_inode_of_a_deleted_one_is_read_from_its_start(
     world: World,
 ) -> None:
-    """A file that gets the inode of a deleted file is read from its start, even if it has the same
-    bytes or the agent is restarted in between. Its announcement names the deleted file as the
-    predecessor."""
+    """If a file gets the inode of a deleted file, the agent reads the new file from its start. It
+    does so even if both files have the same bytes, or if the agent is restarted after the deletion.
+    The new file's announcement names the deleted file as the predecessor."""
     for generation in range(3):
         if generation:
             world.files.delete(A)
@@ -463,8 +463,8 @@ def test_a_file_that_vanished_unread_is_a_loss_without_an_end(world: World) -> N
 
 @promise("1 file id")
 def test_truncation_gives_a_new_id_and_declares_what_was_unread(world: World) -> None:
-    """After a rotation by copytruncate (same inode, other bytes), the log gets a new file id, and
-    the unread bytes that were cut off are declared lost."""
+    """A rotation by copytruncate keeps the log's inode but replaces its bytes. After it, the log
+    gets a new file id, and the agent declares the unread bytes that were cut off lost."""
     world.files.append(A, b"first line of the old content\n")
     world.start()
     world.settle(5)
@@ -537,9 +537,9 @@ def test_promised_bytes_that_are_gone_are_lost(world: World) -> None:
 
 @promise("6 unreadable")
 def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> None:
-    """The agent reports a file that it cannot read. A seal says that all lines before a certain
-    time are counted, but the seals of the file's topic then contain no time. Meanwhile the agent
-    reads other files."""
+    """The agent reports a file that it cannot read, and reads the other files. The time in a
+    topic's seal says that all lines before this time are counted. While the file is unreadable, the
+    seals of its topic contain no time."""
     world.files.append(A, b"1\n").unreadable = True
     world.files.append("/log/b.log", b"2\n")
     world.start()
@@ -555,7 +555,7 @@ def test_an_unreadable_file_is_named_and_holds_the_seal_back(world: World) -> No
 
 
 def test_what_was_lost_of_a_file_that_is_gone_can_be_asked_for_a_week(world: World) -> None:
-    """The ledger shows the losses of a deleted file for a week, also after a restart. After the
+    """The ledger shows the losses of a deleted file for a week, even after a restart. After the
     week the agent forgets them, so that its state does not grow."""
     world.files.append(A, b"1\n")
     world.start()
@@ -593,9 +593,9 @@ def test_a_source_that_was_removed_leaves_a_loss(world: World) -> None:
 
 @promise("6 topic without a source")
 def test_a_topic_without_a_source_is_sealed_on(world: World) -> None:
-    """The agent goes on sending seals (the messages that all earlier lines are counted) for a topic
-    for which it no longer has a source. Otherwise the audit of the topic, to which other hosts
-    still send, would wait for this agent."""
+    """A seal says that all earlier lines are counted. The agent continues to send seals for a topic
+    for which it no longer has a source. Otherwise the audit would wait for this agent, although
+    only other hosts still send to the topic."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(5)
@@ -667,8 +667,8 @@ def test_descriptors_stay_bounded() -> None:
 @promise("2 checkpoint")
 def test_deltas_have_numbers_without_holes_and_count_what_was_passed(world: World) -> None:
     """Even if the agent is killed, every record is counted once and the message numbers have no
-    gaps. Each count in a delta (the agent's message of counts) contains the number of the previous
-    delta that counted the same bucket."""
+    gaps. A delta is the agent's message of counts. Each count in a delta contains the number of the
+    previous delta that counted the same bucket."""
     world.start()
     for index in range(12):
         world.files.append(A, b"%d\n" % index)
@@ -695,8 +695,8 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
     world: World, monkeypatch: pytest.MonkeyPatch, successor: bytes
 ) -> None:
     """If a file is renamed after the agent's scan has found it and before the agent opens it, the
-    file is still read. The seal (the message that all earlier lines are counted) waits for every
-    file that the scan has found."""
+    agent still reads the file. The agent sends a seal, which says that all earlier lines are
+    counted, only after it has read every file that the scan found."""
     world.files.append(A, b"old\n")
     scan = world.files.scan
 
@@ -717,9 +717,9 @@ def test_a_file_rotated_between_the_scan_and_its_opening_is_read(
 def test_a_file_that_went_away_before_it_was_opened_holds_one_seal_back(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If a file is deleted after the agent's scan has found it and before the agent opens it, only
-    the seal of this scan (the message that all earlier lines are counted) is delayed. The next scan
-    notices that the file is gone."""
+    """If a file is deleted after the agent's scan has found it and before the agent opens it, the
+    agent delays only the seal of this scan, because a seal says that all earlier lines are counted.
+    The next scan notices that the file is gone."""
     world.files.append(A, b"old\n")
     looked_ms: list[int] = []
     scan = world.files.scan
@@ -843,9 +843,9 @@ def test_a_file_that_was_truncated_is_known_again_after_the_state_was_deleted(
 
 @promise("6 seal")
 def test_a_seal_vouches_only_for_what_is_acknowledged(world: World) -> None:
-    """A seal says that all earlier lines are counted. While bytes that the agent found in a topic's
-    files are on their way to the brokers, it sends no seal for the topic or for the topic of its
-    rejected lines."""
+    """A seal says that all earlier lines are counted. While bytes of a topic's files are on their
+    way to the brokers, the agent sends no seal for the topic or for the topic of its rejected
+    lines."""
     world.files.append(A, b"1\n")
     world.start()
     world.hold(10, 0.3)
@@ -871,8 +871,8 @@ def test_a_quiet_agent_proves_its_life() -> None:
 
 @promise("1 announcement", "clocks announcement")
 def test_files_are_announced_again_every_day(world: World) -> None:
-    """The agent announces its files every day. Old messages of the audit topic expire, and a reader
-    still learns from the newer ones which file a file id stands for."""
+    """The agent announces its files every day. When old messages of the audit topic expire, a
+    reader still learns from the newer announcements to which file a file id belongs."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -938,7 +938,7 @@ def full_disk(world: World) -> Iterator[FullDisk]:
 
 def test_a_full_disk_stops_reading_and_loses_nothing(world: World, full_disk: FullDisk) -> None:
     """While the disk is full, the agent stores no new promises to send bytes, and sends nothing.
-    When the disk has room again, the agent goes on by itself."""
+    When the disk has room again, the agent continues by itself."""
     world.files.append(A, b"1\n")
     world.start()
     world.settle(3)
@@ -985,7 +985,7 @@ def test_lines_on_their_way_to_another_cluster_refuse_to_start(world: World) -> 
 
 @promise("6 seal of a topic made again")
 def test_what_was_on_its_way_to_a_topic_made_again_can_be_given_up(world: World) -> None:
-    """If a topic was deleted and made again while promised lines for it were on their way, `state
+    """If a topic was deleted and made again while promised lines were on their way to it, `state
     give-up` lets the agent start again. The promised lines are then declared uncertain, and later
     lines go to the new topic."""
     world.files.append(A, b"1\n")

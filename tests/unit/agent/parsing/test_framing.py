@@ -30,8 +30,8 @@ def values(*ranges: bytes) -> list[bytes]:
     ],
 )
 def test_lf_and_crlf_end_a_line_and_are_no_part_of_it(data: bytes, expected: list[bytes]) -> None:
-    """Both LF and CRLF end a line and are not part of it. A blank line is a record, and the last
-    line of a range may have no line end."""
+    """Both LF and CRLF end a line and are not part of the line. A blank line is a record, and the
+    last line of a range may have no line end."""
     assert values(data) == expected
 
 

@@ -123,8 +123,8 @@ def test_the_setting_is_part_of_the_recipe() -> None:
 
 
 def test_replaced_text_that_outgrows_a_batch_is_rejected_by_name() -> None:
-    """A line that becomes too large by the replacement is rejected as too long. The replacement
-    turns one invalid byte into three bytes."""
+    """If the replacement makes a line too large for a batch, the line is rejected as too long. The
+    replacement turns one invalid byte into three bytes."""
     made = recipe(on_error="replace", limit=20_000)
     pressed = press(made, reading(b"\xff" * 10_000 + b"\na\n"))
     (row,) = rejected(pressed)
@@ -175,8 +175,8 @@ def test_derived_schemas_with_and_without_the_mark_may_follow_each_other() -> No
 
 
 def test_a_group_cannot_take_the_marks_name() -> None:
-    """A group with the name `encoding_replaced` is refused if the schema has the field for the
-    mark, and allowed otherwise."""
+    """If the schema has the field `encoding_replaced`, in which the agent marks changed records, a
+    group with this name is refused. Otherwise a group with this name is allowed."""
     groups = ["encoding_replaced"]
     with pytest.raises(ConfigurationRefused, match="a group 'encoding_replaced'"):
         schema_of("logs", groups, with_mark=True)

@@ -71,8 +71,8 @@ def test_what_is_no_time_is_none(text: str | None, format: str) -> None:
     ],
 )
 def test_a_missing_year_is_the_latest_possible(text: str, expected: str) -> None:
-    """A time without a year gets a year so that it is as late as possible, but at most one day
-    after the line was read."""
+    """A time without a year gets the latest year with which the time is at most one day after the
+    line was read."""
     assert parse(text, "%b %d %H:%M:%S") == expected
 
 
@@ -86,8 +86,8 @@ def test_a_missing_year_around_new_year() -> None:
 
 
 def test_local_times_of_a_zone() -> None:
-    """Times without %z are times of the configured zone, also around the zone's changes to and from
-    summer time."""
+    """Times without %z are times of the configured zone, even close to the zone's changes to and
+    from summer time."""
     for text, expected in (
         ("2024-07-01 12:00", "2024-07-01T10:00:00.000"),
         ("2024-01-01 12:00", "2024-01-01T11:00:00.000"),

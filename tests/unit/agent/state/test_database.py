@@ -172,8 +172,9 @@ def test_a_changed_value_is_noticed(tmp_path: Path, column: str) -> None:
 
 
 def test_a_changed_promise_is_noticed(tmp_path: Path) -> None:
-    """If an intent (a stored promise to send certain bytes) was changed in the database, the agent
-    notices the change by a checksum, and does not send the intent's bytes again."""
+    """An intent is a stored promise to send certain bytes. If an intent was changed in the
+    database, the agent notices the change by a checksum, and does not send the intent's bytes
+    again."""
     state = open_state(tmp_path)
     changes = Changes()
     changes.put_intents([Intent(1, 2, 3, 4, 5, 6, b"x")])
@@ -229,9 +230,9 @@ def test_a_half_made_database_is_made_anew(tmp_path: Path, monkeypatch: pytest.M
 @promise("1 agent id")
 def test_a_state_belongs_to_its_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A copied state is refused on another machine until an operator adopts it there. The adoption
-    begins a new epoch, in which message numbers begin with 1 again. In the new epoch no count
-    refers to an earlier message, and there is no last word (the seal of an agent that has left) to
-    take back."""
+    begins a new epoch, in which message numbers begin with 1 again. In the new epoch, no count
+    refers to an earlier message. The agent also has no last word to take back, which is the seal of
+    an agent that has left."""
     state = open_state(tmp_path)
     agent = state.agent
     source = Source("main", "cid", "logs", "tid")

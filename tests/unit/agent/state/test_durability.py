@@ -20,8 +20,8 @@ def test_a_transaction_is_on_the_disk_when_it_is_committed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every connection to the database uses synchronous=FULL, including the connection that creates
-    the file. With a weaker setting, a power failure could remove an intent (a stored promise to
-    send certain bytes) whose bytes were already sent."""
+    the file. An intent is a stored promise to send certain bytes. With a weaker setting, a power
+    failure could remove an intent whose bytes were already sent."""
     asked: list[int] = []
 
     class Watched(sqlite3.Connection):

@@ -1,4 +1,4 @@
-"""If an operator adopts an older copy of an agent's state, the agent goes on reading its files
+"""If an operator adopts an older copy of an agent's state, the agent continues to read its files
 under new file ids."""
 
 from __future__ import annotations
@@ -65,9 +65,9 @@ def state(tmp_path: Path) -> Iterator[StateDatabase]:
 def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
     state: StateDatabase,
 ) -> None:
-    """The agent reads on in an open file under a new file id. Otherwise a line could be taken for a
-    repeat of another line that was sent after the copy was made. The unsent counts in the copy are
-    dropped."""
+    """The agent reads on in an open file under a new file id. Otherwise readers could mistake a
+    line for a repeat of another line that was sent after the copy was made. The unsent counts in
+    the copy are dropped."""
     renew(state, Newest(1, 18, 0))
     *kept, found = state.files()
     assert [each.file for each in kept] == [12, 13]
@@ -82,8 +82,9 @@ def test_what_the_newer_state_may_have_sent_is_read_again_under_new_ids(
 def test_a_file_that_had_ended_keeps_its_end_and_what_was_promised_of_it(
     state: StateDatabase,
 ) -> None:
-    """A rotated, complete file keeps its file id, its length and its intents (the promises to send
-    certain bytes). Under a second id, its lines would count as new lines and arrive twice."""
+    """A rotated, complete file keeps its file id, its length and its intents. Intents are stored
+    promises to send certain bytes. Under a second id, its lines would count as new lines and arrive
+    twice."""
     renew(state, Newest(1, 18, 0))
     ended = state.files()[0]
     assert (ended.file, ended.state, ended.position, ended.length) == (12, FileState.ENDED, 50, 80)
@@ -114,7 +115,7 @@ def test_it_is_looked_at_once(state: StateDatabase, tmp_path: Path) -> None:
 
 def test_adopted_twice_the_first_time_counts(tmp_path: Path, state: StateDatabase) -> None:
     """If a state is adopted twice in a row, the agent uses the message number that the first
-    adoption stored, because nothing was read or sent in between."""
+    adoption stored, because the agent read and sent nothing between the two adoptions."""
     state.close()
     ledger.adopt(tmp_path, new_epoch=True)
     again = open_state(tmp_path)

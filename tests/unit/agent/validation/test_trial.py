@@ -22,8 +22,8 @@ def tried(files: Files, lines_max: int = 1_000) -> Trial:
 
 
 def test_what_does_not_fit_is_shown_with_its_place() -> None:
-    """`validate` counts lines that would be rejected by reason, and shows examples with file and
-    line number."""
+    """For each reason, `validate` counts the lines that would be rejected, and shows examples with
+    file and line number."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\nbad\n\n2 b\r\n\xff\n" + b"3 c\n" * 5)
     sample = tried(files)
@@ -38,7 +38,7 @@ def test_what_does_not_fit_is_shown_with_its_place() -> None:
 
 def test_a_line_that_is_being_written_is_no_misfit() -> None:
     """`validate` leaves out a last line without a line end, because a program may still be writing
-    it. If the file has no other line, it is tried."""
+    it. If the file has no other line, `validate` tries this line."""
     files = Files(ManualClock())
     files.append("/log/a.log", b"1 a\n2")
     assert (tried(files).lines, tried(files).rejected) == (1, 0)

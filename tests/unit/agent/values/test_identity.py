@@ -46,8 +46,9 @@ def test_other_bytes_are_noticed(data: bytes, words: str | None) -> None:
 
 
 def test_a_position_without_evidence_is_doubtful() -> None:
-    """A position above 0 is doubtful if there is no evidence for it (checksums of the bytes before
-    the position), because nothing proves that these bytes are still the same."""
+    """The evidence for a position is the checksums of the bytes before it. A position above 0
+    without evidence is doubtful, because nothing proves that the bytes before it are still the
+    same."""
     guard = identity.Guard(0, 0)
     assert doubt(reader(OLD), len(OLD), POSITION, EVIDENCE[0], guard) is not None
     assert doubt(reader(OLD), len(OLD), 0, EVIDENCE[0], guard) is None

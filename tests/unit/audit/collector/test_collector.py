@@ -96,7 +96,7 @@ def test_a_collector_that_read_nothing_says_so(tmp_path: Path) -> None:
 
 
 def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
-    """The collector goes on judging while it cannot reach the cluster. Otherwise the dashboard
+    """The collector continues to judge while it cannot reach the cluster. Otherwise the dashboard
     would show an old verdict for ever."""
     collector = Collector(tmp_path)
     now_ms = collector.clock.time_ms()
@@ -113,8 +113,8 @@ def test_it_judges_while_the_cluster_is_away(tmp_path: Path) -> None:
 
 
 def test_a_roster_that_changes_is_what_is_expected_from_then_on(tmp_path: Path) -> None:
-    """When the roster (the list of expected hosts) changes, metrics and verdicts follow it without
-    a restart. An invalid roster is reported and changes nothing."""
+    """The roster is the list of expected hosts. When the roster changes, metrics and verdicts use
+    the new roster without a restart. An invalid roster is reported and changes nothing."""
     roster = tmp_path / "roster.yml"
     roster.write_text("hosts: [{host: app1, cluster: dc1}]")
     collector = Collector(tmp_path, roster_file=roster)

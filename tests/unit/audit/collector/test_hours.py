@@ -37,8 +37,9 @@ NAME = "dc1.logs"
 
 
 def heard() -> list[Message]:
-    """Messages about one bucket in the first hour, which every tier counted alike. The agent has
-    sealed two hours, and the newest message of every sender has just arrived."""
+    """Messages about one bucket in the first hour. All tiers counted the same records in this
+    bucket. The agent has sealed two hours, and the newest message of every sender has just
+    arrived."""
     return [*good(), seal(AGENT, 3, 2 * BLOCK_MS + LATENESS, 1), Heartbeat(BROKER, 1, NOW - 1)]
 
 
@@ -54,8 +55,8 @@ def got(
 
 @promise("6 complete before a time")
 def test_complete_json_is_the_answer_of_audit_complete() -> None:
-    """/complete.json has `ok` true exactly if the topic is complete in the asked span of time. Its
-    document is the same as that of `skidway audit complete --json`."""
+    """In /complete.json, `ok` is true if the topic is complete in the requested span of time, and
+    false otherwise. The document is the same as that of `skidway audit complete --json`."""
     assert got(heard(), "/complete.json")[1]["ok"]
     assert got(heard(), "/complete.json", until=report.time_text(2 * BLOCK_MS))[1]["ok"]
     _, future = got(heard(), "/complete.json", until=report.time_text(3 * BLOCK_MS))
@@ -70,8 +71,8 @@ def test_complete_json_is_the_answer_of_audit_complete() -> None:
 @promise("6 complete before a time")
 def test_the_answer_says_up_to_which_message_an_output_was_heard() -> None:
     """If the query has `output`, the answer contains the epoch and the number of the newest message
-    that the collector has from this output. If the collector has no message from it, the answer
-    contains null."""
+    that the collector has from this output. If the collector has no message from this output, the
+    answer contains null."""
     later = [*heard(), delta(HDFS, 2)]
     for messages, last in ((heard(), 1), (later, 2)):
         _, found = got(messages, "/complete.json", output=HDFS.producer)
@@ -109,8 +110,9 @@ def test_hours_json_names_each_hour_with_buckets_and_its_last_judgement() -> Non
 @promise("5 success file")
 def test_an_hour_in_which_lines_may_be_lost_is_not_complete() -> None:
     """If an agent declares a loss whose end is not known, the lost lines may belong to hours in
-    which nothing was counted. /hours.json lists these hours as not complete, although they have no
-    bucket. So the loader learns of these hours and removes their completeness marks."""
+    which nothing was counted. The answer /hours.json lists these hours as not complete, although
+    they have no bucket. So the loader learns of these hours and removes their completeness
+    marks."""
     until = report.time_text(5 * BLOCK_MS)
     begin = 30 * SIZE
     lost = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)

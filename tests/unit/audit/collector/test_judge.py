@@ -1,5 +1,5 @@
-"""The collector judges one block (the buckets of one hour) after another, in steps of bounded
-length. The verdicts are the same as if it judged everything at once."""
+"""A block is the buckets of one hour. The collector judges one block after another, in steps of
+bounded length. The verdicts are the same as if the collector judged everything at once."""
 
 from __future__ import annotations
 
@@ -62,7 +62,8 @@ class Site:
 @pytest.mark.parametrize("seed", range(20), indirect=True)
 def test_block_by_block_is_everything_at_once(seed: int) -> None:
     """Judging block by block gives the same verdicts as judging everything at once. It does not
-    matter which buckets exist, which of them lack records, and whether counts change in between."""
+    matter which buckets exist, which buckets lack records, and whether counts change between two
+    steps."""
     chance, site = random.Random(seed), Site()
     for _ in range(4):
         for _ in range(chance.randrange(1, 12)):
@@ -111,7 +112,8 @@ def test_older_blocks_are_judged_again_in_turn(monkeypatch: pytest.MonkeyPatch) 
 
 
 def test_blocks_that_are_gone_are_forgotten() -> None:
-    """If buckets disappear because the store is made anew, the judge forgets them."""
+    """If a new store replaces the old store, the judge forgets the buckets that are not in the new
+    store."""
     site = Site()
     site.count(LOGS, 0)
     assert site.judge.step().counted

@@ -196,8 +196,9 @@ def test_the_roster_is_shown_with_every_hosts_state() -> None:
 
 
 def test_a_fleet_has_a_page_that_is_bounded() -> None:
-    """The page of a large fleet shows a limited number of hosts. Missed hosts (expected hosts that
-    do not report) come first. Hosts beyond the limit are not shown, but their number is."""
+    """The page of a large fleet shows a limited number of hosts. The page lists missed hosts first:
+    expected hosts that do not report. For the hosts beyond the limit, the page shows only their
+    number."""
     fleet = [RosterEntry(f"web{index}", "dc1", retired=True) for index in range(HOSTS_SHOWN + 10)]
     many = replace(POLICY, roster=Roster([*fleet, RosterEntry("zz", "dc9")]))
     _, _, body = _get(_ledger(), "/agents", policy=many)
@@ -270,8 +271,8 @@ def test_older_buckets_are_on_the_next_page() -> None:
 
 @pytest.mark.parametrize("query", ["bucket=x", "until=1e9", f"bucket={10**30}"])
 def test_numbers_that_are_none_are_refused(query: str) -> None:
-    """If a query parameter must be a number and is none, the request is refused with status 400 and
-    one sentence."""
+    """If a query parameter must be a number and is not a number, the dashboard refuses the request
+    with status 400 and one sentence."""
     status, _, body = _get(_ledger(), f"/buckets?{query}")
     assert status == 400
     assert body.strip()
@@ -314,9 +315,8 @@ def test_a_collector_that_read_nothing_yet_says_so() -> None:
 
 
 def test_what_was_accepted_is_passed_over_and_counted() -> None:
-    """An accepted bucket does not end the time up to which a topic is complete: the page says
-    "complete or accepted" up to a later time. The cell of the accepted bucket keeps its verdict and
-    reason."""
+    """If a person has accepted a bucket, the page calls the topic "complete or accepted" up to a
+    time after this bucket. The cell of the accepted bucket keeps its verdict and reason."""
     ledger = _ledger(buckets=3)
     loss = Loss(LOGS, 7, 3, 0, 9, Certainty.LOST, "gone", 60_000, 60_000)
     ledger.take([messages.encode(Delta(AGENT, 3, 5, losses=(loss,)))])

@@ -290,7 +290,7 @@ def test_of_many_places_the_nearest_are_named_where_one_is_not_known() -> None:
 
 def test_a_place_that_other_words_still_retire_is_named_with_them(ask: Ask) -> None:
     """If a person takes back the retirement of a place, but another retirement or a setting still
-    retires the place or a part of it, the command says which one."""
+    retires the place or a part of it, the command names this other retirement or setting."""
     old = "hdfs /old --name ada --reason moved"
     one = "hdfs /old/dc1.logs --name bob --reason gone"
     assert ask(f"retire {old}")[0] == ask(f"retire {one}")[0] == 0

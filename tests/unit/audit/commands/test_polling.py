@@ -46,7 +46,7 @@ class Looks:
 
 
 def test_it_ends_with_the_first_good_look() -> None:
-    """`wait` pauses between its looks, and ends with the first look that finds everything good."""
+    """`wait` pauses between its looks, and ends after the first look that finds nothing missing."""
     looks = Looks(SHORT, SHORT, GOOD)
     assert looks.patiently(60) == GOOD
     assert looks.pauses == [POLL_S, POLL_S]
@@ -79,7 +79,7 @@ def test_a_cluster_that_is_away_at_first_is_told_at_once() -> None:
 
 
 def test_a_cluster_that_goes_away_may_come_back() -> None:
-    """If a cluster cannot be reached at a later look, `wait` goes on, because the brokers may be
+    """If a cluster cannot be reached at a later look, `wait` continues, because the brokers may be
     restarting. It fails only if the cluster is still unreachable when the time is over."""
     assert Looks(SHORT, AWAY, AWAY, GOOD).patiently(60) == GOOD
     with pytest.raises(Unreachable):

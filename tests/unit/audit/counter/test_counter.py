@@ -86,8 +86,8 @@ def site(tmp_path: Path) -> Site:
 
 
 def test_records_are_counted_by_agent_and_bucket_with_their_checksum(site: Site) -> None:
-    """A delta (the counter's message of counts) contains the count, the bytes and the checksum of
-    exactly the records in the log, by agent and bucket."""
+    """A delta is the counter's message of counts. It contains, for each agent and bucket, the
+    count, the bytes and the checksum of exactly the records in the log."""
     _append(site, LOGS, 0, 100)
     site.run()
     [delta] = site.deltas()
@@ -118,8 +118,8 @@ def test_numbers_have_no_holes_and_buckets_are_chained(site: Site) -> None:
 @promise("6 numbers")
 def test_a_chain_passes_over_deltas_of_other_buckets(site: Site) -> None:
     """A count contains the number of the last delta that counted the same bucket, even if later
-    deltas counted other buckets. With the number of a delta for another bucket, the bucket would
-    seem to lack a delta."""
+    deltas counted other buckets. If a count contained the number of a delta that counted only other
+    buckets, the bucket would seem to lack a delta."""
     for first, file in ((0, 3), (2_000, 3), (0, 4)):
         _append(site, LOGS, first, 10, file=file)
         site.run(2)
@@ -139,8 +139,8 @@ def test_repeats_are_counted_apart(site: Site) -> None:
 
 def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
     """A restarted counter continues from its last commit with the same marks. A mark is the highest
-    end byte that was counted of a file. By its marks, the counter recognizes records that it
-    counted before as repeats."""
+    end byte that was counted of a file. If the counter reads records again that it counted before,
+    it recognizes them as repeats by its marks."""
     _append(site, LOGS, 0, 10)
     site.run()
     site.state.close()
@@ -154,7 +154,7 @@ def test_a_restart_goes_on_where_the_last_commit_ended(site: Site) -> None:
 
 def test_what_was_not_committed_is_counted_again_and_only_once(site: Site) -> None:
     """If records were counted but not committed before a crash, the counter counts them again after
-    the crash, and so exactly once in all."""
+    the crash. In all, each record is counted exactly once."""
     _append(site, LOGS, 0, 10)
     site.counter.turn(0)  # counts and commits the first ten records
     _append(site, LOGS, 10, 10)
@@ -212,8 +212,8 @@ def test_a_topic_made_again_is_another_topic(site: Site) -> None:
 
 
 def test_expired_records_are_a_named_gap(site: Site) -> None:
-    """If records have expired, the counter goes on after them, and the delta contains their offsets
-    as a gap."""
+    """If records have expired, the counter continues after them, and the delta contains their
+    offsets as a gap."""
     _append(site, LOGS, 0, 10)
     _append(site, LOGS, 10, 10)
     site.cluster.log(LOGS).expire(10)
@@ -227,8 +227,8 @@ DC1_LOGS = TopicPartition("dc1.logs", 0)
 
 
 def _mirrored(folder: Path, named: str = "") -> Site:
-    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but not the offsets in
-    between. named: the list of gaps in the topic's config."""
+    """A site with a mirrored topic that has the offsets 0 to 9 and 30 to 39, but lacks the offsets
+    10 to 29. `named` is the list of gaps in the topic's config."""
     site = Site(folder, tier="mirror", topics=[".*"])
     log = site.cluster.create("dc1.logs", configs={**MIRROR, gaps.CONFIG: named}).logs[0]
     for part in range(4):
@@ -251,7 +251,7 @@ def test_a_hole_has_the_reason_that_the_mirror_gave(
     tmp_path: Path, named: str, reason: str
 ) -> None:
     """A gap gets the reason that the mirror has written for it into the topic's config. If the gap
-    is not in the config, the counter's reason says that no mirror named it."""
+    is not in the config, the counter's reason says that no mirror declared the gap."""
     site = _mirrored(tmp_path, named)
     site.run()
     [gap] = [gap for delta in site.deltas() for gap in delta.gaps]
@@ -272,8 +272,8 @@ def test_expired_offsets_that_a_mirror_named_have_its_reason(tmp_path: Path) -> 
 def test_a_hole_waits_until_the_mirror_can_be_asked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """If offsets are missing in a mirrored topic, the counter counts no record after them until it
-    knows the mirror's reason."""
+    """If offsets are missing in a mirrored topic, the counter counts the records after these
+    offsets only when it knows the mirror's reason."""
 
     def failing(*_: object) -> None:
         raise Unreachable("nobody answers")

@@ -30,8 +30,8 @@ def test_times_before_1970_are_cut_alike() -> None:
 
 @given(st.lists(st.integers(-(2**50), 2**50), max_size=20), st.integers(1, 10**8))
 def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
-    """Times that are put into buckets as a column get the same buckets as when they are put in one
-    by one."""
+    """The function that assigns a whole column of times to buckets gives the same buckets as the
+    function that assigns one time."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start <= time < start + size_ms for start, time in zip(found, times, strict=True))
@@ -40,8 +40,9 @@ def test_columns_and_single_times_agree(times: list[int], size_ms: int) -> None:
 @promise("6 bucket size")
 @given(st.lists(st.integers(-(2**63), 2**63 - 1), max_size=20), st.integers(1_000, 10**8))
 def test_absurd_times_have_the_outermost_buckets(times: list[int], size_ms: int) -> None:
-    """A timestamp may be any 64-bit number, even a very large one. All tiers put a record with such
-    a timestamp into the same bucket, and the ledger can store and find this bucket."""
+    """A timestamp may be any 64-bit number, even a very large one. All tiers put a record with a
+    very large or very small timestamp into the same bucket, and the ledger can store and find this
+    bucket."""
     found = bucket.start(np.array(times, np.int64), size_ms).tolist()
     assert found == [bucket.start_of(time, size_ms) for time in times]
     assert all(start % size_ms == 0 for start in found)

@@ -84,8 +84,8 @@ def test_parts_together_are_the_whole(chosen: list[tuple]) -> None:
 
 
 def test_straddles_count_without_being_rejects_outside_the_loader() -> None:
-    """Outside the loader, a straddle (a record of which only the first bytes are a repeat) counts
-    as one record and not as a reject."""
+    """A straddle is a record of which only the first bytes are a repeat. Outside the loader, a
+    straddle counts as one record and not as a reject."""
     counts = Counts()
     row = [(5, 1, 1, 0, 10, "s")]
     counts.add(LOGS, _times(row), _origins(row), keep=_where(row, "k"), straddle=_where(row, "s"))
@@ -120,8 +120,8 @@ def test_records_without_a_sound_origin_are_known_by_partition_and_offset() -> N
 
 
 def test_a_batch_without_any_origin_is_counted_by_offset() -> None:
-    """The records of a batch without origins, such as other log shippers send, are counted by their
-    offsets."""
+    """Other log shippers send batches without origins. The records of these batches are counted by
+    their offsets."""
     found = identify(None, np.zeros(2, np.bool_), 1, np.array([7, 8]))
     assert (found.agent.tolist(), found.first.tolist()) == ([0, 0], [7, 8])
 

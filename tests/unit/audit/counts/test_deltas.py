@@ -1,4 +1,4 @@
-"""Numbering of deltas and seals."""
+"""How deltas and seals are numbered and divided."""
 
 from __future__ import annotations
 

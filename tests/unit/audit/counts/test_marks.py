@@ -93,13 +93,13 @@ def test_slices_that_do_not_overlap_are_not_walked_again() -> None:
 
 
 def test_a_slice_is_walked_again_with_the_marks_of_all_before_it() -> None:
-    """A slice that overlaps an earlier slice is processed again with the marks of all slices before
-    it, but only with those of the slice's own files."""
+    """A slice that overlaps an earlier slice is processed again. The second pass uses the marks of
+    all earlier slices, but only the marks of files that are in the slice."""
     ends = [SliceEnds({(1, 7): 0}, {(1, 7): 20}), SliceEnds({(1, 7): 10}, {(1, 7): 30})]
     assert marks.join(ends, {(1, 9): 4}).again == {1: {(1, 7): 20}}
 
 
 def test_records_without_length_stand_for_one_offset_each() -> None:
     """Two records without origin, which have agent 0 and their offset as first byte, are never
-    taken for repeats of each other."""
+    mistaken for repeats of each other."""
     assert _kinds(_walk([(0, 3, 17, 0), (0, 3, 18, 0)], {(0, 3): 16})) == "kk"

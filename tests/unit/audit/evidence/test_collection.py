@@ -136,9 +136,9 @@ def test_an_audit_topic_made_again_and_longer_than_before_loses_no_head(restarte
 
 
 def test_a_store_of_the_format_before_is_taken_over(tmp_path: Path) -> None:
-    """The collector can use a store of the previous format. Its positions have no topic id, so the
-    collector takes them for positions in the current topic. It takes no seal in such a store for a
-    last word (the final seal of an agent that left)."""
+    """The collector can use a store of the previous format. The store's positions have no topic id,
+    so the collector uses them as positions in the current topic. A last word is the final seal of
+    an agent that left. The collector treats no seal in such a store as a last word."""
     cluster, clock = MemoryCluster(), ManualClock()
     cluster.create(TOPIC)
     _publish(cluster, OWN, 1)

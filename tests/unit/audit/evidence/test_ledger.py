@@ -115,7 +115,7 @@ def test_the_ledger_and_the_fold_give_the_same_verdicts(
 ) -> None:
     """The ledger (in SQLite) gives the same verdicts as the fold (in memory) if messages come in
     another order and repeatedly. Only the first messages of the senders keep their order, because
-    that order can raise a doubt."""
+    this order can put counts in doubt."""
     said = _without_clones(chosen)
     expected = judge(said, POLICY, 300)
     again = said * 2
@@ -278,9 +278,9 @@ def _of_all_kinds(*, final: bool) -> list[Delta | Seal]:
 @pytest.mark.parametrize("newer_first", [True, False])
 def test_a_message_again_in_the_encoding_of_another_version_is_no_clone(newer_first: bool) -> None:
     """If a loader is rolled back to the previous version, it repeats the messages of the newer
-    version in the previous version's encoding. Ledger and fold recognize these repetitions. Only
-    different content under the same number shows a clone (a second running copy of the sender),
-    whatever the encoding is."""
+    version in the previous version's encoding. Ledger and fold recognize these repetitions. A clone
+    is a second running copy of a sender. Whatever the encoding is, only different content under the
+    same number shows a clone."""
     said = _of_all_kinds(final=False)
     new, old = [messages.encode(x) for x in said], [_old(x) for x in said]
     assert not set(new) & set(old)

@@ -223,7 +223,7 @@ def test_a_late_batch_alone_is_no_slow_clock() -> None:
 @promise("clocks measured")
 def test_what_shrinks_is_a_backlog() -> None:
     """If the lag becomes smaller from window to window, for example while a mirror catches up, the
-    audit takes it for a backlog and not for a slow clock."""
+    audit treats the lag as a backlog and not as a slow clock."""
     site = Site()
     site.live(GOOD)
     for behind_ms in range(HOUR, 0, -HOUR // 5):
@@ -232,8 +232,8 @@ def test_what_shrinks_is_a_backlog() -> None:
 
 
 def test_a_collector_that_reads_on_after_a_day_takes_nothing_for_a_slow_clock() -> None:
-    """If a collector reads on after a day, it does not report a slow clock because of the old
-    messages."""
+    """If a collector continues to read after a pause of a day, it does not report a slow clock
+    because of the old messages."""
     site = Site()
     site.live(GOOD)
     site.pass_on(3600)
@@ -295,8 +295,8 @@ def test_a_command_with_a_clock_that_is_behind_says_so() -> None:
 
 
 def test_a_command_names_the_one_sender_that_is_ahead() -> None:
-    """If one sender's clock is ahead, a command reports this sender and not its own clock, because
-    the messages of the other senders arrived a moment ago by its clock."""
+    """If one sender's clock is ahead, a command reports this sender and not its own clock. By the
+    command's clock, the messages of the other senders arrived a moment ago."""
     site = Site()
     site.live(GOOD | {agent(2): HOUR})
     found = Ledger()
@@ -435,8 +435,8 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
     is_brokers_time: bool,
 ) -> None:
     """An agent whose clock is ahead may send a seal for a future time. With LogAppendTime, the seal
-    proves nothing after the broker's time, even for a collector that reads it a day later. Without
-    LogAppendTime, a collector that reads the seal a day later believes the seal's time."""
+    proves nothing after the broker's time, even for a collector that reads the seal a day later.
+    Without LogAppendTime, a collector that reads the seal a day later accepts the seal's time."""
     site = Site(is_brokers_time=is_brokers_time)
     counts = (Count(LOGS, 1, NOW + HOUR // 2, 60_000, 1, 1, 1),)
     ahead_ms, ranges = NOW + HOUR, (Range(LOGS, 0, 0, 1),)
@@ -454,9 +454,9 @@ def test_where_the_broker_writes_its_clock_no_seal_vouches_for_what_came_later(
 def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
     is_live: bool,
 ) -> None:
-    """An agent may go on with an older copy of its state while its clock is an hour behind. Its
-    buckets are then unknown up to the time at which the new epoch's first seal arrived. In a store
-    that is filled anew later, only the time in the seal is known."""
+    """An agent may continue with an older copy of its state while its clock is an hour behind. Its
+    buckets are then unknown up to the time at which the new epoch's first seal arrived. If a new
+    store is filled later from the topics, only the time in the seal is known."""
     old, new = (Sender(Tier.AGENT, "dc1", "1", "app1", epoch) for epoch in (1, 2))
     between = Count(LOGS, 1, NOW - HOUR // 2, 60_000, 1, 1, 1)
     behind = Count(LOGS, 1, NOW + 60_000, 60_000, 1, 1, 1)
@@ -479,9 +479,9 @@ def test_what_lay_between_epochs_is_unknown_up_to_when_the_new_ones_seal_came(
 
 
 def test_the_ledger_keeps_what_the_fold_keeps() -> None:
-    """The ledger (the evidence in SQLite) and the fold (the evidence in memory) keep only one
-    reading of each sender's clock, however many messages arrive. It does not matter whether one
-    transaction or several take the messages."""
+    """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both keep only
+    one measurement of each sender's clock, however many messages arrive. It does not matter whether
+    one transaction or several transactions store the messages."""
     ledger, fold = Ledger(), Fold()
     for round_ in range(6):
         said: list[Message] = [Heartbeat(x, 0, NOW + round_) for x in ALL]
@@ -549,8 +549,8 @@ REPORT = ("report", "--tiers", "agent,broker")
 def test_a_report_by_a_clock_that_is_behind_is_not_good(
     stored: Callable[..., int], capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """On a host whose clock is behind, `report` takes every bucket for too new to judge. It ends
-    with status 1 and reports the clock, both as text and as JSON."""
+    """On a host whose clock is behind, `report` treats every bucket as too new to be judged. It
+    ends with status 1 and reports the clock, both as text and as JSON."""
     assert stored(*REPORT) == 0
     assert "clock" not in capsys.readouterr().out
     assert stored(*REPORT, ahead_ms=-HOUR) == 1

@@ -44,7 +44,7 @@ ACTIONS = ("line 0", "line 1", "line stock", "send 0", "send 1", "seal 0", "seal
 CLOSING = ("send 0", "send 1", "count", "load", "seal 0", "seal 1", "beat")
 
 Line = tuple[int, int]
-"""The agent of a line (STOCK: a record without origin), and the start of its bucket."""
+"""The agent of a line, or STOCK for a record without origin, and the start of the line's bucket."""
 
 
 @dataclass

@@ -1,4 +1,4 @@
-"""When a topic is complete in a span of time. Jobs ask this with `skidway audit complete` before
+"""When a topic is complete in a span of time. Jobs check this with `skidway audit complete` before
 they read the rows."""
 
 from __future__ import annotations
@@ -56,9 +56,9 @@ def question(since: int = BEFORE, until: int = END, name: str = "logs") -> Quest
 
 
 def day() -> list[Message]:
-    """The messages about a bucket with records that every tier counted alike, and about two empty
-    buckets before it. The agent has sealed all three buckets, and a later message of the broker's
-    counter has arrived."""
+    """The messages about a bucket of which every tier counted the same records, and about two empty
+    buckets before this bucket. The agent has sealed all three buckets, and a later message of the
+    broker's counter has arrived."""
     return [*good(), HEARD]
 
 
@@ -83,7 +83,7 @@ def reasons(found: list[Completeness]) -> str:
 
 @promise("6 complete before a time")
 def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
-    """A topic is complete before a time if all tiers counted its records alike, and if the agents
+    """A topic is complete before a time if all tiers counted the same records, and if the agents
     and the counter have processed everything before this time. Buckets without records are judged
     like the others."""
     found = only(day())
@@ -98,8 +98,8 @@ def test_a_day_that_is_sealed_and_counted_is_complete() -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the messages of a complete day, and the reason that the audit gives why the
-    changed day is not complete."""
+    """A change to the messages of a complete day, and the reason for which the audit then calls the
+    day incomplete."""
 
     name: str
     reason: str
@@ -162,8 +162,8 @@ CASES = [
 @promise("6 complete before a time")
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)
 def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> None:
-    """A topic is not complete before a time as long as more records may arrive without a sign of
-    them in the audit. The audit gives the reason."""
+    """As long as more records of a topic may arrive of which the audit has no sign yet, the topic
+    is not complete. The audit gives the reason."""
     messages = [x for i, x in enumerate(day()) if i not in case.drop] + case.add
     found = asked(messages, case.policy, case.now, case.about)
     assert any(x.is_short for x in found)
@@ -171,8 +171,8 @@ def test_what_may_still_come_keeps_a_topic_from_being_complete(case: Case) -> No
 
 
 def test_a_bucket_belongs_to_each_span_that_it_touches() -> None:
-    """A bucket that is only partly in the asked span is judged as a whole, because the audit cannot
-    tell which of the bucket's records are in the span."""
+    """A bucket that is only partly in the requested span is judged as a whole, because the audit
+    cannot tell which of the bucket's records are in the span."""
     short = [x for x in day() if x != day()[3]]
     for since, until in ((END - 1, END), (START, START + 1), (START + 9, START + 10)):
         [found] = asked(short, about=question(since, until))
@@ -251,7 +251,7 @@ def test_a_cluster_that_is_retired_need_not_be_heard() -> None:
 
 def test_topics_of_rejects_are_asked_too() -> None:
     """The answer about a topic includes the topic of its rejected lines. If the audit knows only
-    the topic of the rejected lines, the asked topic counts as unknown."""
+    the topic of the rejected lines, the requested topic counts as unknown."""
     rejected = replace(LOGS, topic="logs.rejected", topic_id="rid")
     lines = Delta(AGENT, 3, START, counts=(count(source=rejected),))
     found = asked([*day(), lines, seal(AGENT, 4, DUE, 3)])
@@ -328,9 +328,9 @@ def test_an_accepted_loss_is_accepted_in_empty_buckets_too() -> None:
 
 @promise("6 acceptance")
 def test_another_finding_is_accepted_in_empty_buckets_only_between_accepted_ones() -> None:
-    """A finding other than a loss, such as a silent agent, may concern an empty bucket. It counts
-    as accepted there only if a person accepted it in a bucket before and in a bucket after the
-    empty one."""
+    """A finding other than a loss, such as a silent agent, may concern an empty bucket. The finding
+    counts as accepted in the empty bucket only if a person accepted the finding both in an earlier
+    and in a later bucket."""
     parts = (count(), count(bucket=BEFORE))
     tiers = [delta(x, 1, *parts) for x in (AGENT, BROKER, MIRROR, HDFS)]
     silent = [*tiers, seal(AGENT, 2, BEFORE - SIZE, 1), Heartbeat(BROKER, 1, NOW + 200_000)]

@@ -96,7 +96,7 @@ def test_a_loss_may_belong_to_all_that_was_touched_since_the_seal(
 ) -> None:
     """An agent's loss affects every bucket in which the agent has counted lines since its last
     seal. For example, the agent reads yesterday's log today, and a broker refuses one record for
-    good. The record's time is not known, but the records beside it are from yesterday."""
+    good. The record's time is not known, but the records before and after it are from yesterday."""
     lost = Loss(LOGS, 1, 3, 40, end, Certainty.LOST, "refused", START, START)
     counts = (_count(1, OLD), _count(1, START))
     said: list[Message] = [
@@ -135,8 +135,8 @@ def test_a_loss_may_belong_to_what_was_touched_since_the_look_of_the_seal(
     at: int, expected: Status
 ) -> None:
     """A loss also affects the buckets in which the agent counted lines after its look at the files
-    and before the seal that followed. Lines that were delivered or lost in between may have been
-    written after the look."""
+    and before the seal that followed. Lines that were delivered or lost between the look and the
+    seal may have been written after the look."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     seal = Seal(_agent(1), 3, START, (SealedTopic(LOGS, START, at),))
     said: list[Message] = [
@@ -156,8 +156,8 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
     touched: tuple[int, int],
 ) -> None:
     """If the agent counted lines of a bucket between its last seal and the loss, the bucket is
-    lost. It does not matter whether the agent also counted lines of it before the seal or after the
-    loss."""
+    lost. It does not matter whether the agent also counted lines of the bucket before the seal or
+    after the loss."""
     lost = Loss(LOGS, 1, 3, 40, 50, Certainty.LOST, "refused", START, START)
     first, again = _count(1, OLD), replace(_count(1, OLD), previous=touched[0])
     counts = dict(zip(touched, (first, again), strict=True))
@@ -176,7 +176,7 @@ def test_what_was_touched_since_the_seal_may_have_been_touched_before_and_behind
 
 def test_a_loss_that_another_agent_declares_reaches_back_as_far() -> None:
     """If a loss concerns an agent from which no message ever arrived, the loss reaches back by the
-    audit's own lateness setting, because the lateness setting of this agent is not known."""
+    audit's own lateness. The audit does not know the lateness setting of this agent."""
     policy = replace(POLICY, lateness_ms=SIZE)
     lost = Loss(LOGS, 2, 3, 40, 50, Certainty.LOST, "refused", START, START)
     said: list[Message] = [Delta(_agent(1), 1, START, counts=(_count(1, OLD),), losses=(lost,))]
@@ -208,7 +208,7 @@ def test_where_agents_are_not_asked_their_losses_are_not() -> None:
     assert _judged(said, policy).status is Status.COMPLETE
     uncounted = [x for x in said if not isinstance(x, Delta) or x.losses]
     assert [x.status for x in judge(uncounted, POLICY, NOW)] == [Status.LOST]
-    assert judge(uncounted, policy, NOW) == []  # else the bucket would stay open for ever
+    assert judge(uncounted, policy, NOW) == []  # otherwise the bucket would stay open for ever
 
 
 def test_an_agent_that_is_retired_by_its_id_does_not_speak_for_its_host() -> None:

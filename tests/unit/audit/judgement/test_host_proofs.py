@@ -1,5 +1,6 @@
 """When a host is proven healthy since a given time, and which reasons the audit gives if it is not
-proven. `skidway audit wait` waits for these proofs, so that an upgrade goes on only after them."""
+proven. `skidway audit wait` waits for these proofs, so that an upgrade continues only when its
+hosts are proven."""
 
 from __future__ import annotations
 
@@ -77,8 +78,8 @@ def seal(sender: Sender, number: int, until: int, at: int, *sources: Source) -> 
 
 
 def good() -> list[Message]:
-    """The messages about five lines of app1. The agent's seal is for a time after the end of their
-    bucket, and the broker's counter has counted them."""
+    """The messages about five lines of app1. The agent's seal is for a time after the end of the
+    lines' bucket, and the broker's counter has counted the lines."""
     return [delta(APP1, 1, count()), delta(BROKER, 1, count()), seal(APP1, 2, END + 10_000, 1)]
 
 
@@ -97,10 +98,10 @@ def reasons(messages: Sequence[Message], policy: Policy = POLICY, now: int = NOW
 
 
 def test_sealed_behind_the_bucket_and_counted_alike_is_proof() -> None:
-    """A host is proven since a given time if the bucket with this time is sealed and counted: the
-    host's agent sent a seal for a time after the bucket's end, and all tiers have the same counts.
-    Some seconds after the bucket's end are enough, because the proof does not wait for late
-    lines."""
+    """A host is proven since a given time if the bucket with this time is sealed and counted. That
+    means that the host's agent sent a seal for a time after the bucket's end, and that all tiers
+    have the same counts. A seal for a few seconds after the bucket's end is enough, because the
+    proof does not wait for late lines."""
     assert reasons(good()) == ""
 
 
@@ -112,8 +113,7 @@ def test_a_host_that_writes_nothing_is_proven_by_its_seals() -> None:
 
 @dataclass(frozen=True)
 class Case:
-    """A change to the good messages, and the reason that the audit then gives why the host is not
-    proven."""
+    """A change to the good messages, and the reason for which the host is then not proven."""
 
     name: str
     reason: str

@@ -1,4 +1,4 @@
-"""The state of each host that the audit finds from a few messages."""
+"""The state that the audit derives for each host from a few messages."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ OLD, NEW = (Sender(Tier.AGENT, "dc1", str(n), "app1", 1) for n in (1, 2))
 
 Said = tuple[Message, int]
 """A message, and the time at which the audit received it, by the audit's clock. The messages of a
-test are a list of such pairs, in the order of the log."""
+test are a list of these pairs, in the order of the log."""
 
 
 def beat(sender: Sender, taken_ms: int, ahead_ms: int = 0) -> Said:
@@ -67,7 +67,7 @@ def folded(said: list[Said], partitions: dict[str, int] | None = None) -> Eviden
 
 
 def ledger_of(said: list[Said], size: int) -> Ledger:
-    """A ledger that takes `size` messages at a time."""
+    """A ledger that has stored the messages, `size` messages in each transaction."""
     ledger = Ledger()
     places = [_where(n, x) for n, x in enumerate(said)]
     for begin in range(0, len(said), size):
@@ -124,7 +124,7 @@ def test_two_machines_that_are_called_alike_are_both_waited_for(
 def test_who_was_alive_side_by_side_does_not_depend_on_what_is_taken_at_once(size: int) -> None:
     """If the messages of two agents of one host alternate in the log, the agents ran at the same
     time. After a lost or restored state, the messages do not alternate. The result does not depend
-    on how many messages the ledger takes at once, or on messages of other hosts."""
+    on how many messages the ledger stores at once, or on messages of other hosts."""
     other = Sender(Tier.AGENT, "dc1", "3", "app2", 1)
     for senders, found in (
         ([OLD, OLD, NEW, NEW], set()),
@@ -177,8 +177,8 @@ def test_an_agent_whose_machine_is_alive_is_waited_for_though_it_is_silent() -> 
 
 @promise("clocks newest agent")
 def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
-    """If the order of two agents' messages is not known, because they are in different partitions,
-    the audit waits for both agents until one of them is silent."""
+    """If two agents' messages are in different partitions, the audit does not know the order of
+    these messages. It then waits for both agents as long as neither agent is silent."""
     said = [beat(OLD, NOW - MINUTE, HOUR), beat(NEW, NOW - 10)]
     assert newest(folded(said, {"1": 0, "2": 1})) == [1, 2]
     said = [beat(OLD, NOW - 2 * SILENCE), beat(NEW, NOW - 10)]
@@ -188,8 +188,8 @@ def test_where_no_log_tells_the_order_both_are_waited_for() -> None:
 @promise("clocks replaced agent")
 def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() -> None:
     """Lines that a replaced agent left unread have times before the time at which the next agent
-    began. If the clock was set back in between, they may be as late as the old agent's last message
-    plus the silence time."""
+    began. If the clock was set back before the next agent began, the lines' times may be as late as
+    the old agent's last message plus the silence time."""
     old = [beat(OLD, NOW - HOUR), beat(OLD, NOW - HOUR + MINUTE)]
     evidence = folded([*old, beat(NEW, NOW - 10)])
     assert unread_until(evidence, 1, [1, 2], SILENCE) == NOW - 10
@@ -199,8 +199,8 @@ def test_what_a_replaced_agent_had_unread_was_written_before_the_next_began() ->
 
 
 def _host_whose_clock_was_ahead(*of_new: Message) -> list[Said]:
-    """The messages of a host whose old agent sent a seal by a clock that was a day ahead, and then
-    ended. Then another agent began."""
+    """The messages of a host with two agents. The old agent's clock was a day ahead when the agent
+    sent a seal and ended. Then the new agent began."""
     died_ms, bucket = NOW - HOUR, NOW - 5 * MINUTE
     part = Count(LOGS, 1, bucket, MINUTE, 1, 1, 1)
     ahead_ms = died_ms + 24 * HOUR
@@ -259,8 +259,8 @@ def _where(offset: int, said: Said) -> Heard:
 
 
 def test_the_ledger_says_the_same() -> None:
-    """The ledger (the evidence in SQLite) finds the same newest agents as the fold (the evidence in
-    memory). It may take the messages in any order, and repeatedly."""
+    """The ledger is the evidence in SQLite, and the fold is the evidence in memory. Both find the
+    same newest agents. The ledger may receive the messages in any order, and several times."""
     said = _host_whose_clock_was_ahead(Heartbeat(NEW, 0, NOW - 2 * SILENCE))
     places = [
         Heard(TOPIC, "id", 0, n, x.time_ms, ms, is_live=True) for n, (x, ms) in enumerate(said)

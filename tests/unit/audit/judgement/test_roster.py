@@ -1,4 +1,4 @@
-"""The roster: the list of the hosts that must report. The audit refuses a roster file with
+"""The roster is the list of the hosts that must report. The audit refuses a roster file with
 mistakes, adds the hosts of the settings to those of the file, and reads the file again when it
 changes."""
 
@@ -119,8 +119,8 @@ def test_the_files_key_may_be_nested_beside_topics(tmp_path: Path) -> None:
 def test_a_roster_without_a_host_that_must_report_says_nothing(
     entries: tuple[RosterEntry, ...],
 ) -> None:
-    """If no host in the roster must report, the audit expects every agent that ever sent a message.
-    So a file that was emptied by mistake makes no verdict better."""
+    """If the roster has no host that must report, the audit expects every agent that ever sent a
+    message. So a file that was emptied by mistake makes no verdict better."""
     roster = Roster(entries)
     assert roster.is_silent
     assert roster.expects("dc1", "nginx", "anybody")
@@ -141,7 +141,7 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """When the roster file changes, the audit uses the new content. While the file has a mistake,
-    the audit reports it and goes on with the last good content."""
+    the audit reports it and continues with the last good content."""
     clock = ManualClock()
     file = RosterFile(written(tmp_path), clock)
     assert len(file.entries) == 3
@@ -168,6 +168,6 @@ def test_a_changed_file_is_taken_and_a_bad_one_is_not(
 
 def test_no_program_starts_with_a_bad_file(tmp_path: Path) -> None:
     """No program starts with a roster file that has a mistake, because a program that starts has no
-    earlier good content to go on with."""
+    earlier good content that it could use instead."""
     with pytest.raises(ConfigurationRefused, match="cannot read"):
         RosterFile(tmp_path / "none.yml", ManualClock())

@@ -1,4 +1,4 @@
-"""The standing: a summary of the verdicts on all buckets, both old and new."""
+"""The standing is a summary of the verdicts on all buckets, both old and new."""
 
 from __future__ import annotations
 
@@ -135,8 +135,8 @@ def _recounted(output: str, faults: int, topic: Source = LOGS) -> RecountResult:
 
 @pytest.mark.parametrize("said", [Ledger, Fold])
 def test_the_newest_recount_of_each_output_counts(said: Callable[[], Ledger | Fold]) -> None:
-    """If a recount of an output found differences, the report is not good until a later recount of
-    this output finds none."""
+    """If a recount of an output found differences, the report becomes good again only when a later
+    recount of this output finds no difference."""
     found = said()
 
     def tell(*results: RecountResult) -> Standing:

@@ -258,7 +258,7 @@ def test_a_retired_host_is_not_waited_for() -> None:
 def test_an_agent_that_began_later_is_waited_for_though_the_old_ones_clock_was_ahead() -> None:
     """If a host's clock was set back and its agent's state was lost, the audit waits for the new
     agent, because this agent reads old lines again. When the new agent is silent, the audit no
-    longer waits for it, because the old agent's state may have been restored."""
+    longer waits for the new agent, because the old agent's state may have been restored."""
     policy = replace(POLICY, roster=roster("web1"))
     again = replace(SECOND, host="web1")
     old = Announcement(START, 7, 1, "web1", "/x", 1, 1, b"f", 4, LOGS)
@@ -318,8 +318,8 @@ def test_the_roster_decides_who_is_expected() -> None:
 
 
 def test_only_topics_that_are_asked_for_are_judged() -> None:
-    """The audit judges only the topics in the question. The evidence also contains other topics
-    that are needed to judge these topics."""
+    """The audit judges only the requested topics. The evidence also contains other topics that are
+    needed to judge these topics."""
     evidence = Fold([*good(), Delta(AGENT, 3, START, counts=(count(source=REJECTED),))]).evidence()
     for asked in (frozenset({"logs"}), frozenset({"logs.rejected"})):
         found = verdicts(replace(evidence, asked=asked), POLICY, NOW)
@@ -344,8 +344,8 @@ def test_a_topic_made_again_is_another_topic() -> None:
 )
 def test_who_had_a_topic_is_waited_for_when_it_was_made_again(expected: Roster) -> None:
     """If a topic is deleted and made again, the audit waits for each host that had sent to the old
-    topic. Such a host may have lines for the new topic. It waits until the host has sealed the new
-    topic or is retired."""
+    topic. Each of these hosts may have lines for the new topic. The audit waits until the host has
+    sealed the new topic or is retired."""
     policy = replace(POLICY, roster=expected)
     found = verdict_of(AGAIN, made_again(), policy)
     assert (found.status, found.reasons) == (

@@ -79,7 +79,7 @@ def test_a_missing_manifest_is_named(folded: MemoryStore, named: NamedFiles) -> 
 def test_a_checkpoint_that_names_other_files_is_named(
     folded: MemoryStore, named: NamedFiles
 ) -> None:
-    """The loader goes on from the newest checkpoint, so the recount compares this checkpoint with
+    """The loader continues from the newest checkpoint, so the recount compares this checkpoint with
     the manifests before it. Any difference is a fault."""
     newest = folded_output.checkpoints(folded)[-1]
     path = layout.checkpoint(TOPIC, *newest)

@@ -437,9 +437,9 @@ def test_a_topic_of_which_nothing_is_left_is_named(
 def test_what_has_no_manifest_is_told_to_the_audit_by_who_counted_it(
     output: Output, tmp_path: Path
 ) -> None:
-    """If a topic has no manifests, the recount finds the topic's counts in the audit and reports
-    the topic under the output (the loader's directory) that sent them. All these counts may be for
-    hours before the recounted hours."""
+    """If a topic has no manifests, the recount finds the topic's counts in the audit. It reports
+    the topic under the output whose loader sent these counts. An output is a loader's directory.
+    All these counts may be for hours before the recounted hours."""
     output.load(0, 10)
     ledger = Ledger()
     ledger.take(encode(_of_output(each, output.root)) for each in output.messages())
@@ -474,7 +474,8 @@ def test_rows_behind_a_link_to_a_directory_are_found(output: Output, tmp_path: P
 
 
 def test_a_name_that_is_no_text_is_named(output: Output) -> None:
-    """The recount reports a file whose name is not valid text with escaped bytes, and goes on."""
+    """If a file's name is not valid text, the recount reports the name with escaped bytes, and
+    continues."""
     output.load(0, 10)
     (output.root / TOPIC / os.fsdecode(b"\xff.parquet")).write_bytes(b"rows")
     fault = the_fault(output.recount())
@@ -499,7 +500,7 @@ def test_a_file_that_two_loads_name_is_named(output: Output) -> None:
 
 @pytest.mark.parametrize("name", ["_SUCCESS", ".part.crc", ".hive-staging/x", "x._COPYING_"])
 def test_what_readers_pass_over_is_no_fault(output: Output, name: str) -> None:
-    """A file is not a fault if Spark and Hive ignore files with such a name."""
+    """A file is not a fault if Spark and Hive ignore it because of its name."""
     output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/{name}", b"x")
     assert recount_report.is_good(output.compared())
@@ -564,9 +565,9 @@ def test_what_is_loaded_meanwhile_is_no_difference(output: Output) -> None:
 
 @promise("6 recount")
 def test_a_file_that_is_moved_meanwhile_is_no_fault(output: Output) -> None:
-    """A loader may move a file from staging to its place after the recount looked for it at the
-    place, and before the recount looks in staging. The recount then looks at the place again and
-    finds the file."""
+    """The recount looks for a file first at its final path and then in staging. If a loader moves
+    the file from staging to the final path between these two looks, the recount looks at the final
+    path again and finds the file."""
     path = output.load(0, 10, moved=False)
 
     def move() -> None:
@@ -605,8 +606,8 @@ def test_a_removed_file_that_is_there_does_not_hide_a_lost_replacement(output: O
 
 def test_a_load_can_only_remove_what_belongs_to_the_output(output: Output) -> None:
     """A load can only remove files that earlier manifests added and that no earlier manifest
-    removed. Otherwise the recount reports the file and the loads. A file that the same load adds
-    does not count as an earlier file."""
+    removed. If a load removes any other file, the recount reports this file and the loads. A file
+    that the same load adds does not count as an earlier file."""
     path = output.load(0, 10)
     again = output.rewrite(path)
     output.loads += 1
@@ -797,8 +798,8 @@ def test_damage_is_named_although_a_later_load_removes_the_file(output: Output) 
 def test_every_bucket_that_overlaps_an_hour_is_left_with_it(
     size: int, judged: set[int], left: set[int]
 ) -> None:
-    """If an hour cannot be judged, the recount leaves exactly those buckets to the next recount
-    that overlap this hour, whatever the size of the buckets is."""
+    """If an hour cannot be judged, the recount does not judge the buckets that overlap this hour,
+    whatever the size of the buckets is. It judges all other buckets."""
     counts = Counts(size)
     for begin in judged | left:
         counts.add(LOGS, np.full(1, begin), _origins(begin, 1))
@@ -942,8 +943,8 @@ def test_an_output_that_cannot_be_is_refused(url: str) -> None:
 
 
 def test_the_hours_since_a_moment_are_counted_alone(output: Output) -> None:
-    """With a time to begin at, the recount reads only the files of later hours, and only lists the
-    older files. So a nightly recount reads the rows of one day only."""
+    """If the caller gives a time to begin at, the recount reads only the files of later hours, and
+    only lists the older files. So a nightly recount reads the rows of one day only."""
     old, new = output.load(0, 100), output.load(100, 50, hour=2)
     (output.root / old).write_bytes(b"x" * (output.root / old).stat().st_size)
     found = output.recount(since_ms=2 * HOUR_MS)
@@ -977,8 +978,8 @@ def test_what_was_found_comes_as_a_message(output: Output) -> None:
 def test_the_collector_is_told_what_a_night_s_recount_found(
     output: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A nightly recount sends the collector one message for each topic, with the time from which on
-    rows were counted."""
+    """A nightly recount sends the collector one message for each topic. The message contains the
+    time from which rows were counted."""
     output.load(0, 100)
     output.load(100, 50, hour=2)
     store = tmp_path / "store"
@@ -997,7 +998,7 @@ def test_the_collector_is_told_what_a_night_s_recount_found(
 
 
 def test_a_file_of_a_reload_shows_no_offsets() -> None:
-    """A load that only replaced files took no offsets, and its counts are at most corrections. So
+    """A load that only replaced files read no offsets, and its counts are at most corrections. So
     its manifest does not give the offsets and agents of its files."""
     path = f"{TOPIC}/dt=1970-01-01/hour=00/part-3-1-20.parquet"
     manifest = {"removed": ["x"], "audit": {}, "partitions": [{"partition": 1, "end": 90}]}

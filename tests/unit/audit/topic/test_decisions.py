@@ -62,8 +62,8 @@ def delta(sender: Sender, records: int, number: int = 1, losses: tuple[Loss, ...
 
 def said(old: int | None = 5, new: int | None = None, *losses: Loss) -> list[Message]:
     """The messages about a bucket of five records. An old output has counted `old` of these
-    records, and a new output has counted `new` of them. None means that the output counted nothing.
-    The agent declares the losses."""
+    records, and a new output has counted `new` of these records. None means that the output counted
+    nothing. The agent declares the losses."""
     outputs = [delta(x, n) for x, n in ((OLD, old), (NEW, new)) if n is not None]
     seal = Seal(AGENT, 2 + len(losses), NOW, (SealedTopic(LOGS, NOW, 1 + len(losses)),))
     lost = [delta(AGENT, 0, 2 + n, (loss,)) for n, loss in enumerate(losses)]
@@ -176,8 +176,8 @@ def _with_checksum(message: Message, checksum: int) -> Message:
 
 def test_of_a_place_that_counted_nothing_the_acceptance_is_of_what_others_had() -> None:
     """If a place counted nothing, an acceptance applies only to the records that other places had
-    counted when the person accepted the bucket. Records that are counted later, and that this place
-    lacks too, are not accepted."""
+    counted when the person accepted the bucket. The acceptance does not apply to records that are
+    counted later and that this place also lacks."""
     early = said(None)
     assert "tier hdfs never reported this topic" in bucket(early).reasons[0]
     [acceptance] = acceptances.acceptances([bucket(early)], SIGNED)
@@ -223,9 +223,9 @@ def test_what_is_not_there_cannot_be_accepted() -> None:
 
 
 def test_unknown_and_incomplete_buckets_can_be_accepted() -> None:
-    """A person can accept unknown and incomplete buckets, because such a bucket may never become
-    complete. For example, its host may be gone, or its records may have expired before they were
-    loaded."""
+    """A person can accept unknown and incomplete buckets, because these buckets may never become
+    complete. For example, the host of a bucket may be gone, or the bucket's records may have
+    expired before they were loaded."""
     short = said(3)
     assert bucket(short).status is Status.INCOMPLETE
     assert bucket(accepted(short)).word == "incomplete, accepted"
@@ -348,9 +348,8 @@ def test_of_a_count_that_nothing_confirms_the_acceptance_is_of_what_was_counted_
 
 @promise("6 retired place")
 def test_a_topic_that_no_newer_output_has_yet_waits_for_one() -> None:
-    """If a retired output lacks records and no newer output has the topic yet, the bucket stays
-    open until a newer output has it. If the whole cluster or the whole tier is retired, the audit
-    does not wait."""
+    """If a retired output lacks records, the bucket stays open as long as no newer output has the
+    topic. If the whole cluster or the whole tier is retired, the audit does not wait."""
     other = replace(LOGS, topic="other")
     newer = [
         Delta(replace(NEW, producer="/new/dc1.other"), 1, NOW, ranges=(Range(other, 0, 0, 1),))
@@ -454,10 +453,10 @@ def test_a_place_is_retired_by_a_message_and_taken_back() -> None:
 
 
 def test_only_what_has_counted_is_retired_by_the_command() -> None:
-    """`skidway audit retire` retires only a place that has sent counts. (A place is a tier of one
-    cluster, or an output.) If no place with the given name has sent counts, the error lists the
-    places that have. If the text cannot be the name of a place, the error explains the form of such
-    names."""
+    """`skidway audit retire` retires only a place that has sent counts. A place is a tier of one
+    cluster, or an output. If no place with the given name has sent counts, the error lists the
+    places that have sent counts. If the text cannot be the name of a place, the error explains the
+    form of the names of places."""
     known = [Place(Tier.HDFS, "/old/dc1.logs"), Place(Tier.BROKER, "dc1")]
     with pytest.raises(UsageError, match=r"broker dc1, hdfs /old/dc1\.logs"):
         acceptances.retirement("hdfs /odl", known, SIGNED)

@@ -56,14 +56,14 @@ def test_a_head_says_what_the_whole_message_says(version: str) -> None:
 
 @pytest.mark.parametrize("value", [b"", b"hello, audit", ANNOUNCED, value_of(SEAL, Tier.HDFS)[:11]])
 def test_other_values_have_no_sort(value: bytes) -> None:
-    """For a value that is no message of a tier, there is no head. The reader then decodes the whole
-    value to find out what it is."""
+    """A value that is no message of a tier has no head. The reader then decodes the whole value to
+    find out what it is."""
     assert sort_of(value) is None
 
 
 def test_bytes_that_name_no_tier_have_no_sort() -> None:
-    """Any program may write to the audit topic. A message with a tier that does not exist is not
-    taken for a message of another tier."""
+    """Any program may write to the audit topic. The reader does not mistake a message with a tier
+    that does not exist for a message of another tier."""
     value = bytearray(value_of(DELTA, Tier.AGENT))
     value[11] = 0x7F
     assert sort_of(bytes(value)) is None

@@ -68,7 +68,7 @@ def test_the_outbox_is_published_in_order_and_emptied() -> None:
 
 def test_a_heartbeat_waits_until_everything_that_it_counts_as_said_is_published() -> None:
     """A heartbeat is published only after all messages up to the number in the heartbeat. If the
-    heartbeat came before these messages, they would seem to be missing."""
+    heartbeat were published before these messages, the messages would seem to be missing."""
     cluster, outbox = _cluster(), ListOutbox()
     publisher = _publisher(cluster, outbox)
     heartbeats = Heartbeats(MemoryProducer(cluster), publisher, PARTITION, ManualClock())
@@ -102,8 +102,8 @@ def test_an_outbox_larger_than_the_producers_room_is_published_in_parts() -> Non
 
 
 def test_a_refusal_is_a_sentence_and_loses_nothing() -> None:
-    """When the broker refuses a batch, the publisher takes back the later batches too. Its next
-    attempt sends all of them in order."""
+    """When the broker refuses a batch, the publisher also takes back the later batches. Its next
+    attempt sends all these batches in order."""
     cluster, outbox = _cluster(), ListOutbox([b"x" * 800_000, b"y" * 800_000])
     publisher = _publisher(cluster, outbox)
     cluster.refusals.append(KafkaError(ErrorCode.MESSAGE_TOO_LARGE, "no"))
@@ -158,7 +158,7 @@ def test_without_a_topic_there_is_no_newest_message() -> None:
 @pytest.mark.parametrize(("epoch", "number"), [(1, 4), (0, 9)])
 def test_a_state_older_than_its_messages_is_refused(epoch: int, number: int) -> None:
     """A program's stored state is refused if it is older than the messages that the program has
-    sent. Such a state is a restored copy, and with it the program would use the same message
+    sent. An older state is a restored copy. With this copy, the program would use the same message
     numbers again."""
     with pytest.raises(StateRefused, match="older copy of itself"):
         check_restored(Newest(1, 5, 0), epoch, number, "The state in /x")

@@ -1,5 +1,6 @@
-"""Parked fetches. If there is too little data for a fetch, the broker parks it until its partitions
-have min_bytes together, or until the fetch expires."""
+"""A parked fetch is a Fetch request whose answer the broker delays. If there is too little data for
+a fetch, the broker parks the fetch until its partitions together have min_bytes, or until the fetch
+expires."""
 
 from __future__ import annotations
 
@@ -66,8 +67,8 @@ class Broker:
         return delayed
 
     def grow(self, replica: Replica) -> None:
-        """Appends and flushes a batch. This moves the high watermark, and the broker checks its
-        parked fetches."""
+        """Appends and flushes a batch. The flush moves the high watermark, and the broker then
+        checks its parked fetches."""
         put(replica.log, batch())
         self.partitions.touch(replica)
         self.partitions.write()

@@ -37,7 +37,8 @@ def test_every_refusal_has_a_code(kind: type[Exception]) -> None:
 
 
 def test_what_passes_is_retriable() -> None:
-    """An error code is retriable exactly if another attempt of the client can succeed."""
+    """An error code is retriable if another attempt of the client can succeed. Otherwise it is not
+    retriable."""
     assert code_of(Unreachable("x")) in RETRIABLE
     assert CODES[files.StorageFailed] in RETRIABLE
     assert CODES[validation.BatchTooLarge] not in RETRIABLE

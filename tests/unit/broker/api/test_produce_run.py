@@ -1,5 +1,5 @@
-"""A run: similar Produce requests of one connection. The broker appends their batches one by one
-and answers the requests together."""
+"""A run is a sequence of similar Produce requests of one connection. The broker appends their
+batches one by one and answers the requests together."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def broker(tmp_path: Path) -> Broker:
 
 
 def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
-    """When the batches of one turn of the loop have been written to the file, all their requests
-    are answered in one piece of data. The answers are in order, each with its own correlation id
-    and offset."""
+    """When the batches of one turn of the loop have been written to the file, the broker answers
+    all their requests in one piece of data. The answers are in order, each with its own correlation
+    id and offset."""
     broker.learn(1)
     for number in range(3):
         assert broker.handle(number, batch(b"a", b"b"), 1)
@@ -127,8 +127,8 @@ def test_a_turns_requests_are_answered_in_one_piece(broker: Broker) -> None:
 
 
 def test_a_request_that_differs_ends_the_run(broker: Broker) -> None:
-    """A request that is not similar to those of the run ends the run. Its answer comes after the
-    answers of this run and before the answers of the next run."""
+    """A request that is not similar to those of the run ends the run. The answer to this request
+    comes after the answers of the run and before the answers of the next run."""
     broker.learn(1)
     assert broker.handle(0, batch(), 1)
     assert not broker.handle(1, batch(), 1, timeout_ms=7)

@@ -22,7 +22,7 @@ from support.promises import promise
 
 def test_a_mistake_in_a_job_is_told_and_ends_nothing() -> None:
     """If a job raises an unexpected exception, the caller of the job gets an error, and the thread
-    that runs the jobs goes on."""
+    that runs the jobs continues."""
     told: list[object] = []
 
     def mistaken(_coordinator: object) -> object:

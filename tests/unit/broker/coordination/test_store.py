@@ -1,5 +1,5 @@
-"""Each topic is created in ZooKeeper and removed from it only once, even if several brokers do this
-at the same time."""
+"""Each topic is created in ZooKeeper and removed from ZooKeeper only once, even if several brokers
+try to create or remove it at the same time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def test_two_brokers_that_create_a_topic_leave_one_with_its_settings(
         create(nodes, {"retention.ms": "3"})
     except store.TopicExists:
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "2"}
-    else:  # it did not read this node, so no other broker was faster
+    else:  # `create` did not read this node, so no other broker was faster
         assert documents.read_configs(CONFIG, nodes.content[CONFIG]) == {"retention.ms": "3"}
     assert TOPIC in nodes.content
 
@@ -89,7 +89,8 @@ def test_the_end_of_a_deletion_removes_the_offsets_of_all_groups() -> None:
 @pytest.mark.parametrize("looked_at", [MARK, OFFSETS])
 def test_a_late_end_of_a_deletion_leaves_a_new_topic_alone(looked_at: str) -> None:
     """If another broker has already finished the deletion and there is a new topic of the same
-    name, the new topic keeps its nodes. Groups keep the offsets that they have committed for it."""
+    name, the new topic keeps its nodes. Groups keep the offsets that they have committed for the
+    new topic."""
     nodes = Nodes()
     nodes.content = {**topic_nodes(), MARK: b"{}"}
     commit_offset(nodes)

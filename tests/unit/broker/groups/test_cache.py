@@ -38,8 +38,8 @@ def test_a_topic_made_again_begins_without_offsets() -> None:
 
 
 def test_the_least_asked_for_go_first(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A full cache drops the groups whose offsets no client has asked for since the longest time.
-    The limit in bytes applies to all groups together."""
+    """A full cache drops the groups whose offsets were least recently requested. The limit in bytes
+    applies to all groups together."""
     monkeypatch.setattr(cache, "BYTES_MAX", 1000)
     known = OffsetCache({"logs": uuid.UUID(int=1)}.get)
     for group in "abc":

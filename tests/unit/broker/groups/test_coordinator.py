@@ -128,8 +128,8 @@ def test_who_waited_behind_a_deletion_gets_the_group_that_is_there_then() -> Non
 
 
 def test_a_long_client_id_makes_no_long_member_id() -> None:
-    """The member id contains the client id. A long client id is shortened in it, because the member
-    id must fit into a string of the protocol."""
+    """The member id contains the client id. The coordinator shortens a long client id in the member
+    id, because the member id must fit into a string of the protocol."""
     world = World()
     world.loaded()
     world.join("c" * 32_767)
@@ -211,9 +211,9 @@ def test_what_a_commit_without_answer_came_to_is_read() -> None:
 
 
 def test_offsets_of_a_group_without_members_are_read_each_time() -> None:
-    """The offsets of a group without members are read from ZooKeeper each time, because other
-    programs may have changed them there: an administrator's tool, or consumers that coordinate
-    through ZooKeeper."""
+    """The offsets of a group without members are read from ZooKeeper each time, because an
+    administrator's tool, or consumers that coordinate through ZooKeeper, may have changed them
+    there."""
     world = World()
     world.loaded()
     for _ in range(2):
@@ -299,7 +299,7 @@ def test_a_stop_answers_everybody() -> None:
 
 
 def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFixture) -> None:
-    """Skidway's own consumers coordinate through ZooKeeper. While such consumers use a group, a
+    """Skidway's own consumers coordinate through ZooKeeper. While these consumers use a group, a
     JoinGroup request for this group gets INCONSISTENT_GROUP_PROTOCOL, and the broker logs one line.
     After these consumers have left, a join succeeds."""
     world = World()
@@ -322,9 +322,8 @@ def test_a_group_of_our_own_consumers_is_not_joined(caplog: pytest.LogCaptureFix
 
 
 def test_a_generation_that_our_own_consumers_forestall_is_disbanded() -> None:
-    """Skidway's own consumers may register in ZooKeeper just after the broker looked for such
-    consumers. Then no member of the new generation gets an assignment, and all members must join
-    again."""
+    """Skidway's own consumers may register in ZooKeeper just after the broker looked for them. Then
+    no member of the new generation gets an assignment, and all members must join again."""
     world = World()
     world.loaded()
     world.join()
@@ -362,7 +361,7 @@ def test_a_commit_is_of_the_topic_that_had_the_name_when_it_came() -> None:
 
 
 def test_a_group_stored_without_its_members_is_stored_again() -> None:
-    """A group with very many members is stored without the members. When the broker loads such a
+    """A group with very many members is stored without the members. When the broker loads this
     group, the group has no members, and the broker stores it again as empty. Otherwise the omitted
     members would count as active for ever."""
     world = World()

@@ -124,7 +124,7 @@ def test_an_assignment_is_told_when_it_is_stored() -> None:
 
 def test_a_generation_that_was_never_assigned_commits_nothing() -> None:
     """Commits of a generation are refused until the generation has an assignment, even while the
-    next generation is being prepared. Otherwise the group could go on with a lower generation
+    next generation is being prepared. Otherwise the group could continue with a lower generation
     number after a crash. A commit of an older generation could then replace a commit of this
     generation."""
     world = World()
@@ -186,8 +186,9 @@ def test_who_waits_to_join_is_not_silent() -> None:
 
 
 def test_who_was_given_an_id_is_waited_for() -> None:
-    """A rebalance waits for a client that got a member id and has not joined with it yet. Otherwise
-    the client would join just after the rebalance, and so end the new generation at once."""
+    """If a client got a member id and has not joined with this id yet, a rebalance waits for the
+    client. Otherwise the client would join just after the rebalance, and thereby end the new
+    generation at once."""
     world = World()
     member = world.stable()
     given = world.joined("new", known_id_needed=True)
@@ -198,7 +199,8 @@ def test_who_was_given_an_id_is_waited_for() -> None:
 
 def test_the_timer_is_set_for_whatever_ends_first() -> None:
     """The group's timer is set to the earliest deadline. A member id that no client has used yet
-    has a deadline, and so has a generation in which some members have not sent SyncGroup."""
+    has a deadline. A generation in which some members have not sent SyncGroup has a deadline as
+    well."""
     world = World()
     given = world.joined("a", known_id_needed=True, session_timeout_s=7)
     assert world.group.deadline() == 7

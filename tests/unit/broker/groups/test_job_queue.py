@@ -118,8 +118,8 @@ def test_jobs_keep_a_pace() -> None:
 def test_a_thousand_groups_a_second_are_few_writes(answer_s: float) -> None:
     """If a thousand groups commit once a second, there are at most 1 / PACE_S jobs a second, and
     fewer if ZooKeeper answers slowly. No commit is answered before ZooKeeper has answered, and no
-    commit waits for more than two jobs. There are never more waiting offsets than the groups commit
-    in the time of two jobs."""
+    commit waits for more than two jobs. The number of waiting offsets is never larger than the
+    number of offsets that the groups commit during two jobs."""
     world, seconds, groups, partitions = World(), 3, 1000, 4
     random = Random(1)
     beginnings = [random.random() for _ in range(groups)]
@@ -267,7 +267,7 @@ def test_a_group_is_busy_until_its_job_is_done() -> None:
 def test_offsets_that_wait_are_bounded_by_their_bytes(monkeypatch: pytest.MonkeyPatch) -> None:
     """There is a limit for the bytes of all waiting offsets and their metadata. A newer offset of a
     partition replaces an older one. A commit beyond the limit is refused at once. When the next job
-    starts, the room is free again."""
+    starts, its offsets no longer count towards the limit."""
     words = "w" * 4096
     monkeypatch.setattr(job_queue, "WAITING_BYTES_MAX", 10 * 5000)
     world = World()

@@ -43,8 +43,8 @@ def test_time_runs_from_the_last_member_and_the_last_commit() -> None:
 @promise("4 readers")
 def test_what_holds_a_topic_back_is_kept_as_long_as_it_may() -> None:
     """A group in the setting retention.hold keeps records of some topics from being deleted. The
-    group's offsets for these topics expire only at the limit of the hold, and not at
-    offsets.retention.minutes. If the hold has no limit, they never expire."""
+    group's offsets for these topics expire only when retention.hold reaches its limit, and not
+    after offsets.retention.minutes. If retention.hold has no limit, these offsets never expire."""
     more = {**OLD, TopicPartition("other", 0): Committed(2, time_ms=100)}
     for now_ms in (1200, 5099):
         kept = fate(EMPTY, now_ms, {"logs": 5000}, offsets=more)
@@ -107,7 +107,7 @@ class FakeSession:
     ("trouble", "looked"), [(SkidwayError("refused"), 3), (Unreachable("away"), 1)]
 )
 def test_one_group_that_fails_does_not_keep_the_others(trouble: SkidwayError, looked: int) -> None:
-    """If `look` cannot check the offsets of one group, it goes on with the other groups. It ends
+    """If `look` cannot check the offsets of one group, it continues with the other groups. It ends
     early only if ZooKeeper cannot be reached, because every other group would fail too."""
     groups: Any = FakeGroups()
     kept = Verdict(Fate.KEPT)

@@ -1,6 +1,6 @@
-"""Moves of a partition to another broker that end in the middle and are run again. The first broker
-hands the partition's directory over with a file, the waybill. The second broker takes the directory
-over."""
+"""Moves of a partition to another broker. Each move is interrupted in the middle and run again. The
+first broker hands the partition's directory over with a file, the waybill. The second broker takes
+the directory over."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def interrupted(do: Callable[[], object], module: object, name: str) -> None:
 
 
 def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> None:
-    """If a take-over is killed after it renamed the partition's directory and before it removed the
-    waybill (the file with which the directory was handed over), a second run of the same command
-    completes the take-over."""
+    """A waybill is the file with which a directory is handed over. If a take-over is killed after
+    it renamed the partition's directory and before it removed the waybill, a second run of the same
+    command completes the take-over."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")
@@ -100,9 +100,9 @@ def test_a_take_over_that_ended_after_its_rename_is_completed(move: Move) -> Non
 
 
 def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move: Move) -> None:
-    """A take-over that was interrupted is completed only by the broker that leads the partition in
-    a later epoch than that in the waybill (the file with which the directory was handed over).
-    Other brokers refuse the directory."""
+    """A waybill is the file with which a directory is handed over. Only a broker that leads the
+    partition in a later epoch than that in the waybill completes an interrupted take-over. Other
+    brokers refuse the directory."""
     move.hand_over(1)
     move.copy()
     (move.path(2) / "logs-0.moved").rename(move.path(2) / "logs-0")
@@ -112,9 +112,9 @@ def test_a_waybill_in_a_directory_that_another_broker_took_over_is_refused(move:
 
 
 def test_a_hand_over_does_not_use_the_waybill_of_an_earlier_move(move: Move) -> None:
-    """If a hand-over is killed after it renamed the directory and is run again, it writes a new
-    waybill (the file with which the directory is handed over). It does not use an old waybill that
-    an interrupted take-over left in the directory."""
+    """A waybill is the file with which a directory is handed over. If a hand-over is killed after
+    it renamed the directory, and the operator runs it again, it writes a new waybill. It does not
+    use an old waybill that an interrupted take-over left in the directory."""
     move.hand_over(1)
     move.copy()
     interrupted(lambda: move.take_over(2), take_over, "fsync_directory")

@@ -29,8 +29,8 @@ KNOWN = [EpochStart(1, 0), EpochStart(4, 30), EpochStart(5, 70)]
 )
 def test_where_an_epoch_ends(asked: int, end: EpochEnd) -> None:
     """The answer about the end of an epoch has two values. The first is the largest known epoch
-    that is not higher than the asked epoch. The second is the offset at which the next known epoch
-    begins."""
+    that is not higher than the requested epoch. The second is the offset at which the next known
+    epoch begins."""
     epochs = LeaderEpochs([*KNOWN, EpochStart(7, 90)])
     assert epochs.end_of(asked, current=7, log_end_offset=100) == end
 

@@ -35,7 +35,7 @@ def test_illegal_topics(name: str) -> None:
 )
 def test_directories_and_partitions(directory: str, partition: TopicPartition | None) -> None:
     """A directory counts as a partition's directory only if it has exactly the name that the broker
-    gives to such a directory."""
+    gives to the partition's directory."""
     found = names.partition_of(directory)
     assert found == partition
     if found is not None:
@@ -43,9 +43,9 @@ def test_directories_and_partitions(directory: str, partition: TopicPartition | 
 
 
 def test_leaving_directories_are_told_apart_and_fit() -> None:
-    """The directory of a deleted partition gets a new name, and so does the directory of a stray
-    partition (one of no known topic). The new names show which of the two kinds it is, and are
-    short enough even for the longest topic name."""
+    """The broker renames the directories of deleted partitions and of stray partitions, which
+    belong to no known topic. A new name shows which of the two kinds the directory is, and is short
+    enough even for the longest topic name."""
     partition = TopicPartition("x" * 249, 99999)
     deleted = names.leaving_directory(partition, names.DELETED_DIRECTORY)
     stray = names.leaving_directory(partition, names.STRAY_DIRECTORY)

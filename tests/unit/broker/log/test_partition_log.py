@@ -100,7 +100,8 @@ def test_a_roll_while_a_flush_runs_keeps_the_old_segment_for_the_next(tmp_path: 
 
 
 def test_segments_roll_by_size(tmp_path: Path) -> None:
-    """A segment rolls before a batch that would make it larger than segment.bytes."""
+    """If a batch would make a segment larger than segment.bytes, the segment rolls before this
+    batch."""
     log = open_in(tmp_path, LogConfig(segment_bytes=1000))
     for _ in range(10):
         append(log, sized(400))

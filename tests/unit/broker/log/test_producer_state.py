@@ -43,8 +43,8 @@ def test_an_unknown_producer_may_begin_anywhere() -> None:
 
 
 def test_sequences_go_on() -> None:
-    """The broker accepts only a batch with the next sequence number as new. A higher sequence
-    number is out of order."""
+    """Only a batch with the next sequence number counts as a new batch. A higher sequence number is
+    out of order."""
     state = state_with(header(0, 3), header(3, 2))
     assert state.check(header(5)) is None
     with pytest.raises(OutOfOrderSequence):
@@ -70,8 +70,8 @@ def test_the_last_five_batches_are_known_again() -> None:
 
 
 def test_a_duplicate_has_the_same_bytes() -> None:
-    """If a batch has a sequence number that was used before, but other records or another number of
-    records, it is refused."""
+    """If a batch has the sequence number of a stored batch, but other records or another number of
+    records, the broker refuses the batch."""
     state = state_with(header(0, 2), header(2))
     with pytest.raises(OutOfOrderSequence):
         state.check(header(2, text=b"other"))

@@ -98,7 +98,7 @@ def test_the_largest_time_may_lie_below_the_log_start(tmp_path: Path) -> None:
 
 def test_a_time_whose_record_expired_is_not_its_batchs(tmp_path: Path) -> None:
     """If the log start is inside a batch, and the remaining records of the batch are earlier than
-    the given time, the search goes on in the next batch."""
+    the given time, the search continues in the next batch."""
     log = open_in(tmp_path)
     append(log, batch(b"a", b"b", timestamps=[1000, 1]))
     append(log, batch(b"c", timestamps=[2000]))

@@ -1,6 +1,6 @@
-"""How a mirror follows a partition of its source. It records each gap (a range of missing offsets),
-and goes on copying only while the source provably has the same log. For this proof, the mirror
-fetches its own last batch from the source again, and compares the two batches."""
+"""How a mirror follows a partition of its source. The mirror records each gap, which is a range of
+missing offsets. It continues to copy only while the source provably has the same log. For this
+proof, the mirror fetches its own last batch from the source again, and compares the two batches."""
 
 from __future__ import annotations
 
@@ -88,7 +88,7 @@ def test_offsets_expired_in_the_source_are_named_before_anything_is_copied() -> 
 
 def test_a_batch_below_that_expired_is_named_unverifiable() -> None:
     """If the mirror's last batch has expired in the source, but the source still has every later
-    batch, the mirror goes on. The mirror's status shows the offset at which it could not
+    batch, the mirror continues. The mirror's status shows the offset at which it could not
     compare."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.out_of_range(10, 30) == Unverifiable(10)
@@ -105,7 +105,7 @@ def test_a_source_that_ends_below_us_has_lost_something() -> None:
 
 def test_a_hole_between_batches_is_named_where_it_is() -> None:
     """If offsets are missing between batches of the source, the mirror appends the batches before
-    them, then records a gap, and then goes on copying."""
+    them, then records a gap, and then continues to copy."""
     follower = Follower(0, None)
     batches = [header(0, 5), header(8, 2)]
     assert follower.fetched(batches) == Append(0, 1)
@@ -128,8 +128,9 @@ def test_a_source_that_expired_wholly_is_a_gap_up_to_its_end() -> None:
 
 
 def test_a_source_that_lost_its_records_where_it_begins_is_a_gap() -> None:
-    """If the first batch of the source expires before the mirror has fetched it, the mirror records
-    the gap up to the source's new beginning at once. It does not wait for another batch."""
+    """If the first batch of the source expires before the mirror has fetched it, the mirror
+    immediately records the gap up to the source's new beginning. It does not wait for another
+    batch."""
     follower = Follower(10, Below.of(header(5, 5)))
     assert follower.nothing_there(10) is None
     assert follower.out_of_range(20, 30) == LookAgain()
@@ -154,7 +155,7 @@ def test_what_lies_below_a_hole_is_compared_again_behind_it() -> None:
 
 def test_behind_a_hole_the_source_may_have_let_go_of_what_lies_below() -> None:
     """If the mirror's last batch before a gap has expired in the source, the mirror cannot compare
-    anything. It reports the offset at which it could not compare, and goes on after the gap."""
+    anything. It reports the offset at which it could not compare, and continues after the gap."""
     follower = Follower(0, None)
     follower.fetched([header(0, 5)])
     follower.appended(header(0, 5))

@@ -16,7 +16,7 @@ def test_a_source_that_fails_is_stopped_by_name(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str
 ) -> None:
     """If a mirror raises an unexpected exception, the exception is counted and shown in the status.
-    This mirror does not run again. The broker and its other mirrors go on."""
+    This mirror does not run again. The broker and its other mirrors continue."""
     sources = [
         MirrorSettings(cluster=name, bootstrap_servers="127.0.0.1:1", topics=[".*"])
         for name in ("dc1", "dc2")

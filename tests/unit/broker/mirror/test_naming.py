@@ -1,5 +1,5 @@
-"""How a mirror records a gap (a range of offsets that it lacks) in the settings of its topic. It
-never overwrites the gaps of other partitions and brokers."""
+"""How a mirror records a gap in the settings of its topic. A gap is a range of offsets that the
+mirror lacks. The mirror never overwrites the gaps of other partitions and brokers."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Lines that two agents of the same host may both have delivered, for example because the agent's
-state was deleted. The tests check which buckets are in doubt because of such lines, and which are
-not."""
+state was deleted. The tests check which buckets are in doubt because of these lines, and which
+buckets are not in doubt."""
 
 from __future__ import annotations
 
@@ -158,9 +158,8 @@ def test_without_a_seal_that_vouches_later_buckets_stay_in_doubt(change: Message
 
 
 def test_a_seal_behind_bytes_that_were_set_apart_vouches_for_nothing() -> None:
-    """If the new agent sets bytes apart (declares them lost) before a seal, this seal does not end
-    the doubt. The agent may read these bytes later, when a source's pattern matches the file
-    again."""
+    """If the new agent declares bytes lost before a seal, this seal does not end the doubt. The
+    agent may read these bytes later, when a source's pattern matches the file again."""
     loss = Loss(LOGS, 8, 8, 0, 9, Certainty.LOST, "no source means it", 0, 0)
     afterwards = [*counted(SECOND, 4, LATER), seal(SECOND, 5, LATER + SIZE)]
     for losses, status in [((), Status.COMPLETE), ((loss,), Status.UNKNOWN)]:
@@ -250,9 +249,9 @@ def test_a_fleet_that_lost_its_states_is_not_compared_each_with_each() -> None:
 
 
 def test_what_was_set_apart_before_and_is_found_again_is_in_doubt() -> None:
-    """If the old agent set bytes apart and later finds them again, the bytes are in doubt, because
-    the new agent has read them in between. The audit can tell this by the new file id that the old
-    agent gives the file."""
+    """If the old agent declared bytes lost and later finds them again, the bytes are in doubt,
+    because the new agent has read them in between. The audit notices this by the new file id that
+    the old agent gives the file."""
     loss = Loss(LOGS, 7, 7, 50, 99, Certainty.LOST, "no source means it", 0, 0)
     first = [*OF_FIRST[:2], Delta(FIRST, 2, OLD + 2, losses=(loss,)), seal(FIRST, 3, NEW - 1)]
     back: list[Message] = [seal(FIRST, 4, NEW + 2 * SIZE)]
@@ -340,7 +339,7 @@ def test_machines_made_from_one_image_do_not_share_its_files() -> None:
 
 def test_a_store_of_the_version_before_goes_on_without_births(tmp_path: Path) -> None:
     """A store that the previous version of the program wrote has no birth times of files. The audit
-    goes on with such a store, and compares only the files' first bytes until the files are
+    continues with such a store, and compares only the files' first bytes until the files are
     announced again."""
     path = tmp_path / "audit.db"
     ledger = Ledger(path)
@@ -386,8 +385,8 @@ def test_content_behind_what_was_seen_later_is_newer(
 @promise("6 doublings")
 def test_content_of_while_the_other_one_was_there_is_in_doubt() -> None:
     """Content that was written while the old agent ran again is in doubt. In this test, the old
-    state is restored, the file is truncated, and the old agent reads it and then stops for good.
-    Afterwards the new agent sends a seal and finds the file again."""
+    state is restored and the file is truncated. The old agent reads the file and then stops for
+    good. Afterwards the new agent sends a seal and finds the file again."""
     middle = NEW + 2 * SIZE
     back = [
         announced(FIRST, middle, file=10, predecessor=7, predecessor_position=50, **GROWN),

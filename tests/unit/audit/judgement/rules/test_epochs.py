@@ -72,7 +72,7 @@ def test_an_agents_new_epoch_adds() -> None:
 def test_what_an_agent_delivered_in_a_new_epoch_before_its_first_seal_is_in_doubt() -> None:
     """Lines that an agent delivers in a new epoch before the epoch's first seal are in doubt. The
     agent may have used an older copy of its state and sent lines a second time. Every tier counts
-    such lines twice, whatever their event times are and whatever was sealed before."""
+    these lines twice. Neither the lines' event times nor earlier seals matter."""
     new = replace(AGENT, epoch=2)
     doubled = [delta(sender, 2, count(previous=1)) for sender in COUNTERS]
     again = [*good(), *doubled, delta(new, 1, count())]

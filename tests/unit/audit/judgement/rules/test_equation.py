@@ -63,8 +63,8 @@ def test_an_exempt_topic_is_still_compared_where_it_is_expected() -> None:
 @pytest.mark.parametrize("topics", ["dc2.logs", "dc1.log", "logs", "dc1.logs.+", "dc2\\..+"])
 def test_other_topics_are_not_exempt(topics: str) -> None:
     """An exemption must match the whole name of a topic, including the cluster's name. All other
-    topics must be counted in every tier. Otherwise a topic that should be mirrored but is not would
-    be called complete.
+    topics must be counted in every tier. Otherwise the audit would call a topic complete that
+    should be mirrored but is not mirrored.
     """
     exempt = tuple(Exemption(tier, (topics,)) for tier in (Tier.MIRROR, Tier.HDFS))
     found = verdict(UNMIRRORED, replace(POLICY, exemptions=exempt))
@@ -157,9 +157,9 @@ def test_a_gap_is_no_reason_where_another_tier_is_short() -> None:
 def test_without_a_seal_what_a_retired_place_has_alone_is_missing(
     tiers: tuple[Tier, ...], has: int, checksum: int
 ) -> None:
-    """Without a seal, no message says how many records there are. If only a retired place has
-    counted some records, these count as missing in the active places, even if another retired place
-    has not counted them either."""
+    """Without a seal, no message says how many records there are. Records that only a retired place
+    has counted count as missing in the active places. It does not matter whether another retired
+    place lacks them as well."""
     agent = 0 if Tier.AGENT in tiers else 7
     policy = replace(POLICY, tiers=tiers, retired_places=("broker dc1", "mirror offline"))
     counted = [delta(sender, 1, count(agent=agent)) for sender in COUNTERS]

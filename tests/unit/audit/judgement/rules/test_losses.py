@@ -78,8 +78,8 @@ def test_a_loss_reaches_back_by_the_larger_of_the_agents_lateness_and_ours(
     begin: int | None, agents: int, ours: int, expected: Status
 ) -> None:
     """Lost lines may be older than the agent's last seal. Therefore a loss begins before this seal,
-    by the lateness of the agent or of the audit, whichever is larger. The largest lateness that the
-    agent ever sent is used."""
+    by the larger of two settings: the agent's lateness and the audit's lateness. The largest
+    lateness that the agent ever sent is used."""
     loss = replace(LOSS, end=None, from_bucket=begin, to_bucket=None)
     said = replace(AGENT, bounds=Bounds(lateness_ms=agents))
     messages = [

@@ -119,8 +119,8 @@ def test_beside_a_copy_a_seal_ahead_of_us_vouches_up_to_when_it_was_taken(
 
 def test_a_later_epoch_makes_up_for_a_missing_number_by_the_agents_own_clock() -> None:
     """Whether a later epoch makes up for a missing message number depends on the time in the
-    epoch's first seal, which comes from the agent's own clock. The event times are limited by this
-    clock too. By the audit's clock, the seal may have arrived long before that time."""
+    epoch's first seal, which comes from the agent's own clock. The agent also uses this clock to
+    limit event times. By the audit's clock, the seal may have arrived long before that time."""
     new = replace(AGENT, epoch=2)
     messages = [seal(AGENT, 1, START - 9 * SIZE, 0), Heartbeat(AGENT, 2, START)]
     messages += [*good()[1:4], delta(new, 2, count()), seal(new, 3, DUE, 2)]
@@ -154,9 +154,9 @@ def test_a_counters_copy_leaves_complete_what_it_did_not_touch() -> None:
 def test_event_times_are_ahead_by_the_larger_of_the_agents_bound_and_ours(
     agents: int, ours: int, expected: Status
 ) -> None:
-    """A line's event time may be later than the time at which the line was read, by the bound of
-    the agent or of the audit, whichever is larger. So a missing message may have counted buckets
-    that are later by this bound."""
+    """A line's event time may be later than the time at which the line was read. The difference is
+    at most the larger of two bounds, that of the agent and that of the audit. So a missing message
+    may have counted buckets that are later by this bound."""
     said = replace(AGENT, bounds=Bounds(ahead_ms=agents))
     policy = replace(POLICY, ahead_ms=ours)
     whole: list[Message] = [
