@@ -17,17 +17,19 @@
 Of the messages for the audit, an announcement says what a file id stands for, a delta counts
 records, and a seal says up to which time the deltas contain all lines.
 
-What the agent guarantees, and by which means (docs/delivery.md gives the reasons):
+The agent gives these guarantees (docs/delivery.md gives the reasons):
 
-* The agent sends bytes only after the transaction with their intent (the promise) is durable.
+* An intent is a row of the state that promises to send a byte range. The agent sends bytes only
+  after the transaction that writes their intent is durable.
 * After a crash the agent sends again the bytes of every intent that the checkpoint has not passed.
-  It uses the recipe that the intent names (the settings, schemas and versions of code that decide
-  which records the bytes become), and requires that the file's bytes still have the intent's CRC.
+  The agent requires that the file's bytes still have the intent's CRC. It uses the recipe that the
+  intent names. A recipe consists of the settings, schemas and versions of code that decide which
+  records the bytes become.
 * If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
-  records that the brokers have count as acknowledged. The missing records are sent as the present
-  program makes them, or their byte range is declared lost or uncertain. The same transaction writes
-  this declaration and moves the file's position past the range. Acknowledged, rejected, filtered,
-  lost, uncertain and pending bytes always add up to the bytes of each file
+  records that the brokers have count as acknowledged. The agent sends the missing records as the
+  present program makes them, or declares their byte range lost or uncertain. The same transaction
+  writes this declaration and moves the file's position past the range. Acknowledged, rejected,
+  filtered, lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
 * A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
   with this sequence, it ends the file id and gives the file a new one.

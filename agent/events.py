@@ -89,7 +89,7 @@ def pressed(topic: str, result: Pressed) -> None:
 
 def lines_rejected(what: Untold) -> None:
     """Lines of a topic were rejected, and no log entry has counted them yet. Logs an entry that
-    says where one of these lines lies.
+    gives the place of one of these lines.
     """
     _log.warning(
         "lines_rejected",
@@ -112,8 +112,8 @@ def settled(count: int) -> None:
 
 
 def set_apart(range_: SetApart, lines: int | None = None) -> None:
-    """A byte range was declared lost or uncertain. lines: how many lines the range has, if
-    known.
+    """A byte range was declared lost or uncertain. lines: how many lines the range has; None if the
+    number is unknown.
     """
     labels = range_.tracked.birth.topic, range_.certainty.value.lower()
     _SET_APART_RANGES.labels(*labels).inc()

@@ -49,7 +49,7 @@ class Accounts:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
-        self._named: set[str] = set()  # unsealed topics that the audit was told of
+        self._named: set[str] = set()  # unsealed topics that were reported to the audit
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
@@ -58,7 +58,7 @@ class Accounts:
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
         """Takes over the counts from the state. If the setting for the bucket size was changed,
-        these counts are first put into deltas of their own.
+        first makes deltas of these counts, with the old bucket size.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -97,7 +97,7 @@ class Accounts:
     ) -> None:
         """Declares a byte range lost or uncertain, unless it was declared already.
 
-        lines: the number of lines in the range, if known.
+        lines: the number of lines in the range; None if the number is unknown.
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
@@ -184,8 +184,8 @@ class Accounts:
             self._deltas.cut(now_ms, changes)
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
-        """Sends a heartbeat if no delta or seal has got a number above `number` during a whole
-        heartbeat interval.
+        """Sends a heartbeat if the agent has sent no delta and no seal for a whole heartbeat
+        interval. number: the last number that was used before this turn.
         """
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
@@ -296,7 +296,7 @@ class Accounts:
         offsets: Mapping[TopicPartition, int],
     ) -> None:
         """Takes back each last word (the final seal of an agent that leaves) that is no longer true
-        because the agent goes on. For each, sends an ordinary seal instead.
+        because the agent goes on reading. Replaces each such last word by an ordinary seal.
         """
         again = self.leaving.take_back()
         if not again:

@@ -26,7 +26,8 @@ def announcement(
     closing: bool = False,
     fingerprint: Fingerprint | None = None,
 ) -> Announcement:
-    """The announcement that opens a file id; with `closing`, the one that gives its final length.
+    """Returns the announcement that opens a file id. With `closing`, returns the announcement that
+    closes the file id and states the file's final length.
 
     fingerprint: used instead of the fingerprint in `tracked.birth`, if the file has grown since
     that fingerprint was taken.

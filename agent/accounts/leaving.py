@@ -8,16 +8,17 @@ prevents a last word.
                the topic
     otherwise  this seal is an ordinary one, sent when the checkpoint has passed the bytes; the next
                look decides anew
-    disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
-               agent takes the last word back, and goes on reading the topic's files
+    disturbed  if the files have more bytes than at that look, are unreadable, or may differ from
+               what was read, the agent takes the last word back and goes on reading the topic's
+               files
     end        the agent has left when one look finds all topics at rest, and all last words
                are published
 
-A last word is a seal. Like any seal, it vouches for all bytes that lay in the files at the wall
-time W that it names. But after a last word the audit waits for no further seal of the topic. So if
-the agent sees more bytes later, it must take the last word back. The state keeps the last word of
-each topic that has one. To take a last word back, the agent sends an ordinary seal with the same W
-and `at`. An agent that opens the state again (to run or to drain) takes all last words back in its
+A last word is a seal. Like any seal, it names a wall time W, and vouches for all bytes that were in
+the files at W. But after a last word the audit waits for no further seal of the topic. So if the
+agent sees more bytes later, it must take the last word back. The state keeps the last word of each
+topic that has one. To take a last word back, the agent sends an ordinary seal with the same W and
+`at`. An agent that opens the state again (to run or to drain) takes all last words back in its
 first transaction. If a look finds more bytes, the agent sends this ordinary seal in the transaction
 of that look.
 
@@ -48,7 +49,8 @@ class Leaving:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # by topic: `doubts` at the last word
+        # by topic: the value of `doubts` when the last word was decided
+        self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 
     @property

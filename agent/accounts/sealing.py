@@ -1,4 +1,4 @@
-"""A seal says that deltas contain the counts of all lines that lay in a topic's files at a wall
+"""A seal says that deltas contain the counts of all lines that were in a topic's files at a wall
 time W.
 
     begin     put what was counted so far into deltas; note the wall time W and `at`, the number
@@ -6,7 +6,7 @@ time W.
     complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
               deltas contain their counts: (W, at) may be sent
 
-The agent notes the wall time W before it looks at the files. So every line that lay in a file at W
+The agent notes the wall time W before it looks at the files. So every line that was in a file at W
 is among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and
 the reports name that file or directory. Filtered, rejected and lost bytes do not hold a seal back.
 """

@@ -1,12 +1,12 @@
-"""Makes record batches from intents and their bytes. The batches depend only on the intents, the
-bytes and the recipe.
+"""A press is a compiled recipe. It makes record batches from intents and their bytes. The batches
+depend only on the intents, the bytes and the recipe.
 
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
 
 Readings of several files are pressed together if they share the recipe and the moment of reading.
 So a turn that reads a hundred quiet files costs little more than a turn that reads one busy file.
-What becomes of a record does not depend on the records beside it.
+The other records of these readings never change what a record becomes.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
 
 AHEAD_MS_MAX = 3_600_000
-"""If a record's event time is later than the moment of reading by more than this, the record gets
-the moment of reading as its timestamp.
+"""If a record's event time is later than the moment of reading by more than this many milliseconds,
+the record gets the moment of reading as its timestamp.
 """
 
 
@@ -350,8 +350,8 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed`, which has only the lines at `places`, with the numbers that these lines
-    have among all lines.
+    """Returns `parsed` with other line numbers. `parsed` counts only the lines at `places`; the
+    result has the numbers that these lines have among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

@@ -1,9 +1,9 @@
 """A file's bytes and its recipe together decide which records the file becomes.
 
 A recipe consists of settings, schemas, topics and versions of code. An intent names its recipe by
-fingerprint; the state keeps the recipe as long as an intent needs it. So if a byte range was
-promised under yesterday's settings, it is sent again under yesterday's settings, to the partitions
-that the topic had yesterday, with yesterday's size limit.
+fingerprint; the state keeps the recipe as long as an intent needs it. So if the agent promised a
+byte range yesterday, it sends the range again with yesterday's settings and yesterday's size limit,
+to the partitions that the topic had yesterday.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ class Recipe:
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
 
-        Fields that have their default value are left out. Only fields that newer programs added
+        The JSON omits each field that has its default value. Only fields that newer programs added
         have a default. So a recipe that an older program stored keeps its text and fingerprint.
         """
         content = asdict(self)
@@ -145,20 +145,21 @@ def program_of(parser: str, timezone: str | None) -> str:
         # and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if timezone is not None and timezone.upper() not in _UTC:
-        # The rules of time zones change, and they come with the machine, not with Python.
+        # The rules of time zones change without a new version of Python, because they are part of
+        # the machine's installation.
         names.append(f"zone-{_zone_rules(timezone)}")
     return " ".join(names)
 
 
 def at_present(recipe: Recipe) -> Recipe:
-    """The same recipe with the versions of the program that runs now."""
+    """Returns the recipe with the versions of the program that runs now."""
     timezone = None if recipe.time_format is None else recipe.timezone
     return replace(recipe, program=program_of(recipe.parser, timezone))
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """The same recipe with a mark. After a crash, the agent does not send the intents of a marked
-    recipe again at once, but asks the brokers which records arrived (see `has_refusal`).
+    """Returns the recipe with a mark. After a crash, the agent does not send the intents of a
+    marked recipe again at once, but asks the brokers which records arrived (see `has_refusal`).
     """
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 
@@ -218,7 +219,8 @@ def recipe_of(
 
 
 def derived_schema(source: SourceSettings) -> str:
-    """The schema of a source that names no schema. Raises ConfigurationRefused."""
+    """The schema of a source that names no schema. Raises ConfigurationRefused if the source's
+    pattern or its groups are refused."""
     with_mark = source.on_error == "replace"
     if source.parser.type == "raw":
         return derived.raw_schema(source.topic, with_mark=with_mark)

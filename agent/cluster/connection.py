@@ -113,8 +113,7 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles the press (which makes batches of lines) for a source, as if each topic had one
-    partition.
+    """Compiles a source's press, which makes batches of lines, as if each topic had one partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """
@@ -257,7 +256,7 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """By name, the topics that are missing or have a partition without a leader. The value says
+    """Returns the topics that are missing or have a partition without a leader: by topic name,
     whether the topic exists.
     """
     found = client.metadata(names).topics

@@ -1,6 +1,6 @@
-"""The ledger says what became of every byte of every file. The ledger is read from the agent's
-state, which is possible even while the agent runs. With `adopt` and `give_up` an operator changes
-the state of an agent that is stopped.
+"""Shows the ledger, which says what became of every byte of every file. The command reads the
+ledger from the agent's state, even while the agent runs. With `adopt` and `give_up` an operator
+changes the state of an agent that is stopped.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -126,9 +126,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     StateRefused.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
-    operator needs this after audit messages of the previous epoch were lost with their topic,
-    because in that epoch no later bucket could be proven complete. If the state is an older copy,
-    the agent notices this at its next start (agent.state.renewal).
+    operator needs a new epoch after audit messages of the previous epoch were lost with their
+    topic, because in that epoch no later bucket could be proven complete. If the state is an older
+    copy, the agent notices this at its next start (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -174,10 +174,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe leads to a topic, and returns these intents. None of these
-    intents is sent again unchanged. If the topic was not made again, the agent later asks the
-    brokers which records of these intents arrived, and sends the missing records with the present
-    settings of the intents' files.
+    """Gives up the intents whose recipe sends records to the topic, and returns these intents. The
+    agent sends none of them again unchanged. If the topic was not made again, the agent later asks
+    the brokers which records of these intents arrived, and sends the missing records with the
+    present settings of the intents' files.
     """
     recipes = state.recipes()
     found = []

@@ -24,7 +24,7 @@ turn.
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. The responses are received while the
+    """Implements `skidway.agent.delivery.search.Logs`. It receives the responses while the
     producer's client waits for responses of its own.
     """
 
@@ -81,7 +81,7 @@ class FetchedLogs:
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
-        """Handles a log that begins after the requested offset, or ends before it."""
+        """Handles a log that begins after the requested offset, or ends before that offset."""
         start = error.log_start_offset
         if start < 0:  # some brokers do not report where the log begins
             try:

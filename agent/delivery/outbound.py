@@ -116,8 +116,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A batch that was just handed to the producer, so that a broker may have it. intents: the
-    sequence numbers of the intents that have records in the batch.
+    """A batch that was just handed to the producer. From now on a broker may have the batch.
+    intents: the sequence numbers of the intents that have records in the batch.
     """
 
     tp: TopicPartition
@@ -144,8 +144,8 @@ class Outbound:
 
     @property
     def has_room(self) -> bool:
-        """Whether more batches may be made, because no batch waits in this object and the producer
-        takes more batches.
+        """Whether the caller may make more batches: no batch waits in this object, and the producer
+        accepts more batches.
         """
         return not self._queue and self._sink.has_room
 
@@ -182,7 +182,7 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels. Parcels that came back are put at the head of the queue, in
+        """Notes what became of parcels. Puts parcels that came back at the head of the queue, in
         their order.
         """
         settled = Settled({}, [])
@@ -205,8 +205,8 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """The parcel's halves. If the parcel has only one record, returns an empty list, and the
-        record becomes a refusal.
+        """Returns the parcel's halves. If the parcel has only one record, makes the record a
+        refusal, and returns an empty list.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(

@@ -1,8 +1,8 @@
 """Finds out which records the brokers have, for intents that cannot be sent again unchanged. Does
 no I/O.
 
-    intents -> reach   the partitions in which records of the intents can lie
-    rows    -> Found   the records that lie in these partitions
+    intents -> reach   the partitions that can have records of the intents
+    rows    -> Found   the records that these partitions have
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
     missing -> split   what can be sent, and what readers would drop
 
@@ -38,8 +38,7 @@ Columns = tuple[Int64s, Int64s, Int64s]
 """First bytes, ends and times of records."""
 
 ROWS_MIN = 100_000
-"""When this many records of a file in one partition have gathered, the repeats among them are
-dropped.
+"""When `Found` has this many records of a file in one partition, it drops the repeats among them.
 """
 
 
@@ -76,8 +75,8 @@ class Part:
 class Records:
     """Records of one file in the order of its bytes. place: index into `places`.
 
-    tops: for each record, the highest end of this record and all records before it. So tops never
-    fall, although ends may fall.
+    tops: for each record, the highest end of this record and all records before it. So `tops` never
+    decreases, although `end` may.
     """
 
     first: Int64s
@@ -103,7 +102,7 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """The partitions in which records of the intent can lie, if this recipe made them."""
+    """The partitions that can have records of the intent, if this recipe made the records."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":
@@ -120,8 +119,8 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """All partitions of a recipe's topics: records can lie in any of them if nobody knows by which
-    recipe the records were sent.
+    """All partitions of a recipe's topics. If nobody knows by which recipe records were sent, the
+    records can be in any of these partitions.
     """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
@@ -238,7 +237,7 @@ class Found:
 
 
 def _distinct(pieces: Sequence[Columns]) -> Columns:
-    """Records of one partition, each once, with the time of its first copy."""
+    """Returns the distinct records of one partition, each with the time of its first copy."""
     first, end, times = (np.concatenate([piece[index] for piece in pieces]) for index in range(3))
     order = np.lexsort((end, first))  # stable
     first, end, times = first[order], end[order], times[order]
@@ -288,7 +287,8 @@ def outcome_of(
 def dropped(
     rows: Iterable[tuple[TopicPartition, Int64s]], tops: Mapping[TopicPartition, int]
 ) -> Iterator[int]:
-    """The first bytes of new records that readers would take for repeats, or for overlaps.
+    """Yields the position of each new record that readers would take for a repeat, or for an
+    overlap.
 
     rows: for each batch that would be sent, its partition and the first bytes of its records. tops:
     the mark of each partition (see `Marks`).

@@ -84,7 +84,7 @@ class Replay:
         try:
             found = proven_bytes(self._handles, tracked, intent)
         except Moved:
-            found = None  # the inquiry looks for the place where the file lies now
+            found = None  # the inquiry searches for the file's present path
         except OSError as error:
             self._tracker.cannot_read(tracked, error)
             self._handles.drop(tracked.file)

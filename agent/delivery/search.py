@@ -1,5 +1,5 @@
-"""Searches the logs of partitions once, from their floors (offsets below which no wanted record
-lies) to their high watermarks, a piece in each turn.
+"""Searches the logs of partitions once, from their floors to their high watermarks, a piece in each
+turn. A partition's floor is an offset below which the partition has no wanted record.
 
     begin     the partitions that the intents can have reached, from their floors on
     turn      takes what has arrived, never waits; over as soon as every byte was found
@@ -12,20 +12,20 @@ had sent. The broker's check of producer ids and epochs does not refuse these by
 transactions, a broker refuses a producer id's old epoch only after the partition has received a
 batch with the id's next epoch. But that batch of the next epoch would be the wanted batch itself,
 sent again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel
-repeats the sending 8 times, over at most 103 s (tcp_orphan_retries), and then gives up. A broker
-that has taken a request's bytes appends them before it answers later fetches, or dies with them.
-The appended bytes lie below the high watermark as soon as the high watermark reaches the end that
-the log had after the append. So once this process has run for `wait_s`, bytes that the previous
-process sent can no longer arrive. If the search asks for a high watermark after that time, all
-bytes that have arrived lie below this high watermark. If these assumptions fail, a batch may arrive
-still later. If the agent has sent the batch's bytes again, the late batch repeats records with the
-same origin, partition and time, and every reader drops the late batch. If the batch's bytes were
-declared lost, the audit shows more records than the agent counted.
+repeats the sending 8 times, over at most 103 s (tcp_orphan_retries), and then gives up. If a broker
+has received a request's bytes, it appends them before it answers later fetches, or it crashes and
+the bytes are gone. The appended bytes are below the high watermark as soon as the high watermark
+reaches the end that the log had after the append. So once this process has run for `wait_s`, bytes
+that the previous process sent can no longer arrive. If the search asks for a high watermark after
+that time, all bytes that have arrived are below this high watermark. If these assumptions fail, a
+batch may arrive even later. If the agent has sent the batch's bytes again, the late batch repeats
+records with the same origin, partition and time, and every reader drops the late batch. If the
+batch's bytes were declared lost, the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and the agent decides about no record. The agent
 may be unable to read all records from the floor on: records were deleted, cut off or damaged, or
 the agent has no right to read them. Then a record that was not found may have been there. The
-search reports such a hole, and the missing bytes are uncertain.
+search reports the unreadable records as a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -154,8 +154,8 @@ class Search(Generic[W]):
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, in words for people. past_at: the time after which no batch
-        can arrive any more that was sent before the agent started.
+        """What the search waits for, in words for people. past_at: the time after which batches
+        that were sent before the agent started can no longer arrive.
         """
         if self.is_over:
             return {}

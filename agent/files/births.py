@@ -55,7 +55,7 @@ class Births:
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
         """Begins a new file id in place of `old`, at the end of the proven bytes. Bytes are proven
-        if they are surely the bytes that were read under `old`.
+        if they are certainly the bytes that were read under `old`.
         """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)

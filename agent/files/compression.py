@@ -2,11 +2,11 @@
 generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
-recognises a known file in the compressed file by its first bytes, by the bytes before the read
-position, and by its time of change. Most compressing programs copy this time from the plain file.
-From then on the agent reads the known file in the compressed one. Positions count plain bytes, so
-nothing is read twice. While the plain file is still there, compression is under way, and the agent
-reads the plain file.
+recognises a known file in the compressed file by the known file's first bytes, by the bytes before
+its read position, and by its time of change. Most compression programs copy this time from the
+plain file. From then on the agent reads the known file in the compressed one. Positions count plain
+bytes, so nothing is read twice. While the plain file is still there, compression is under way, and
+the agent reads the plain file.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
 from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
-"""If a file still cannot be decompressed when this much time has passed since its last change, it
-counts as damaged for good.
+"""If a file still cannot be decompressed this many milliseconds after its last change, the agent
+treats it as damaged for ever.
 """
 
 

@@ -3,10 +3,10 @@ could give.
 
 The agent compares a file with such a name with each original, that is, with each file that was
 first found at the log's path. The file is a copy of the original if it has the bytes that were read
-of the original. If the file is shorter than these bytes, only the file's first and last bytes are
-compared. The agent does not read a copy if it reads the original at the log's path, or if the copy
-has no more bytes than were read of the original. If the original was truncated before all of it was
-read, the agent reads the rest from the copy.
+of the original. If the file is shorter than these bytes, the agent compares only the file's first
+and last bytes. The agent does not read a copy if it reads the original at the log's path, or if the
+copy has no more bytes than were read of the original. If the original was truncated before all of
+it was read, the agent reads the rest from the copy.
 """
 
 from __future__ import annotations
@@ -83,8 +83,8 @@ class Copies:
         return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy with unread bytes that a truncation cut off from the original at
-        the path.
+        """Whether a file is a copy that contains unread bytes, which a truncation removed from the
+        original at the path.
         """
         if self._is_known(found):
             return False

@@ -64,8 +64,8 @@ def begins_compressed(path: str, head: bytes) -> bool:
 
 
 class Decompressor:
-    """Reads the plain bytes of an open descriptor. Moves the descriptor's offset, but does not
-    close the descriptor.
+    """Reads the plain bytes of an open descriptor. Reading moves the descriptor's offset. This
+    class does not close the descriptor.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -115,7 +115,7 @@ class Decompressed:
         self._size = size
         self._plain = Decompressor(path, descriptor)
         self._at = 0
-        self._last = b""  # the bytes before _at
+        self._last = b""  # the plain bytes before position `_at`
         self._head = b""
 
     def read(self, count: int, position: int) -> bytes:
@@ -142,7 +142,7 @@ class Decompressed:
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:
-        """The path at which the file lies now."""
+        """The path at which the file is now."""
         return self._handle.where()
 
     def close(self) -> None:

@@ -62,4 +62,5 @@ class Directories:
         found = self._host.look(path)
         if found is not None and found.key == key:
             return path
-        return self._host.find(directory, key)  # renamed since the listing, or has several names
+        # it was renamed since the listing, or has several names
+        return self._host.find(directory, key)

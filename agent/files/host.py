@@ -54,7 +54,7 @@ class Handle(Protocol):
         ...
 
     def where(self) -> str:
-        """The path at which the file lies now, after any number of renames; "" if unknown."""
+        """The path at which the file is now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:
@@ -72,7 +72,8 @@ class Host(Protocol):
         ...
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """Finds every regular file to which a pattern leads, once per path."""
+        """Finds every regular file to which a pattern leads, directly or through a link, once per
+        path."""
         ...
 
     def look(self, path: str) -> Found | None:
@@ -104,7 +105,7 @@ class Host(Protocol):
 
     def device_of(self, directory: str) -> int | None:
         """The device of a directory. If the directory does not exist, the device of its nearest
-        parent that exists. None if that directory cannot be looked at.
+        parent that exists. None if the device cannot be found out.
         """
         ...
 

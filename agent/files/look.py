@@ -15,8 +15,8 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""A generation (a rotated file) that changed after the last look may have a time of change that is
-up to this much earlier than that look.
+"""A generation is a rotated file. If a generation changed after the last look, its time of change
+may still be up to this much earlier than that look.
 """
 
 STEP_MS: Final = 100
@@ -28,9 +28,9 @@ at the same moment.
 
 @dataclass(slots=True)
 class Findings:
-    """What a look found. generations: each with its source and the path from which it was rotated.
-    unreadable, passing: (topic, directory, reason) of directories about which this look could not
-    decide. A later look can decide about the directories in `passing`.
+    """What a look found. generations: each generation with its source and the path from which it
+    was rotated. unreadable, passing: (topic, directory, reason) of directories about which this
+    look could not decide. A later look can decide about the directories in `passing`.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -58,8 +58,8 @@ class Place:
     """One directory, as the last look found it. changed_ns: None if the directory must be listed
     again.
 
-    lay: the files that lay at the meant paths (the paths that a pattern matches).
-    anchors: for each meant path where nothing lay, its newest known file.
+    lay: the files that were at the meant paths (the paths that a pattern matches).
+    anchors: for each meant path without a file, the path's newest known file.
     seen: the names, inodes and times of birth that a rotation would change.
     restless: what later looks found, if names were being changed during all of them.
     unknown: the inodes of compressed files for which it is not decided yet whether they contain
@@ -81,8 +81,8 @@ class Place:
 class Moment:
     """What is the same for all directories of one look.
 
-    reborn: paths at which another file lies that has the inode of a known file. truncated: paths at
-    which a file was truncated; copies of its bytes may lie beside it.
+    reborn: paths at which a new file has the inode of a known file. truncated: paths at which a
+    file was truncated; copies of its bytes may be beside it.
     """
 
     sources: Sequence[TailedSource]
@@ -131,16 +131,16 @@ class Look:
         return frozenset([*names, *here])
 
     def is_judged(self, base: str) -> bool:
-        """Whether the look must decide what became of the files at a path. This is so in two cases.
-        Another file, or no file, lies at the path now. Or this is the first look into the
-        directory, in which files may have waited since before the agent started.
+        """Whether the look must decide what became of the files at a path. The look must do so in
+        two cases: another file, or no file, is at the path now; or this is the first look into the
+        directory, so that files from before the start of the agent may be unread.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the plain file lay in the directory at the last look, which means that its
-        compression was still under way.
+        """Whether the plain file was in the directory at the last look. If so, its compression was
+        still under way.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay

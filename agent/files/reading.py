@@ -2,13 +2,13 @@
 fairly.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
-not keep the others waiting. Every read begins a little before the read position. If the bytes there
-are not the ones that were read last time, the file was rewritten, or was cut and has grown again,
-so it gets a new file id.
+not keep the others waiting. Every read begins a little before the read position. If the bytes
+before the read position are not those that were read last time, the file was rewritten, or was cut
+and has grown again. Such a file gets a new file id.
 
 A reading ends with the last whole record. If a file's last line has no line end, the agent reads
-this line only when the file has not changed for `idle.flush.ms`. A line that does not end within
-READ_BYTES is scanned piece by piece, and only its head is kept.
+this line only when the file has not changed for `idle.flush.ms`. If a line does not end within
+READ_BYTES, the agent scans the line piece by piece, and keeps only the head.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class FileReader:
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file: until when turns look at it again
-        self._due: dict[int, float] = {}  # by file: when to read its last line, or to end its id
+        self._due: dict[int, float] = {}  # by file: when to read its last line or to end its id
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
@@ -149,7 +149,7 @@ class FileReader:
                 return None
             found = self._bytes_of(tracked, handle, now)
         except Moved:
-            return None  # the next look finds out where the file lies now
+            return None  # the next look finds out where the file is now
         except OSError as error:
             self._handles.drop(tracked.file)
             self._tracker.cannot_read(tracked, error)
@@ -168,8 +168,8 @@ class FileReader:
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Checks that the file is the one that was read, before more of it is read. If there is
-        doubt, ends the file id.
+        """Checks that the file is the one that was read, before more of it is read. If it may be
+        another file, ends the file id.
         """
         status = handle.status()
         point = tracked.last_point
@@ -218,8 +218,8 @@ class FileReader:
         return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
 
     def _read_behind_tail(self, tracked: TrackedFile, handle: Handle, now: float) -> bytes | None:
-        """Returns the next bytes; None if the bytes before them have changed since they were read,
-        or if the file was cut.
+        """Returns the next bytes; None if the bytes before the read position have changed since
+        they were read, or if the file was cut.
         """
         tail = tracked.tail or b""
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
@@ -300,8 +300,8 @@ class FileReader:
         return at_limit or now - tracked.grown_at >= self._idle_flush_s
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
-        """Called when no bytes can be read now. Notes when the file's last line must be read, or
-        when the file id must be ended, if nothing else happens until then.
+        """Called when no bytes can be read now. Notes the time at which, if nothing else happens,
+        the agent must read the file's last line or end the file id.
         """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._idle_flush_s
@@ -319,8 +319,8 @@ class FileReader:
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
-    """Whether the file's first bytes are still those that were read. A decompressed file is not
-    checked, because nobody writes to it.
+    """Whether the file's first bytes are still those that were read. The method does not check a
+    compressed file, because nobody writes to such a file.
     """
     if isinstance(handle, Decompressed):
         return True

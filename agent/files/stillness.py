@@ -1,10 +1,11 @@
 """Decides whether generations (rotated files) were being renamed while the agent looked at a
 directory. Does no I/O.
 
-If so, the scan of the patterns and the listing of the directory show different moments, and a
-listing may contain a renamed file twice, or not at all. Such a look is repeated, and meanwhile the
-topics of the directory are not sealed. A look is not repeated if all changed names are names that
-no rotation gives. So files beside a log that are no generations never delay the log.
+If so, the scan of the patterns and the listing of the directory show different moments, and the
+listing may contain a renamed file twice or not at all. The agent then repeats the look, and
+meanwhile seals none of the directory's topics. If only names that no rotation gives have changed,
+the agent does not repeat the look. So files beside a log that are no generations never delay the
+log.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ less than this time before the look.
 
 RESTLESS_S: Final = 30.0
 """In some directories, generations are being renamed at every look. After this time (s) of
-renaming, the listing of such a directory is accepted nevertheless.
+renaming, the agent accepts the listing of such a directory nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]

@@ -34,7 +34,7 @@ class Unreadable:
             self.add(topic, path, reason)
 
     def add(self, topic: str, path: str, reason: str | OSError) -> None:
-        """Lists a path as unreadable, with the reason why nobody knows what lies there."""
+        """Lists a path as unreadable, with the reason why nobody knows what is there."""
         if isinstance(reason, OSError):
             if reason.errno == errno.EAGAIN:  # the file is being decompressed, or renamed
                 self.wait(topic, path, reason.strerror or str(reason))
@@ -56,8 +56,8 @@ class Unreadable:
             del self.by_topic[topic][path]
 
     def hidden(self) -> set[str]:
-        """The unreadable paths at or below which there may be files. Links that lead nowhere are
-        left out, because they hide no file.
+        """The unreadable paths at or below which there may be files. Broken links are left out,
+        because they hide no file.
         """
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 

@@ -74,11 +74,11 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """The partitions without a floor (the offset from which the agent reads a partition when it
-    looks for records). Before a starting agent sends anything, it asks the cluster for the log end
-    offsets of these partitions. These offsets become the floors.
+    """The partitions without a floor. A partition's floor is the offset from which the agent reads
+    the partition when it looks for records. Before a starting agent sends anything, it asks the
+    cluster for the log end offsets of these partitions. These offsets become the floors.
 
-    If the state has unsettled intents, the list is empty. Records of these intents may lie before
+    If the state has unsettled intents, the list is empty. Records of these intents may be before
     the log end offsets, so the partitions must be read from their beginning.
     """
     if state.intents():
@@ -108,7 +108,7 @@ def floors(
 
 
 def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """The floors that the state kept, except those of topics that were made again."""
+    """The floors from the state, except the floors of topics that were made again."""
     ids = _topic_ids(destinations)
     return {
         tp: floor
