@@ -6,9 +6,9 @@
                                   json    one object a line, members are fields
 
 A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So the
-result for a line never depends on other lines, nor on the time at which the line is parsed again. A
-line that cannot be parsed becomes a Reject with a reason from a closed set. Such a line is never
-dropped, and never raises an error.
+result for a line depends neither on other lines nor on the time at which the line is parsed again.
+A line that cannot be parsed becomes a Reject with a reason from a closed set. Parsers never drop
+such a line, and never raise an error for it.
 
 Read the modules in this order: framing (where each record begins and ends), lines (bytes to Arrow),
 parser (the interface of parsers), timestamps (event times), and the parsers raw, regex and

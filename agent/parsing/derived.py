@@ -2,8 +2,8 @@
 field of the parsed time.
 
 raw     one string field `line`
-regex   each named group a string field, and with `timestamp` configured the parsed time as
-        timestamp-millis in a field `timestamp` (`event_time` if a group is named `timestamp`)
+regex   a string field for each named group; if `timestamp` is set, also the parsed time as
+        timestamp-millis in a field `timestamp` (or `event_time`, if a group is named `timestamp`)
 
 With `on_error: replace`, both schemas also have the mark (see `replacing`), a boolean field that is
 false by default. Because of this default, schemas with and without the mark are compatible in both

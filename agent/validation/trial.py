@@ -105,8 +105,8 @@ def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: i
 
 
 def _whole_lines(head: bytes, size: int, lines_max: int) -> tuple[bytes, int]:
-    """Returns the first whole lines of a file, and the position at which they end. A last line that
-    may still be written to is left out, unless it is the only line.
+    """Returns the first whole lines of a file, and the position at which they end. If the file has
+    several lines and its last line may still be incomplete, leaves the last line out.
     """
     end = 0
     for _ in range(lines_max):

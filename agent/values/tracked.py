@@ -7,9 +7,9 @@ them.
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
 the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
-or set apart (declared lost or uncertain). The state keeps the checkpoint. The read position is the
-end of the last intent. The state keeps the intents, and with them the read position. At all times,
-begin <= position <= read position.
+or set apart, that is, declared lost or uncertain. The state stores the checkpoint. The read
+position is the end of the last intent. The state stores the intents, and so also the read position.
+At all times, begin <= position <= read position.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from skidway.audit.counts.counts import Counts
 
 
 class FileState(StrEnum):
-    """OPEN: the file may be read. ENDED: the file is not read any more, but the closure (the
-    message with the file's final length) is not durable yet. CLOSED: the closure is durable.
+    """OPEN: the file may be read. ENDED: the agent reads the file no more, but the closure is not
+    durable yet. CLOSED: the closure is durable. The closure is the message with the file's final
+    length.
     """
 
     OPEN = "open"
@@ -35,9 +36,9 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """The values with which a file id was announced. They never change, with two exceptions: `key`
-    changes if the device gets another number, and `key` and `born_ns` change if the file is
-    compressed.
+    """The values with which a file id was announced. They never change, with two exceptions. If the
+    device gets another number, `key` changes. If the file is compressed, `key` and `born_ns`
+    change.
 
     path: as text for people (bytes that are not UTF-8 are escaped). topic_id: the topic's id when
     the file id began. serial: a number that rises with every file id of this state. born_ns: when
@@ -60,8 +61,8 @@ class Birth:
 
 @dataclass(slots=True)
 class Tally:
-    """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
-    bytes, these are all bytes of the file.
+    """How many bytes of a file were acknowledged, rejected, and so on. These bytes and the pending
+    bytes together are all bytes of the file.
     """
 
     acknowledged: int = 0
@@ -88,7 +89,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ReadingOutcome:
-    """How one reading's bytes are accounted for, and which counts are added, when the reading's
+    """How the agent accounts for a reading's bytes, and which counts it adds, when the reading's
     batches are acknowledged.
     """
 
@@ -133,10 +134,10 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Says that a file was written to, but has not grown.
+    """Notes that a file was written to, but has not grown.
 
-    changed_ns: the file's time of change before this. since: when the agent noticed the new time of
-    change (s).
+    changed_ns: the file's time of change before the write. since: when the agent noticed the new
+    time of change (s).
     """
 
     changed_ns: int
@@ -150,7 +151,7 @@ class TrackedFile:
     birth: Birth
     checkpoint: Checkpoint
     location: str  # the file's real path, links followed; empty if the file was deleted
-    meant: str = ""  # the path at which a pattern finds the file, or found it before rotation
+    meant: str = ""  # the path at which a pattern finds the file, or found the file before rotation
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
     announced: bool = False
@@ -199,7 +200,7 @@ class TrackedFile:
 
     @property
     def lost_promised(self) -> int:
-        """How many lost bytes lie before the position. These bytes were read before they were lost.
+        """How many lost bytes are before the position. These bytes were read before they were lost.
         All other lost bytes were never read.
         """
         tally = self.tally
