@@ -4,7 +4,7 @@ log's name: `app.log` for `app.log.1`.
     app.log.1  app.log-2  app.log.old  app.log~       a number, a word or a sign after the name
     app.log-20261120  app.log.20-11-2026  app.log20261120   a date
     app.1.log  app-20261120.log  app1.log             a number or date before the file extension
-    app-11-20-2026-1.log app (2).log several such parts
+    app-11-20-2026-1.log  app (2).log                 several such parts
     app.log.1.gz  app.log-20261120.zst                compressed
 
 These rules cover the names that logrotate gives with any `dateformat`, `extension` or

@@ -4,7 +4,7 @@ renamed, rotated, replaced or gone.
     found, unknown key (device, inode)        a new id begins at byte 0
     found, known key, no doubt about identity the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
-    other topic (settings, made again) the id ends; another id begins where it ended
+    other topic (settings, made again)        the id ends; another id begins where it ended
     found nowhere, but held open              read to its end, then closed
     found nowhere, not held open              its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins at the final length

@@ -2,7 +2,7 @@
 
     tables      what is stored where
     database    opening, refusing, one transaction a turn
-    changes what one transaction writes, gathered before the transaction begins
+    changes     what one transaction writes, gathered before the transaction begins
     renewal     new file ids, after an operator has adopted an older copy of a state
 
 The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss.

@@ -6,7 +6,7 @@ the file:
 
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
-    marks (position, CRC-32C of all bytes before it), denser towards the end
+    marks         (position, CRC-32C of all bytes before it), denser towards the end
 
 Before the agent reads more of the file, it checks the fingerprint and the guard. If one of them
 does not match, the file is not the file that was read. It gets a new id, and the marks show from

@@ -78,8 +78,8 @@ def _compared(
     since_ms: int | None,
     clock: SystemClock,
 ) -> list[tuple[Recounted, list[Difference]]]:
-    """Each topic that the output has or should have, with its recount, and with the differences
-    between the recount and the audit's counts."""
+    """Returns each topic that the output has or should have, with its recount and with the
+    differences between the recount and the audit's counts."""
     asked = None if args.topic is None else set(with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
