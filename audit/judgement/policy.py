@@ -37,7 +37,7 @@ class Policy:
     """What the audit expects, and how long it waits.
 
     tiers: the tiers in which each record must be counted.
-    silence_ms: an agent that was not heard for this long counts as dead.
+    silence_ms: if no message of an agent arrives for this long, the agent counts as dead.
     lateness_ms: how late lines may come. If an agent announces a larger value, the agent's value
         applies.
     ahead_ms: how far ahead the times of lines may be. If an agent announces a larger value, the

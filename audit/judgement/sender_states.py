@@ -1,4 +1,4 @@
-"""The present state of each sender of counts: good, silent, late or retired. Pure functions.
+"""Finds, without I/O, the present state of each sender of counts: good, silent, late or retired.
 
 Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
 only when it has loaded something. So the audit can call a loader late only if the setting
@@ -26,8 +26,8 @@ sender is the name of a bucket status (verdict.Status)."""
 
 @dataclass(frozen=True, slots=True)
 class SenderState:
-    """The state of one sender. words: the state in words. status: the name of the bucket status
-    that is as grave as this state, or NOBODY_WAITS."""
+    """The state of one sender. words: the state as text. status: the name of the bucket status that
+    is as grave as this state, or NOBODY_WAITS."""
 
     key: SenderKey
     numbers: Numbers
@@ -90,6 +90,6 @@ def _last_loads(evidence: Evidence) -> dict[str, int]:
 
 
 def _output_of(key: SenderKey) -> str:
-    """The root of the output, from the sender's name: a sender of tier hdfs is called
+    """The root of the output, taken from the sender's name: a sender of tier hdfs has the name
     `<root>/<topic>`."""
     return key.producer.rpartition("/")[0]

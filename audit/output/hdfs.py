@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one, so that the other folders are listed even if one is gone
+        while folders:  # one at a time, so that the others are listed even if one folder is gone
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:
@@ -102,7 +102,7 @@ class HdfsOutput:
 
 class HdfsReader(io.RawIOBase):
     """An open HDFS file. If a DataNode does not answer, reading raises `StoreUnreachable` and not
-    `StoreFailed`, because the file need not be damaged."""
+    `StoreFailed`, because the file may be undamaged."""
 
     def __init__(self, path: str, file: Any) -> None:
         super().__init__()
