@@ -266,7 +266,7 @@ class History:
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file was made after the file that is at the path now. If so, the former file
+        """Whether a file was made after the file that is at the path now. If so, the newer file
         cannot have been rotated from that path. If the clock was set back, or if the file at the
         path is an old file that came from another path, nobody can tell, and the answer is no.
         """

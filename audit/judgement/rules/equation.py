@@ -36,7 +36,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
         for place, x in sums.items()
         if not (agent == NO_AGENT and place.tier is Tier.AGENT)
     ]
-    known.sort(key=lambda each: each[0].is_retired)  # places that are not retired come first
+    known.sort(key=lambda each: each[0].is_retired)  # retired places come last
     silent = [place for place, x in sums.items() if x is None]
     largest = max((x for _, x in known), key=lambda x: x.count, default=Sums())
     for place in silent:
