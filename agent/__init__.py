@@ -1,4 +1,4 @@
-"""The agent: tails the log files of one host and publishes their lines, each one exactly once.
+"""The agent: tails the log files of one host and publishes each of their lines exactly once.
 
     patterns, events                                           one turn of loop.Loop
         |  files/     discovery, identity, tracking
@@ -14,8 +14,8 @@
         v
     accounts/        announcements, deltas, seals -> outbox -> `_skidway_audit`
 
-Of the messages for the audit, an announcement says what a file id stands for, a delta counts
-records, and a seal says up to which time the deltas contain all lines.
+The agent sends several kinds of messages to the audit. An announcement says which file a file id
+names. A delta counts records. A seal says up to which time the deltas contain all lines.
 
 The agent gives these guarantees (docs/delivery.md gives the reasons):
 
@@ -31,8 +31,8 @@ The agent gives these guarantees (docs/delivery.md gives the reasons):
   writes this declaration and moves the file's position past the range. Acknowledged, rejected,
   filtered, lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
-* A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
-  with this sequence, it ends the file id and gives the file a new one.
+* A file id names one immutable sequence of bytes. If the agent doubts that a file still begins with
+  this sequence, it ends the file id and gives the file a new file id.
 
 One thread does all the work. The threads of the watchdog and of the metrics endpoint only hand
 values to that thread, or read its values. Each mutable state has one owner:
@@ -62,10 +62,10 @@ values to that thread, or read its values. Each mutable state has one owner:
     loop.loop.Loop                the turn                          memory
 
 A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'
-logs looks for the records of at most SEARCH_BYTES of files. The agent reads nothing while
-RECORDS_MAX records that brokers refused are undecided. It also reads nothing while `buffer.memory`
-bytes of batches are unacknowledged. At most `max.open.files` descriptors are open. While the disk
-of the state is full, the agent reads and promises no more bytes.
+logs looks for the records of at most SEARCH_BYTES of files. While RECORDS_MAX records that brokers
+refused are undecided, the agent reads nothing. While `buffer.memory` bytes of batches are
+unacknowledged, the agent also reads nothing. At most `max.open.files` descriptors are open. While
+the disk of the state is full, the agent reads and promises no more bytes.
 
 The agent cannot yet read journal or syslog, join several lines to one record, or filter lines
 (docs/open.md).

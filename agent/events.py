@@ -133,8 +133,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. If the range has no end, its known bytes are all lost bytes in
-    the tally of the file, because a file has at most one range without an end.
+    """The known bytes of a range. If the range has no end, its known bytes are the file's lost
+    bytes (`tally.lost`), because a file has at most one range without an end.
     """
     if range_.end is None:
         return range_.tracked.tally.lost

@@ -1,7 +1,7 @@
 """Makes the messages that the agent sends to the audit, and decides when each of them is due.
 
     mail            the durable outbox; a message is written in the transaction that it reports
-    announcements   what a file id stands for, and when it is closed
+    announcements   which file a file id names, and when the file id is closed
     register        file ids announced, announced again, closed
     deltas          numbered messages with counts of passed records, and with declared losses
     sealing         the time up to which deltas contain all lines of the files

@@ -95,7 +95,7 @@ class Accounts:
     def lose(
         self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
     ) -> None:
-        """Declares a byte range lost or uncertain, unless it was declared already.
+        """Declares a byte range lost or uncertain. If the range was declared already, does nothing.
 
         lines: the number of lines in the range; None if the number is unknown.
         """
@@ -118,8 +118,8 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares that some files without a file id are lost. The loss names one new file id,
-        which stands for all of these files.
+        """Declares that some files without a file id are lost. The loss names one new file id for
+        all of these files together.
         """
         events.unseen(unseen)
         loss = Loss(
@@ -213,9 +213,9 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes up to which position each topic's files must be settled (passed by the checkpoint)
-        before the topic's seal is sent. If a topic has an earlier note whose seal is not sent yet,
-        the earlier note is kept.
+        """Notes up to which position the checkpoint must have passed each topic's files before the
+        topic's seal is sent. If a topic has an earlier note whose seal is not sent yet, the earlier
+        note is kept.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
@@ -229,8 +229,9 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """Checks for each topic with a last word whether the topic's files have more bytes to read,
-        and whether any of these files may differ from the file that was read.
+        """For each topic with a last word, checks whether the topic's files have more bytes to
+        read, or whether one of these files may differ from the file that was read. If so, the
+        topic's last word will be taken back.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -295,8 +296,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Takes back each last word (the final seal of an agent that leaves) that is no longer true
-        because the agent goes on reading. Replaces each such last word by an ordinary seal.
+        """A last word is the final seal of an agent that leaves for good. If the agent continues to
+        read a topic, the topic's last word is no longer true. Takes back each such last word: sends
+        an ordinary seal in its place.
         """
         again = self.leaving.take_back()
         if not again:

@@ -1,10 +1,10 @@
-"""Announcements say what a file id stands for. The agent sends an announcement before the file id's
-first record, every day, and at the file id's end.
+"""Announcements say which file a file id names. The agent sends an announcement before the file
+id's first record, every day, and at the file id's end.
 
 If this agent's state is deleted, a new agent reads the same files again under new file ids. The
-inode's time of birth then shows that two file ids stand for the same file. If the file system does
-not report that time, equal fingerprints show that the file is the same. So a file that had fewer
-than FINGERPRINT_BYTES when it was announced is announced again as soon as it has FINGERPRINT_BYTES.
+inode's time of birth then shows that two file ids name the same file. If the file system does not
+report that time, equal fingerprints show that the file is the same. So a file that had fewer than
+FINGERPRINT_BYTES when it was announced is announced again as soon as it has FINGERPRINT_BYTES.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Holds the counts of records that the checkpoint passed, and the declared losses, until numbered
-deltas (audit messages) contain them.
+"""Collects the counts of records that the checkpoint passed, and the declared losses, and makes
+numbered deltas of them. A delta is an audit message.
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
 `audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
-database holds the same sums as this object, so a crash between the two transactions neither loses
-nor doubles a count.
+database contains the same sums as this object, so a crash between the two transactions neither
+loses nor doubles a count.
 
 The deltas of a bucket form a chain: each delta names the number of the bucket's previous delta. A
 line can come late, so the database never deletes the number of a bucket's last delta. Without this

@@ -1,13 +1,13 @@
-"""Lets an agent leave for good with a last word (a final seal) for each topic, and says what
-prevents a last word.
+"""Lets an agent leave for good: it sends a final seal, called the last word, for each topic. Also
+says what prevents a last word.
 
     look       as for every seal, the agent notes the wall time W and the last used number `at`,
                scans the patterns, and notes how long each file is
     at rest    if the checkpoint has passed all bytes of the files at the time of the look, no line
                of the topic is under way: this seal is the last word, and the agent stops reading
                the topic
-    otherwise  this seal is an ordinary one, sent when the checkpoint has passed the bytes; the next
-               look decides anew
+    otherwise  this seal is an ordinary seal, sent when the checkpoint has passed the bytes; the
+               next look decides anew
     disturbed  if the files have more bytes than at that look, are unreadable, or may differ from
                what was read, the agent takes the last word back and goes on reading the topic's
                files
@@ -16,11 +16,10 @@ prevents a last word.
 
 A last word is a seal. Like any seal, it names a wall time W, and vouches for all bytes that were in
 the files at W. But after a last word the audit waits for no further seal of the topic. So if the
-agent sees more bytes later, it must take the last word back. The state keeps the last word of each
-topic that has one. To take a last word back, the agent sends an ordinary seal with the same W and
-`at`. An agent that opens the state again (to run or to drain) takes all last words back in its
-first transaction. If a look finds more bytes, the agent sends this ordinary seal in the transaction
-of that look.
+agent sees more bytes later, it must take the last word back. The state stores the last words. To
+take a last word back, the agent sends an ordinary seal with the same W and `at`. An agent that
+opens the state again (to run or to drain) takes all last words back in its first transaction. If a
+look finds more bytes, the agent sends this ordinary seal in the transaction of that look.
 
 A last word closes no file id, because a closure cannot be taken back. If the host stays after all,
 its agent must still notice when a known file vanishes unread.

@@ -36,7 +36,7 @@ class Mail:
         self._staged.append(Message(self._last_id, number, file, encode(message)))
 
     def write(self, changes: Changes) -> None:
-        """Writes the staged messages, and removes the published ones, in the transaction."""
+        """Writes the staged messages and removes the published messages, in the transaction."""
         for message in self._staged:
             changes.put_message(message.id, message.value, number=message.number, file=message.file)
         changes.forget_messages(message.id for message in self._forgetting)

@@ -39,7 +39,7 @@ class Register:
         self._repeat_at = 0.0
 
     def announce(self, tracked: TrackedFile, now_ms: int) -> None:
-        """Announces what a file id stands for."""
+        """Announces which file a file id names."""
         tracked.announced_ms = now_ms
         source = self._topics.source_of(tracked)
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))

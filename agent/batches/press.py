@@ -392,7 +392,7 @@ def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int
 
 
 def _distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct numbers in rising order. Usually there is only one."""
+    """The distinct numbers in rising order. Usually there is only one number."""
     first = int(numbers[0])
     if (numbers == first).all():
         return (first,)

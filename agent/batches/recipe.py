@@ -165,8 +165,8 @@ def with_refusal(recipe: Recipe) -> Recipe:
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of the recipe's intents, and may have taken records that
-    come after the refused one.
+    """Whether a broker refused a record of the recipe's intents, and may have accepted records that
+    come after the refused record.
     """
     return recipe.program.endswith(_REFUSED)
 

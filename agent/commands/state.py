@@ -79,8 +79,8 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: how many bytes the file id stands for; for an open file, this number
-    follows from the file's size on the host now.
+    """One file id. bytes: how many bytes belong to the file id; for an open file, this number
+    follows from the file's present size on the host.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised

@@ -1,13 +1,14 @@
-"""Owns the batches that are being sent. Hands them to the producer in order, sends them again if
-the producer gave them back, halves them if a broker refused them, and settles them when they are
-acknowledged.
+"""Owns the batches that are being sent. Hands the batches to the producer in order, and settles
+them when brokers acknowledge them. If the producer gives a batch back, sends it again; if a broker
+refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
 module: a batch that the broker refused for good, and the later batches that the producer gave back
-because of the refusal. A refused batch is halved until the refused record is alone. The record's
-flight (the intent that is being sent) waits until it is known whether the record arrived
-(agent.delivery.refused). All other records are sent again in their order. All copies of a record
-are the same. So readers that drop repeats get the same counts, however the records are divided
+because of the refusal. A refused batch is halved until the refused record is alone. A flight is an
+intent that is being sent. The refused record's flight waits until the agent knows whether the
+record arrived (agent.delivery.refused). All other records are sent again in their order. All copies
+of a record are the same. So readers that drop repeats get the same counts, however the records are
+divided
 into batches.
 """
 
@@ -50,7 +51,7 @@ class Sink(Protocol):
 class Parcel:
     """A batch, and the flights (intents that are being sent) that have records in it.
 
-    was_sent: whether the records were sent before, in this batch or in a larger one, so that they
+    was_sent: whether the records were sent before, in this batch or in a larger batch. If so, they
     may have arrived.
     """
 

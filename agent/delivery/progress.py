@@ -11,7 +11,7 @@ nevertheless. Its offset may be lower than the offsets of batches that were sent
 example after the producer's id was lost. To find the records of intents in a partition's log, the
 agent reads from the partition's floor on:
 
-    if all intents are passed, the floor is the offset after the last acknowledged one
+    if all intents are passed, the floor is the offset after the last acknowledged offset
     otherwise, take the moment at which the producer got the first batch of an intent that is not
     passed yet: the floor is the offset after the last offset that was acknowledged by that moment
 

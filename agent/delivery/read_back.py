@@ -8,8 +8,8 @@ no I/O.
 
 A record is recognised by its origin. Records with equal origins in one partition are repeats: every
 reader of the log keeps the first of them and drops the others. If records of a file overlap in any
-other way, in one partition or in several, they were made in two different ways, and readers count
-both of them. Then their bytes are doubtful.
+other way, in one partition or in several, the bytes of the overlap became records in two different
+ways, and readers count both records. Such bytes are doubtful.
 """
 
 from __future__ import annotations
@@ -129,7 +129,7 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 class Marks:
     """Owns the marks. The mark of a file in a partition is the position up to which readers of the
     partition have the file's bytes. Readers drop a record that does not end after the mark. After a
-    gap in the log, the mark is unknown: a record may repeat one that readers have kept.
+    gap in the log, the mark is unknown: a record may repeat a record that readers have kept.
     """
 
     def __init__(self) -> None:
@@ -248,7 +248,7 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 def divide(intent: Intent, records: Records) -> list[Part]:
     """The parts of an intent's range, in order. Neighbouring parts have different fates. records:
-    the records of the intent's file in this range or in a longer one.
+    the records of the intent's file in this range or in a longer range.
     """
     parts: list[Part] = []
     at = intent.first

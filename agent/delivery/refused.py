@@ -12,9 +12,9 @@ before the agent started. A record counts as found if readers of the log keep it
 record that follows later records of its file. A record does so if its attempt arrived late.
 
 Until it is known what became of a refused record, the record's intent waits. The records after the
-refused one wait only for the transaction that marks this intent. Without the mark, the agent would
-send the refused record again after a crash. The record would then follow later records, and readers
-would drop it. A lost or uncertain record is declared only in the transaction in which the
+refused record wait only for the transaction that marks this intent. Without the mark, the agent
+would send the refused record again after a crash. The record would then follow later records, and
+readers would drop it. A lost or uncertain record is declared only in the transaction in which the
 checkpoint passes the intent. If the agent crashes before that transaction, it looks for the record
 again and may send it again. A broker may then take the record.
 """

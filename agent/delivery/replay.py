@@ -2,10 +2,10 @@
 again unchanged.
 
 Some intents cannot be replayed: their bytes are gone or changed, another version of the program
-promised them, or an operator gave them up. Such an intent, and all later intents of its file, are
-handed to the inquiry. The inquiry finds out which of their records the brokers have, before it
-declares bytes lost or uncertain. A file that cannot be opened right now is tried again later. Until
-then, its intents wait, and the file is not read.
+promised them, or an operator gave them up. The replay hands such an intent, and all later intents
+of its file, to the inquiry. The inquiry finds out which of their records the brokers have, before
+it declares bytes lost or uncertain. A file that cannot be opened right now is tried again later.
+Until then, its intents wait, and the file is not read.
 """
 
 from __future__ import annotations

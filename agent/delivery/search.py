@@ -24,8 +24,8 @@ batch's bytes were declared lost, the audit shows more records than the agent co
 
 While brokers are unreachable, the search waits, and the agent decides about no record. The agent
 may be unable to read all records from the floor on: records were deleted, cut off or damaged, or
-the agent has no right to read them. Then a record that was not found may have been there. The
-search reports the unreadable records as a hole, and the missing bytes are uncertain.
+the agent has no right to read them. If so, a record that was not found may have been in the log.
+The search reports the unreadable records as a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets the previous search, and begins a new one that reads from these floors on."""
+        """Forgets the previous search, and begins a new search that reads from these floors on."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}

@@ -4,9 +4,9 @@ could give.
 The agent compares a file with such a name with each original, that is, with each file that was
 first found at the log's path. The file is a copy of the original if it has the bytes that were read
 of the original. If the file is shorter than these bytes, the agent compares only the file's first
-and last bytes. The agent does not read a copy if it reads the original at the log's path, or if the
-copy has no more bytes than were read of the original. If the original was truncated before all of
-it was read, the agent reads the rest from the copy.
+and last bytes. In two cases the agent does not read a copy: the agent reads the original at the
+log's path, or the copy has no more bytes than the agent has read of the original. If the original
+was truncated before all of it was read, the agent reads the rest from the copy.
 """
 
 from __future__ import annotations
@@ -92,8 +92,8 @@ class Copies:
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """Returns the file of which `found` may be a copy (a file that was first found at `base`),
-        and the answer to the question whether `found` has that file's bytes.
+        """Returns the file of which `found` may be a copy, and whether `found` has that file's
+        bytes. The returned file was first found at `base`.
         """
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:

@@ -46,7 +46,7 @@ class Endings:
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check the file
         self._now = 0.0
         self._now_ms = 0
-        self._looked_ms: int | None = None  # when the look before this one was made
+        self._looked_ms: int | None = None  # the time of the look before this look
         self._set_ms = 0  # the time of the last look that noticed that the clock was set
         self._since: Mapping[str, int] = {}
 

@@ -205,7 +205,7 @@ class History:
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
         """Whether files that are younger than the newest known file may be gone. Even if no look
-        has found a file at the path, an event may have shown the agent one.
+        has found a file at the path, an event may have shown such a file to the agent.
         """
         before = look.before.get(base)
         if before is None:
@@ -267,8 +267,9 @@ class History:
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
         """Whether a file was made after the file that is at the path now. If so, the newer file
-        cannot have been rotated from that path. If the clock was set back, or if the file at the
-        path is an old file that came from another path, nobody can tell, and the answer is no.
+        cannot have been rotated from that path. The order of the two files is uncertain if the
+        clock was set back, or if the file at the path is an old file that came from another path.
+        Then the answer is no.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None

@@ -21,7 +21,7 @@ from skidway.agent.values.tracked import TrackedFile
 # same few indexes.
 class KnownFiles:
     """Owns every TrackedFile. replaced: by path, the files whose id was replaced since the last
-    look, while the agent did not hold them open.
+    look, and which the agent did not have open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
@@ -104,7 +104,8 @@ class KnownFiles:
     # --- where they are -----------------------------------------------------------------------
 
     def status_if_held(self, tracked: TrackedFile) -> Status | None:
-        """The file's status, if it is held open."""
+        """The file's status; None if the agent does not have the file open, or cannot read its
+        status."""
         handle = self._handles.held(tracked.file)
         if handle is None:
             return None
@@ -115,9 +116,9 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """The path where the file is; None if the file is gone. If the file is not held open, this
-        method reads the file's directory once more before it returns None. Raises OSError if nobody
-        can know whether the file is gone.
+        """The path where the file is; None if the file is gone. If the agent does not have the file
+        open, this method reads the file's directory once more before it returns None. Raises
+        OSError if nobody can know whether the file is gone.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -179,7 +180,7 @@ class KnownFiles:
     def where(self, key: FileKey, born_ns: int | None) -> str:
         """The path at which a known file is now, in any directory; "" if unknown.
 
-        A file that was compressed is also found by its former key and time of birth.
+        A file that was compressed is also found by the key and time of birth that it had before.
         """
         is_moved = (key, born_ns) in self._moved_to
         key = self._moved_to.get((key, born_ns), key)
@@ -219,9 +220,10 @@ class KnownFiles:
         """Whether the found file is a new file that got a deleted file's inode. Otherwise it is the
         known file after a truncation.
 
-        The kernel gives a deleted file's inode to the next file, but not while the deleted file is
-        held open. A truncated file looks like that next file, because neither has the bytes that
-        the agent read. But if a copy of the old bytes is beside the path, the file was truncated.
+        The kernel gives a deleted file's inode to the next file, but not while a process has the
+        deleted file open. A truncated file looks like that next file, because neither has the bytes
+        that the agent read. But if a copy of the old bytes is beside the path, the file was
+        truncated.
         """
         old = self.replaced.get(found.path)
         if old is None:

@@ -101,7 +101,7 @@ class Look:
         started.
     before_ms: the time of the last look at the other directories, if no look has listed this
         directory before.
-    before: the file that lay at each path at the last look, or the path's anchor (see `Place`).
+    before: the file that was at each path at the last look, or the path's anchor (see `Place`).
     names_here: the names that the patterns found.
     others: unknown files, by directory.
     unresolved: paths whose known files may be in compressed files that could not be read yet.
@@ -196,7 +196,7 @@ class Look:
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:
-        """Whether the path is one to which no known rotation program moves files."""
+        """Whether no known rotation program moves files to the path."""
         if is_meant(path, self.moment.sources):
             return False
         directory, name = os.path.split(path)

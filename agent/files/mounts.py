@@ -4,9 +4,9 @@ before the mount.
 Such files are not gone, but nobody can know which other files are in their directories. So for the
 first hour their directories count as unreadable. After that hour, missing files count as gone, and
 the agent declares their unread bytes lost. But the agent remembers for longer what it has read of
-these files, because the file system may be mounted later with the same files, and the agent must
-not read them again. If a file system is unmounted while the agent runs, the agent also remembers
-the files of that file system.
+these files. The file system may be mounted later with the same files, and the agent must not read
+them again. If a file system is unmounted while the agent runs, the agent also remembers the files
+of that file system.
 """
 
 from __future__ import annotations

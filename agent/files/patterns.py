@@ -150,7 +150,7 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
-    """The entries of a directory whose names match `part`, a part of a pattern. They are sorted."""
+    """The sorted entries of a directory whose names match `part`, a part of a pattern."""
     match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
     try:

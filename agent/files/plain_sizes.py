@@ -76,7 +76,7 @@ class PlainSizes:
             path, content = self._queue.get()
             try:
                 self._look(path, content)
-            finally:  # if a bug ends this thread, the next `ask` starts another one
+            finally:  # if a bug ends this thread, the next `ask` starts another thread
                 self._asked.discard(content)
 
     def _look(self, path: str, content: Content) -> None:

@@ -1,5 +1,5 @@
-"""Makes readings (the bytes that one intent promises) of tracked files, and treats all files
-fairly.
+"""Makes readings of tracked files, and treats all files fairly. A reading is the bytes that one
+intent promises.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
 not keep the others waiting. Every read begins a little before the read position. If the bytes
@@ -168,8 +168,8 @@ class FileReader:
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Checks that the file is the one that was read, before more of it is read. If it may be
-        another file, ends the file id.
+        """Before more of the file is read, checks that it is the file that was read before. If it
+        may be another file, ends the file id.
         """
         status = handle.status()
         point = tracked.last_point
@@ -233,9 +233,9 @@ class FileReader:
         return data[len(tail) :] if self._note(tracked, status, now) else None
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
-        """Notes size and time of change. Returns False if the file was cut. If the time of change
-        is new but the file has not grown, this method leaves the file to the next look, because a
-        write sets the time before the size.
+        """Notes size and time of change. Returns False if the file was cut. A write sets the time
+        of change before the size. So if the time of change is new but the file has not grown, this
+        method leaves the decision to the next look.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"

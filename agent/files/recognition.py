@@ -314,7 +314,7 @@ class Recognition:
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
         """Whether the found file has the bytes that were read. Returns True for a file that the
-        agent holds open, because the agent checks the bytes when it reads the file.
+        agent has open, because the agent checks the bytes when it reads the file.
         """
         if self._handles.held(tracked.file) is not None:
             return True
@@ -349,9 +349,8 @@ class Recognition:
         """Whether the file was written to since the last look, but has not grown yet.
 
         A write sets the file's time of change before its size. If the size still has not changed
-        after WRITE_S, somebody may have cut the file and written the same bytes again, for example
-        a job that writes the same text at each run. The agent then declares that lines may be
-        unread.
+        after WRITE_S, somebody may have cut the file and written the same bytes again. For example,
+        a job may write the same text at each run. The agent then declares that lines may be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns

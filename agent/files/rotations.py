@@ -129,8 +129,8 @@ class Rotations:
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
-        """Goes through the files that the patterns found (`lay`, by path), one directory after the
-        other.
+        """Goes through the files that the patterns found, one directory after the other. lay: these
+        files, by path.
 
         hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
         the notes of the last look. If a single file in a directory cannot be looked at, the agent
@@ -190,8 +190,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each meant path that leads to another real path now, or to no file, yields the
-        directory of the file to which the path led before, and this file.
+        """For each meant path that leads to another real path now, or to no file, yields the file
+        to which the path led before, and that file's directory.
         """
         for path, before in self._lay.items():
             found = lay.get(path)

@@ -5,7 +5,7 @@ These are the kinds of evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
-    the known file was held open all the time, so it kept its inode       same
+    the agent had the known file open all the time, so it kept its inode  same
     the device has another number: the found file must be where the       same, else other
     known file was, and have the bytes that were read
     both times of birth are known, and are equal                          same

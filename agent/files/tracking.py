@@ -5,8 +5,8 @@ renamed, rotated, replaced or gone.
     found, known key, no doubt about identity the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
     other topic (settings, made again)        the id ends; another id begins where it ended
-    found nowhere, but held open              read to its end, then closed
-    found nowhere, not held open              its unread bytes are declared lost, with unknown end
+    found nowhere, but open in the agent      read to its end, then closed
+    found nowhere, not open in the agent      its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         as above; bytes perhaps delivered twice are declared
@@ -14,8 +14,8 @@ renamed, rotated, replaced or gone.
     with the same name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
 
-The agent declares each loss once, with its reason, when it notices the loss. It never skips bytes
-in silence.
+The agent declares each loss once, with its reason, when it notices the loss. The agent never skips
+bytes silently.
 """
 
 from __future__ import annotations

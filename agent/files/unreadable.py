@@ -1,5 +1,5 @@
-"""The paths that the last look could not list or read. Each of these paths holds back the seal of
-its topic.
+"""The paths that the last look could not list or read. While a topic has such a path, the agent
+does not seal the topic.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ class Unreadable:
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:
-        """Whether a path lies in a directory that could not be looked into."""
+        """Whether a path is in a directory that the look could not list."""
         return any(
             location.startswith(path.rstrip("/") + "/")
             for reasons in self.by_topic.values()

@@ -12,7 +12,7 @@ such a line, and never raise an error for it.
 
 Read the modules in this order: framing (where each record begins and ends), lines (bytes to Arrow),
 parser (the interface of parsers), timestamps (event times), and the parsers raw, regex and
-json_lines. Then come replacing, which wraps one of these three parsers for lines that are not
-UTF-8, and derived, which makes a schema for sources that name none. `skidway.agent.batches.recipe`
-picks the parser of a source.
+json_lines. Then read replacing, which wraps one of these three parsers for lines that are not
+UTF-8, and derived, which makes a schema for sources that name no schema.
+`skidway.agent.batches.recipe` picks the parser of a source.
 """

@@ -46,7 +46,7 @@ _UNIT_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class JsonParser:
-    """Fills the schema's fields. defaults: the default of each field that has one."""
+    """Fills the schema's fields. defaults: the defaults of those fields that have a default."""
 
     def __init__(
         self,
@@ -232,8 +232,8 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
 
 
 def _plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types whose values fit `kind`. The type `object` is never among them. It is the
-    type of _MISSING and _UNFIT, so `_column` handles these two values one by one.
+    """The Python types whose values fit `kind`. The type `object` is never among them. _MISSING and
+    _UNFIT have this type, so `_column` handles these two values one by one.
     """
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):

@@ -1,8 +1,8 @@
 """Parses event times as strptime does, but a whole column at once, in NumPy.
 
 Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and
-%%. Python's rules apply: white space stands for one or more blanks, numbers may lack their leading
-zero, upper and lower case do not differ, names are English, and a leap second (:60) is the second
+%%. Python's rules apply: white space matches one or more blanks, numbers may lack their leading
+zero, and upper and lower case do not differ. Names are English. A leap second (:60) is the second
 after :59. One rule differs from Python: each directive reads as many digits as its number may have.
 So adjacent numbers (%y%m%d) need their leading zeros; Python would guess which number lacks its
 zero. A format can also be one of three names: `rfc3339` (fraction and zone may be missing), `epoch`

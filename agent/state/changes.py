@@ -1,5 +1,5 @@
-"""The statements of one transaction. They are gathered before the transaction begins, so that the
-whole transaction can be tried again.
+"""Gathers the statements of one transaction before the transaction begins, so that the agent can
+try the whole transaction again.
 """
 
 from __future__ import annotations

@@ -176,8 +176,8 @@ class StateDatabase:
         return {TopicPartition(topic, partition): last for topic, partition, last in rows}
 
     def floors(self) -> list[tuple[TopicPartition, str, int]]:
-        """Returns (partition, its topic's id, offset below which no intent has a record) for each
-        floor.
+        """Returns a tuple for each floor: the partition, its topic's id, and the offset below which
+        no intent has a record.
         """
         rows = self._rows("SELECT topic, partition, topic_id, floor FROM floors")
         return [(TopicPartition(topic, part), id_, floor) for topic, part, id_, floor in rows]

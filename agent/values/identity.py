@@ -8,9 +8,9 @@ the file:
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
     marks         (position, CRC-32C of all bytes before it), denser towards the end
 
-Before the agent reads more of the file, it checks the fingerprint and the guard. If one of them
-does not match, the file is not the file that was read. It gets a new id, and the marks show from
-which position on its bytes are new.
+Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
+does not match, the file is not the file that was read. The file gets a new id, and the marks show
+from which position on its bytes are new.
 """
 
 from __future__ import annotations

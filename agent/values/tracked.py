@@ -159,7 +159,7 @@ class TrackedFile:
     length: int | None = None  # the final length; None while the file is OPEN
     changed_ns: int | None = None  # the file's time of change at the last look
 
-    # The fields from here on are not durable. They are made anew when the agent starts.
+    # The fields from here on are not durable. A starting agent makes them anew.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None until they are read
@@ -173,7 +173,7 @@ class TrackedFile:
     long_line: LongLine | None = None
     written: Written | None = None
     is_unwatched: bool = False  # whether the agent's first look found the file changed
-    flights: list[Flight] = field(default_factory=list)  # no deque: an empty one takes 600 bytes
+    flights: list[Flight] = field(default_factory=list)  # no deque: an empty deque takes 600 bytes
 
     @property
     def file(self) -> int:

@@ -1,8 +1,8 @@
 """The common options of the commands that query the audit. The options say where to read evidence,
 and what to expect of the hosts.
 
-Evidence comes from the collector's store if there is one. Otherwise the command reads the audit
-topics of a cluster into a ledger in memory.
+If there is a collector's store, evidence comes from this store. Otherwise the command reads the
+audit topics of a cluster into a ledger in memory.
 """
 
 from __future__ import annotations
@@ -92,7 +92,7 @@ def _defaults(policy: Policy) -> str:
 
 
 def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
-    """The entries of the roster's file, if there is one. Raises ConfigurationRefused."""
+    """The entries of the roster's file; empty if no file is set. Raises ConfigurationRefused."""
     return () if given.roster_file is None else roster.read_file(given.roster_file)
 
 
@@ -156,7 +156,7 @@ def note_staleness(ledger: Ledger, clock: Clock) -> None:
 
 def staleness(taken_ms: int, now_ms: int) -> str:
     """Returns a note that says how long ago a collector last read a record; empty if this was a
-    short time ago. taken_ms: when the collector read the record; 0 if it never read one."""
+    short time ago. taken_ms: when the collector read the record; 0 if it never read a record."""
     if not taken_ms:
         return "the collector has not read anything yet"
     stale_ms = now_ms - taken_ms

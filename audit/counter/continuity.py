@@ -27,8 +27,8 @@ class Following:
 
     @property
     def fetch_offset(self) -> int:
-        """The offset to fetch. This is the next offset, or one less if the last counted batch must
-        be compared first."""
+        """The offset to fetch. Normally this is the next offset. If the last counted batch must be
+        compared first, it is the next offset minus 1."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 

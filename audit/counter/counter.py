@@ -110,7 +110,8 @@ class Counter:
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
-        """The bytes of a heartbeat if one is due. A heartbeat need not be durable."""
+        """The bytes of a heartbeat if a heartbeat is due; otherwise None. A heartbeat need not be
+        durable."""
         if self._clock.monotonic() < self._beat_at:
             return None
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000

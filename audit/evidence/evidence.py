@@ -1,5 +1,5 @@
-"""Evidence is the content of all audit messages together. It depends neither on the order in which
-the messages arrived nor on how often they arrived.
+"""Evidence is the content of all audit messages together. Evidence depends neither on the order in
+which the messages arrived nor on how often they arrived.
 
 The judgement works on an `Evidence`, which the ledger makes from its tables for a window of
 buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
@@ -7,10 +7,10 @@ order and repetition do not matter. One order is stored: the order in which the 
 the senders arrived. The judgement uses that order only to raise a doubt (see counting_places).
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
-touched the bucket. A tally contains the counts of one sender in a bucket. It also contains the sum
-of link(number) - link(previous) over these deltas. If no delta is missing, this sum is link(last) -
-link(0). Any other sum means that a delta of the bucket is missing, for example because its record
-expired.
+touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
+the sum of link(number) - link(previous) over these deltas. If no delta is missing, this sum is
+link(last) - link(0). Any other sum means that a delta of the bucket is missing, for example because
+its record expired.
 """
 
 from __future__ import annotations
@@ -135,8 +135,8 @@ class GapNote:
 
 
 class Coverage(NamedTuple):
-    """The range of offsets that a sender has counted in a partition: the least offset, and one past
-    the greatest."""
+    """The range of offsets that a sender has counted in a partition: the least offset, and the
+    greatest offset plus 1."""
 
     first: int
     end: int

@@ -153,8 +153,8 @@ class Hearings:
 
 
 def then(known: Reading | None, new: Reading) -> Reading:
-    """Merges a new reading into the known one. If the new window is neither the known window nor
-    the window after it, for example because our own clock was set, drops the known reading."""
+    """Merges a new reading into the known reading. If the new window is neither the known window
+    nor the window after it, for example because our own clock was set, drops the known reading."""
     if known is None or new.window not in (known.window, known.window + 1):
         return new
     if new.window == known.window:

@@ -1,8 +1,8 @@
 """Finds out from announcements, without I/O, which agents may have read the same bytes, and when.
 
-An agent that starts with a new state has a new id, and reads every file from its beginning, even
-bytes that another agent of the host has already delivered. If both agents announced the file, both
-may have read it. Two announcements on one host belong to the same file
+If an agent starts with a new state, it has a new id, and reads every file from its beginning. So it
+also reads bytes that another agent of the host has already delivered. If both agents announced the
+file, both may have read it. Two announcements on one host belong to the same file
 
     if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a

@@ -33,8 +33,8 @@ class Expectation:
             until which lines that this agent did not read may have been written.
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
-    contains both topics. An agent that seals the new topic has delivered all lines for the old one,
-    and an agent that only has messages about the old topic may have lines for the new one.
+    contains both topics. If an agent seals the new topic, it has delivered all lines for the old
+    topic. If an agent has messages only about the old topic, it may have lines for the new topic.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -72,7 +72,7 @@ class Expectation:
 
     def side_by_side(self, agent: int) -> list[int]:
         """All agents of this agent's host that are alive at the same time, including this agent.
-        The audit waits for all of them. Empty if this agent is the only one."""
+        The audit waits for all of them. Empty if no other agent is alive at the same time."""
         newest = self._newest.get(self._host(agent), [])
         found = namesakes(self._evidence, newest)
         return sorted(found) if agent in found else []

@@ -45,8 +45,8 @@ class Policy:
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts that must report, and the hosts that are retired.
     exemptions: the topics that need not be counted in all of these tiers.
-    rejects_share: the greatest share of the records of a bucket (a minute of event time) that may
-        be rejects without a warning.
+    rejects_share: the greatest share of a bucket's records that may be rejects without a warning; a
+        bucket is a minute of event time.
     retired_places: texts that name places (see the module retired_places).
     loads_every_ms: how often each output is loaded; None if unknown.
     """

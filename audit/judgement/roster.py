@@ -11,11 +11,11 @@ changes. For example:
 
 `host` is the name that the agent announces (its `host.name`); a host may report to several
 clusters. The file names topics as the agent's sources do, without a mirror's prefix. The name of a
-topic also stands for the topic with its rejected lines. If an entry has no topics, the host must
-report every topic that its agent ever mentioned. If any entry retires a host, the audit does not
-wait for the host. An entry of the settings names no cluster and applies to every cluster. If no
-host must report, the roster is called silent. Then the audit expects every agent that ever sent a
-message, except retired agents.
+topic also means the topic with its rejected lines. If an entry has no topics, the host must report
+every topic that its agent ever mentioned. If any entry retires a host, the audit does not wait for
+the host. An entry of the settings names no cluster and applies to every cluster. If no host must
+report, the roster is called silent. Then the audit expects every agent that ever sent a message,
+except retired agents.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class RosterEntry:
-    """One host of one cluster. cluster: None stands for every cluster. topics: an empty set stands
-    for every topic that the host's agent mentions."""
+    """One host of one cluster. cluster: None means every cluster. topics: an empty set means every
+    topic that the host's agent mentions."""
 
     host: str
     cluster: str | None = None
@@ -106,7 +106,7 @@ class Roster:
         return lists[0] | lists[1]
 
     def clusters(self, host: str) -> frozenset[str | None]:
-        """The clusters for which the roster names a host, even as retired. None stands for any
+        """The clusters for which the roster names a host, even as retired. None means any
         cluster."""
         return frozenset(x.cluster for x in self._entries if x.host == host)
 

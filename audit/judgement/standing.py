@@ -44,8 +44,9 @@ class TopicStanding:
     uncounted: the number of offsets that counters could not read.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
-    and repeats. Then the greatest number is added to the sum. Only the loader's rejects are
-    included. These sums do not include records that came from no agent at `uncounted` offsets.
+    and repeats. For each of these three numbers, the sum then includes the greatest number. Only
+    the loader's rejects are included. These sums do not include records that came from no agent at
+    `uncounted` offsets.
     """
 
     source: Source

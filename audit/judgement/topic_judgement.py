@@ -119,7 +119,8 @@ class TopicJudgement:
 
     def may_have_lost(self, span: BucketId) -> bool:
         """Whether an agent declared a loss of lines that may belong to a span of time (start and
-        size in ms). It does not matter whether anything was counted in the span's buckets."""
+        size in ms). The answer does not depend on whether anything was counted in the span's
+        buckets."""
         if Tier.AGENT not in self._facts.tiers:
             return False
         losers = {agent for topic in self._facts.related for agent in topic.losses}

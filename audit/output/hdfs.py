@@ -95,8 +95,8 @@ class HdfsOutput:
         return f"{self._root}/{path}" if path else self._root
 
     def _named(self, path: str) -> str:
-        """The path as error messages show it. It contains the NameNode, because the NameNode may be
-        the server that does not answer."""
+        """The path as error messages show it. The path contains the NameNode, because the NameNode
+        may be the server that does not answer."""
         return self._server + self._at(path)
 
 
