@@ -1,9 +1,9 @@
 """Counts and logs what happens in the agent. The other modules report each event to this module by
 calling a function that is named after the event.
 
-Nothing is logged for each record or each batch, because the agent's own log may be one of the files
-that it tails. The label `topic` is always the data topic. The label is never `<topic>.rejected`,
-even for rejected lines.
+This module logs no entry for a single record or batch, because the agent's own log may be one of
+the files that the agent tails. The label `topic` is always the data topic. The label is never
+`<topic>.rejected`, even for rejected lines.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ def committed(seconds: float) -> None:
 
 
 def state_full(reason: str) -> None:
-    """The disk of the state is full, and the agent reads nothing until there is room."""
+    """The disk of the state is full. While it is full, the agent reads nothing."""
     _FULL.inc()
     _log.error("state_full", reason=reason)
 

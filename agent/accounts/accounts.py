@@ -156,8 +156,8 @@ class Accounts:
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The bucket of the last seal or the bucket of the oldest unseen line, whichever is
-        earlier. The line can be earlier if the clock was set back after the seal.
+        """The earlier of two buckets: the bucket of the last seal, and the bucket of the oldest
+        unseen line. The line can be earlier if the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -165,9 +165,9 @@ class Accounts:
         return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of the latest time that an unread line can have. This is the present time, the
-        greatest time that the clock showed before it was set back, or the time of the last seal,
-        whichever is latest.
+        """The bucket of the latest time that an unread line can have. The latest time is the
+        maximum of three times: the present time, the greatest time that the clock showed before it
+        was set back, and the time of the last seal.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
@@ -214,8 +214,8 @@ class Accounts:
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
         """Notes up to which position the checkpoint must have passed each topic's files before the
-        topic's seal is sent. If a topic has an earlier note whose seal is not sent yet, the earlier
-        note is kept.
+        topic's seal is sent. If a topic has an earlier note whose seal is not sent yet, keeps the
+        earlier note.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:

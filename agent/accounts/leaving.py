@@ -17,12 +17,12 @@ says what prevents a last word.
 A last word is a seal. Like any seal, it names a wall time W, and vouches for all bytes that were in
 the files at W. But after a last word the audit waits for no further seal of the topic. So if the
 agent sees more bytes later, it must take the last word back. The state stores the last words. To
-take a last word back, the agent sends an ordinary seal with the same W and `at`. An agent that
-opens the state again (to run or to drain) takes all last words back in its first transaction. If a
-look finds more bytes, the agent sends this ordinary seal in the transaction of that look.
+take a last word back, the agent sends an ordinary seal with the same W and `at`. If an agent opens
+the state again, to run or to drain, it takes all last words back in its first transaction. If a
+look finds more bytes, the agent sends the ordinary seal in the transaction of that look.
 
-A last word closes no file id, because a closure cannot be taken back. If the host stays after all,
-its agent must still notice when a known file vanishes unread.
+A last word closes no file id, because a closure cannot be taken back. If the host stays in use, its
+agent must still notice when a known file vanishes unread.
 """
 
 from __future__ import annotations
@@ -82,8 +82,8 @@ class Leaving:
             self.disturbed(noted.topic)
 
     def disturbed(self, topic: str) -> None:
-        """Notes that a topic is not at rest: the agent goes on reading the topic, and takes the
-        topic's last word back if it was sent.
+        """Notes that a topic is not at rest: the agent continues to read the topic's files. If the
+        topic's last word was sent, the agent takes it back.
         """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)

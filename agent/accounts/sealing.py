@@ -82,8 +82,8 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether the noted bytes may belong to other file ids by now, so that the sizes must be noted
-    again.
+    """Whether the noted bytes may belong to other file ids by now. If so, the agent must note the
+    sizes again.
     """
     if doubts != noted.doubts:
         return True

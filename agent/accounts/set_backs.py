@@ -1,10 +1,10 @@
 """Remembers the greatest time that the clock showed before it was set back, because unread lines
 may have times up to it.
 
-Lines that are lost before the agent reads them were written after their topic's newest seal. If the
-clock was set back after the agent noted the file sizes for that seal, these lines can have times up
-to the greatest time that the clock showed. The state does not keep that greatest time. After a
-restart, the agent knows only the times of seals.
+If lines are lost before the agent reads them, they were written after their topic's newest seal. If
+the clock was set back after the agent noted the file sizes for that seal, these lines can have
+times up to the greatest time that the clock showed. The state does not keep that greatest time.
+After a restart, the agent knows only the times of seals.
 """
 
 from __future__ import annotations

@@ -66,8 +66,8 @@ class Pressed:
     outcomes: one outcome for each reading.
     records: how many records of the data topic the readings become.
     rejected: the lines that become records of the rejected topic.
-    unbelieved_times: how many records had an event time too far ahead, or before 1970, and got
-        the moment of reading instead.
+    unbelieved_times: how many records had an event time that was too far ahead or before 1970, and
+        got the moment of reading as their timestamp.
     replaced: how many records have U+FFFD in place of bytes that are not UTF-8.
     """
 
@@ -145,7 +145,7 @@ class _Lines:
 
 
 class Press:
-    """A compiled recipe. Raises ConfigurationRefused if its parser, schema or key do not fit
+    """A compiled recipe. Raises ConfigurationRefused if its parser, schema and key do not fit
     together, and SchemaUnsupported if records of the schema cannot be encoded.
     """
 

@@ -129,10 +129,10 @@ def program_of(parser: str, timezone: str | None) -> str:
 
     The following versions are left out, because they never change a record. The compression library
     and `compression.type` change only the bytes of a batch. NumPy computes only integers here
-    (positions, times, hashes). The Avro libraries have only one encoding for each value, except for
-    the blocks of arrays and maps, and schemas/codec/writing.py makes these blocks. google-crc32c
-    computes one fixed polynomial. Skidway's own version is not needed, because framing and pressing
-    have version numbers of their own.
+    (positions, times, hashes). The Avro libraries have only one encoding for each value. The blocks
+    of arrays and maps are an exception, but schemas/codec/writing.py makes these blocks.
+    google-crc32c computes one fixed polynomial. Skidway's own version is not needed, because
+    framing and pressing have version numbers of their own.
     """
     names = [program_version()]
     if parser == "json":
@@ -158,8 +158,9 @@ def at_present(recipe: Recipe) -> Recipe:
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """Returns the recipe with a mark. After a crash, the agent does not send the intents of a
-    marked recipe again at once, but asks the brokers which records arrived (see `has_refusal`).
+    """Returns the recipe with a mark. If an intent has a marked recipe, the agent does not simply
+    send it again after a crash, but first asks the brokers which records arrived (see
+    `has_refusal`).
     """
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 

@@ -20,7 +20,7 @@ TELL_EVERY_S: Final = 60.0
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""If a topic had fewer recent lines than this, its share of rejected lines is ignored."""
+"""If a topic had fewer recent lines than this, `too_many` ignores its share of rejected lines."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -97,8 +97,8 @@ class SourceSchemas:
 def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
     """Registers the schemas of every source and checks that they fit its parser.
 
-    The caller does this before it creates topics, so that a configuration that cannot run creates
-    no topic. Raises Unreachable, ConfigurationRefused.
+    The caller calls this function before it creates topics. So if the agent cannot run with a
+    configuration, it creates no topics for it. Raises Unreachable, ConfigurationRefused.
     """
     found = []
     for source in settings.sources:

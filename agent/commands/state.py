@@ -1,6 +1,6 @@
 """Shows the ledger, which says what became of every byte of every file. The command reads the
-ledger from the agent's state, even while the agent runs. With `adopt` and `give_up` an operator
-changes the state of an agent that is stopped.
+ledger from the agent's state, even while the agent runs. With `adopt` and `give_up`, an operator
+changes the state of a stopped agent.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -29,8 +29,9 @@ FATES: Final = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pe
 
 
 def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
-    """The agent, the number of messages that wait to be published, one entry per file id, and the
-    ranges that were declared lost or uncertain, as the audit names them. Raises StateRefused.
+    """Returns the agent, the number of messages that wait to be published, an entry for each file
+    id, and the ranges that were declared lost or uncertain. The audit describes these ranges in the
+    same way. Raises StateRefused.
     """
     path = directory / DATABASE
     if not path.exists():
@@ -108,7 +109,7 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
     """A declared range, described as in the audit. end: None if the end is unknown. path: None for
-    files that never got an id of their own (the reason names them).
+    files that never got an id of their own; `reason` names these files.
     """
     return {
         "file": loss.file,
@@ -152,9 +153,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 
 def give_up(directory: Path, topic: str) -> str:
-    """Gives up the bytes that are on their way to a topic, so that the agent can be started
-    although the topic was deleted and made again. Returns a sentence for the operator. Raises
-    StateRefused.
+    """Gives up the bytes that are promised to a topic but not yet acknowledged. After that, the
+    agent can start although the topic was deleted and made again. Returns a sentence for the
+    operator. Raises StateRefused.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -193,8 +194,8 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """The file's size now. If the file is not found, the position up to which its bytes were
-    promised.
+    """The file's size now. If the file is not found, returns the position up to which its bytes
+    were promised.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

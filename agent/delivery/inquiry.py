@@ -1,5 +1,5 @@
 """Handles intents that cannot be sent again unchanged. Finds out which of their records the brokers
-have, and then decides what is done with the missing records.
+have, and then decides about the missing records.
 
     asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
@@ -65,8 +65,8 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""One search looks for the records of at most this many bytes of files, because the records that it
-finds are kept in memory.
+"""One search looks for the records of at most this many bytes of files, because it keeps the
+records that it finds in memory.
 """
 
 TURN_INTENTS = 200
@@ -254,8 +254,8 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the file is sent now. None if the present id of the file's topic
-        differs from the announced id, or is missing and so cannot be compared.
+        """The recipe by which the file is sent now. None if the present id of the file's topic is
+        missing, or differs from the announced id.
         """
         if tracked.source is None:
             return None
@@ -447,8 +447,8 @@ class Inquiry:
         elif is_whole:
             intent = whole
         else:
-            # If the part's bytes are gone, the part gets the CRC of the whole intent, so that no
-            # other bytes are ever taken for the part's bytes.
+            # If the part's bytes are gone, the part gets the CRC of the whole intent. So no other
+            # bytes can match the part's CRC.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)

@@ -1,5 +1,5 @@
-"""Fetches the logs of partitions that are read back, that is, searched for records of intents. This
-module does I/O.
+"""Fetches the logs of the partitions in which the agent looks for records of intents. This module
+does I/O.
 """
 
 from __future__ import annotations

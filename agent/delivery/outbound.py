@@ -3,11 +3,11 @@ them when brokers acknowledge them. If the producer gives a batch back, sends it
 refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
-module: a batch that the broker refused for good, and the later batches that the producer gave back
-because of the refusal. A refused batch is halved until the refused record is alone. A flight is an
-intent that is being sent. The refused record's flight waits until the agent knows whether the
-record arrived (agent.delivery.refused). All other records are sent again in their order. All copies
-of a record are the same. So readers that drop repeats get the same counts, however the records are
+module: a batch that the broker refused, and the later batches that the producer gave back because
+of the refusal. A refused batch is halved until the refused record is alone. A flight is an intent
+that is being sent. The refused record's flight waits until the agent knows whether the record
+arrived (agent.delivery.refused). All other records are sent again in their order. All copies of a
+record are the same. So readers that drop repeats get the same counts, however the records are
 divided
 into batches.
 """
@@ -49,7 +49,7 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """A batch, and the flights (intents that are being sent) that have records in it.
+    """A batch, and the flights that have records in it. A flight is an intent that is being sent.
 
     was_sent: whether the records were sent before, in this batch or in a larger batch. If so, they
     may have arrived.
@@ -92,7 +92,7 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record, so that it stays in its flight's outcome."""
+        """Notes that the brokers have the record. The record stays in its flight's outcome."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
@@ -169,7 +169,8 @@ class Outbound:
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
-        """Hands over as many batches as the producer takes, and returns a departure for each."""
+        """Hands as many batches to the producer as it accepts, and returns a departure for each
+        batch."""
         gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]

@@ -60,7 +60,7 @@ class Presses:
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:
-        """Adds a recipe, for example one for the bytes that are read from now on."""
+        """Adds a recipe, for example the recipe for the bytes that are read from now on."""
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
@@ -72,8 +72,8 @@ class Presses:
         changes.put_intents(new)
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
-        """Marks intents, so that after a crash the agent asks the brokers for their records before
-        it sends any part again.
+        """Marks intents. After a crash, the agent asks the brokers for the records of a marked
+        intent before it sends any part of the intent again.
         """
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])

@@ -127,9 +127,10 @@ def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
 
 
 class Marks:
-    """Owns the marks. The mark of a file in a partition is the position up to which readers of the
-    partition have the file's bytes. Readers drop a record that does not end after the mark. After a
-    gap in the log, the mark is unknown: a record may repeat a record that readers have kept.
+    """Owns the marks. The mark of a file in a partition is the position in the file up to which
+    readers of the partition have seen the file's records. Readers drop a record that does not end
+    after the mark. After a gap in the log, the mark is unknown: a record may repeat a record that
+    readers have kept.
     """
 
     def __init__(self) -> None:
@@ -137,9 +138,7 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that earlier records of a partition are gone, and that nobody knows which records
-        these were.
-        """
+        """Notes that earlier, unknown records of a partition are gone."""
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
@@ -194,9 +193,9 @@ class Found:
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop a record that ends before an earlier record's end, even if it is a first copy
-        # that came late. In a partition with a gap, every record is kept here, and repeats are
-        # dropped when there are many records.
+        # Readers drop a record that ends before an earlier record's end, even if the dropped record
+        # is a first copy that arrived late. In a partition with a gap, `Found` keeps every record
+        # here, and drops repeats only when there are many records.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():

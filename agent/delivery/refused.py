@@ -14,9 +14,9 @@ record that follows later records of its file. A record does so if its attempt a
 Until it is known what became of a refused record, the record's intent waits. The records after the
 refused record wait only for the transaction that marks this intent. Without the mark, the agent
 would send the refused record again after a crash. The record would then follow later records, and
-readers would drop it. A lost or uncertain record is declared only in the transaction in which the
-checkpoint passes the intent. If the agent crashes before that transaction, it looks for the record
-again and may send it again. A broker may then take the record.
+readers would drop it. The agent declares a record lost or uncertain only in the transaction in
+which the checkpoint passes the intent. If the agent crashes before that transaction, it looks for
+the record again, and may send the record again. A broker may then take the record.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
-"""Replays the intents that were promised before the agent started, that is, sends their records
-again unchanged.
+"""Replays the intents that were promised before the agent started. To replay an intent is to send
+its records again unchanged.
 
 Some intents cannot be replayed: their bytes are gone or changed, another version of the program
 promised them, or an operator gave them up. The replay hands such an intent, and all later intents
@@ -51,8 +51,8 @@ class Replay:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether any intent still waits to be sent, apart from intents of files that are tried
-        again later.
+        """Whether any intent still waits to be sent. Ignores the intents of files that cannot be
+        opened right now.
         """
         return bool(self._waiting)
 

@@ -71,8 +71,8 @@ class Births:
         """Opens the file that was found, even if it was renamed since. Returns None if the opening
         fails.
 
-        If the opening fails, the file is listed as unreadable, so that its topic is not sealed
-        before the next look.
+        If the opening fails, lists the file as unreadable. As a result, the agent does not seal the
+        file's topic before the next look.
         """
         found = sighting.found
         try:

@@ -1,5 +1,5 @@
-"""Finds the known file that became a compressed generation (a rotated file), and reads on in that
-generation.
+"""Finds the known file that became a compressed generation (a rotated file), and continues to read
+it in that generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
 recognises a known file in the compressed file by the known file's first bytes, by the bytes before
@@ -51,9 +51,9 @@ class Compression:
 
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
         """Looks for the known file that became this compressed file. SAME: the known file was
-        found, and is read in the compressed file from now on. UNKNOWN: the compressed file cannot
-        be read yet; it is listed as unreadable, and later looks try again. OTHER: the compressed
-        file contains no known file.
+        found, and from now on the agent reads its bytes from the compressed file. UNKNOWN: the
+        compressed file cannot be read yet; it is listed as unreadable, and later looks try again.
+        OTHER: the compressed file contains no known file.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

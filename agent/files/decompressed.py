@@ -57,8 +57,8 @@ def is_decompressed(path: str) -> bool:
 
 
 def begins_compressed(path: str, head: bytes) -> bool:
-    """Whether the first bytes show that the file is compressed. The name does not prove it, because
-    some programs give such names to plain files.
+    """Whether the first bytes show that the file is compressed. The name does not prove that the
+    file is compressed, because some programs give such names to plain files.
     """
     return head.startswith(_FORMATS[os.path.splitext(path)[1]].magic)
 

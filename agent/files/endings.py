@@ -61,7 +61,7 @@ class Endings:
 
     def begin_look(self, now: float, now_ms: int) -> None:
         """Notes the time of a look. At the first look, all file ids that are not open count as
-        lately ended.
+        ended just before.
         """
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)

@@ -84,8 +84,8 @@ class Adopts(Protocol):
     """Finds the known file whose bytes a compressed file contains."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: the compressed file contains a known file, and the agent reads on in the compressed
-        file. UNKNOWN: a later look finds out which file the compressed file contains.
+        """SAME: the compressed file contains a known file, and the agent continues to read the
+        known file in it. UNKNOWN: a later look finds out which file the compressed file contains.
         index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
@@ -221,8 +221,8 @@ class History:
         return not self._is_there(look, before, names) or self._has_hole(look, before, names)
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether a generation that is younger than the newest known file is gone. Generations are
-        numbered from the newest on, so a missing number shows that a generation is gone.
+        """Whether a generation that is younger than the newest known file is gone. Rotation numbers
+        the generations from the newest on, so a missing number shows that a generation is gone.
         """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)

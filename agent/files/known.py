@@ -53,7 +53,7 @@ class KnownFiles:
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
-        """Notes that facts about a file have changed, so that the state gets the new facts."""
+        """Notes that facts about a file have changed and must be written to the state."""
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:

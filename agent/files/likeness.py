@@ -26,8 +26,8 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether the found file is the known file. Reads the found file's bytes if the answer depends
-    on them, and raises OSError if they cannot be read.
+    """Whether the found file is the known file. If the answer depends on the found file's bytes,
+    reads these bytes, and raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -86,8 +86,8 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
 
 
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """Does the same as `has_bytes_of`, but returns True if nobody can know, and False if there is
-    no file at `path`.
+    """Does the same as `has_bytes_of`, but raises no OSError. Returns True if nobody can know the
+    answer, and False if there is no file at `path`.
     """
     try:
         return has_bytes_of(host, path, old)

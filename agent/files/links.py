@@ -40,8 +40,8 @@ class Links:
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over the paths of files that were known before the agent started, as (path of the
-        link, real path). The newest file comes last.
+        """Takes over the paths of files that were known before the agent started. found: (path of
+        the link, real path) of each file. The newest file comes last.
         """
         self._led = dict(found)
 

@@ -20,9 +20,9 @@ may still be up to this much earlier than that look.
 """
 
 STEP_MS: Final = 100
-"""The wall clock counts as set back only if, since the last look, it moved by at least this much
-less than the monotonic clock. Smaller differences mean nothing, because the two clocks are not read
-at the same moment.
+"""The wall clock counts as set back if, since the last look, it advanced by at least this much less
+than the monotonic clock. Smaller differences mean nothing, because the two clocks are not read at
+the same moment.
 """
 
 
@@ -62,8 +62,8 @@ class Place:
     anchors: for each meant path without a file, the path's newest known file.
     seen: the names, inodes and times of birth that a rotation would change.
     restless: what later looks found, if names were being changed during all of them.
-    unknown: the inodes of compressed files for which it is not decided yet whether they contain
-        known files.
+    unknown: the inodes of compressed files that may contain known files, as long as this is not
+        decided.
     """
 
     changed_ns: int | None = None
@@ -97,8 +97,7 @@ class Moment:
 class Look:
     """What one look knows about one directory.
 
-    since: by topic, the time (ms) that counts as the time of the last look before the agent
-        started.
+    since: by topic, the time (ms) that counts as the time of the last look by an earlier process.
     before_ms: the time of the last look at the other directories, if no look has listed this
         directory before.
     before: the file that was at each path at the last look, or the path's anchor (see `Place`).
@@ -146,8 +145,8 @@ class Look:
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path leads to another file than at the last look, and this other file already
-        existed at that time.
+        """Whether the path leads to another file than at the last look, and the file to which it
+        leads now existed already at the last look.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):

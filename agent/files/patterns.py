@@ -55,8 +55,8 @@ class Pattern:
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-        """Yields the existing paths that match, sorted within each directory, and whether each path
-        is a link.
+        """Yields each existing path that matches, and whether the path is a link. The paths of each
+        directory are sorted.
         """
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)

@@ -57,8 +57,8 @@ class PlainSizes:
         self._found[content] = size
 
     def ask(self, path: str, content: Content) -> None:
-        """Asks the thread to measure a file. If too many files already wait, this does nothing, and
-        the caller asks again later.
+        """Asks the thread to measure a file. If too many files already wait, does nothing; the
+        caller asks again later.
         """
         if content in self._asked:
             return

@@ -2,9 +2,9 @@
 intent promises.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
-not keep the others waiting. Every read begins a little before the read position. If the bytes
-before the read position are not those that were read last time, the file was rewritten, or was cut
-and has grown again. Such a file gets a new file id.
+not delay the other files. Every read begins a little before the read position. If the bytes before
+the read position are not those that were read last time, the file was rewritten, or was cut and has
+grown again. Such a file gets a new file id.
 
 A reading ends with the last whole record. If a file's last line has no line end, the agent reads
 this line only when the file has not changed for `idle.flush.ms`. If a line does not end within
@@ -36,8 +36,8 @@ TURN_FILES = 1000
 """The most files at which one turn looks."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
-"""A longer line is cut after this many bytes, because the length in a record's origin has only 32
-bits.
+"""If a line is longer than this, the agent cuts the line after this many bytes, because the length
+in a record's origin has only 32 bits.
 """
 
 ACTIVE_S = 2.0
@@ -190,8 +190,9 @@ class FileReader:
     def _bytes_of(
         self, tracked: TrackedFile, handle: Handle, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Returns, for the next reading, its bytes, its end position, the CRC of its bytes, the CRC
-        of all bytes of the file before the end, and its tail. Returns None if there is no reading.
+        """Returns five values of the next reading: its bytes, its end position, the CRC of its
+        bytes, the CRC of all bytes of the file before the end position, and the tail. Returns None
+        if there is no reading.
         """
         if tracked.long_line is not None:
             return self._go_through(tracked, handle, tracked.long_line, now)

@@ -122,8 +122,8 @@ class Recognition:
         return self._compression.adopt(sighting, self._now_ms)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends a file id whose file has, or may have, other bytes than those that were read.
-        Declares the id's unread bytes lost; their number is unknown. Begins a new
+        """Ends a file id because its file no longer has, or may no longer have, the bytes that were
+        read. Declares the id's unread bytes lost; their number is unknown. Begins a new
         id for the bytes that are in the file now.
         """
         if self._handles.held(tracked.file) is None:
@@ -157,8 +157,8 @@ class Recognition:
             self._known.note(tracked)
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """Notes whether a file is rotated. If it is rotated now, wakes the reader, because the
-        file's id may have to be ended soon.
+        """Notes whether a file is rotated. If the file is rotated now, wakes the reader, because
+        the agent may have to end the file's id soon.
         """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
@@ -373,7 +373,7 @@ class Recognition:
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
         """Notes that a file whose id has ended has other bytes than before. The file was cut. If
-        its time of birth is unknown, it may also be another file with the same inode.
+        the file's time of birth is unknown, the file may also be another file with the same inode.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)

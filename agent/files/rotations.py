@@ -1,5 +1,5 @@
-"""Finds generations (rotated files) that were renamed before the agent looked, so that no pattern
-matches their new names.
+"""Finds generations, which are rotated files, if they were renamed before the agent looked. No
+pattern matches their new names.
 
 A meant path is a path that a pattern matches, such as `app.log`. Two looks at a meant path may find
 two different files. Between the two looks, more files may have had this path, and rotation may have
@@ -24,10 +24,10 @@ gone although generations exist, or no anchor was known and this look finds new 
 cases nobody can know whether generations were deleted, so the agent declares a possible loss.
 
 A known file of the path may have a name that no known rotation program gives, or may be in another
-directory (strays). Then the agent also reads each file that was made since the last look and has a
-fitting name. A name fits if it contains the name of the path, or differs from the known file's name
-only in digits. If the known file is the anchor, all other files made since the last look may also
-be generations of the path, and the agent declares a possible loss.
+directory (strays). In both cases, the agent also reads each file that was made since the last look
+and has a fitting name. A name fits if it contains the name of the path, or differs from the known
+file's name only in digits. If the known file is the anchor, all other files made since the last
+look may also be generations of the path, and the agent declares a possible loss.
 
 If names change while the agent lists a directory, the listing proves nothing (stillness). When the
 agent starts, the time of the topic's last seal counts as the time of the last look. If the topic
@@ -61,7 +61,8 @@ from skidway.agent.files.stillness import STILL_MS, Restless, look_again
 from skidway.agent.values.found import FileKey, Found
 
 CLEAN_AFTER_MS: Final = 2_000
-"""Within this time after a change, a directory may change again without a new time of change."""
+"""If a directory changes twice within this many milliseconds, its time of change may stay the same
+at the second change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
 """For this long, looks check an empty rotated file again, because its program may still write to
@@ -133,7 +134,7 @@ class Rotations:
         files, by path.
 
         hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
-        the notes of the last look. If a single file in a directory cannot be looked at, the agent
+        the notes of the last look. If the agent cannot look at a single file in a directory, it
         keeps the notes about the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)

@@ -69,8 +69,8 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file contains a file that is gone. Its plain bytes begin with `count`
-    bytes of the file that is gone, but a few bytes prove little, because short logs may be alike.
+    """Whether a compressed file contains a file that is gone. The first `count` plain bytes of both
+    files are equal. But a few equal bytes prove little, because short logs may be alike.
     is_same_time: whether both files have the same time of change, which compression programs copy.
     is_only: whether no other file that is gone begins with the same `count` bytes.
     """
@@ -101,8 +101,8 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether a time of change equals one of the times (ns), compared as precisely as programs copy
-    times.
+    """Whether a time of change equals one of the times (ns). The comparison is only as precise as
+    programs copy times.
     """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from typing import Final
 
 STILL_MS: Final = 50
-"""A look may have seen only a part of the renamings if the directory changed during the look, or
-less than this time before the look.
+"""If the directory changed during a look, or less than this many milliseconds before a look, the
+look may have seen only a part of the renamings.
 """
 
 RESTLESS_S: Final = 30.0
@@ -41,8 +41,8 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """The value with which the next look at the directory must be compared, because the directory
-    changed just now. None if this look can be trusted.
+    """If the directory changed just now, returns the value with which the next look at the
+    directory must be compared. Returns None if this look can be trusted.
 
     before: the value from the last look. now: the monotonic time (s).
     """

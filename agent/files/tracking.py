@@ -235,8 +235,8 @@ class Tracker:
             self._forget(keys, now)
 
     def look(self, path: str, now: float) -> bool:
-        """Looks at one path. Returns True if the path now leads to another file, or to no file, so
-        that the agent should look through all patterns.
+        """Looks at one path. Returns True if the path now leads to another file, or to no file. In
+        this case the agent should look through all patterns.
         """
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
@@ -299,8 +299,8 @@ class Tracker:
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
         """Returns the known files at meant paths, and the known files that were rotated from meant
-        paths. Each rotated file comes with its meant path, and with the directory in which rotated
-        files of that path are looked for.
+        paths. Each rotated file comes with its meant path, and with the directory in which the
+        agent looks for rotated files of that path.
         """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []

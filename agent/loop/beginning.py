@@ -57,8 +57,9 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """Writes the name and id of the cluster, and for each new topic the time at which the agent
-    first started with the topic. Deletes recipes and losses that are not needed any more.
+    """Writes the name and id of the cluster. For each new topic, writes the present time as the
+    time at which the agent first started with the topic. Deletes recipes and losses that are not
+    needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -124,8 +125,8 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 def since(state: StateDatabase) -> dict[str, int]:
     """For each topic, the time (ms) of its last seal, which says that all lines up to this time are
-    counted. For a topic without a seal, the time at which the agent first started with the topic.
-    Files that changed after that time may be unknown to the agent.
+    counted. If a topic has no seal, returns the time at which the agent first started with the
+    topic. Files that changed after that time may be unknown to the agent.
     """
     found = state.since()
     for name, topic in state.topics().items():

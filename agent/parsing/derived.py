@@ -6,8 +6,8 @@ regex   a string field for each named group; if `timestamp` is set, also the par
         timestamp-millis in a field `timestamp` (or `event_time`, if a group is named `timestamp`)
 
 With `on_error: replace`, both schemas also have the mark (see `replacing`), a boolean field that is
-false by default. Because of this default, schemas with and without the mark are compatible in both
-directions.
+false by default. Because of this default, a schema with the mark and a schema without the mark are
+compatible in both directions.
 """
 
 from __future__ import annotations

@@ -2,10 +2,10 @@
 schema.
 
 A member without a field in the schema is left out. If the object has no member for a field, the
-field takes its default, or null if it may be null. Values must have the field's type: a string is
-not turned into a number, and a fraction is not turned into an integer. The value of a timestamp
-field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are
-refused.
+field gets its default. If there is no default, the field gets null, if it may be null. Values must
+have the field's type: the parser turns no string into a number, and no fraction into an integer.
+The value of a timestamp field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond
+JSON (NaN, Infinity) are refused.
 
 The parser decodes each line separately, so that the result for a line never depends on other lines.
 """

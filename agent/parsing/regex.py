@@ -1,8 +1,8 @@
 r"""Parses lines with a regular expression (RE2). The expression must match the whole line, and its
 named groups are the fields.
 
-Groups are strings. If a group's field is a number or a boolean in the schema, the string is
-converted, and a line whose string cannot be converted is rejected. If a group took no part in the
+Groups are strings. If a group's field is a number or a boolean in the schema, the parser converts
+the string, and rejects the line if the string cannot be converted. If a group took no part in the
 match, its string is empty. In a field that is not a string and may be null, an empty string becomes
 null.
 """

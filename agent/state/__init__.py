@@ -8,8 +8,8 @@
 The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss.
 The agent first makes a new database completely under another name, and then renames it. So an empty
 or half-made database is a sign of damage, not of a first start. The agent refuses such a database
-with an error message, and never starts over by itself. The rows that decide what is read or sent
-again have a checksum, because SQLite can notice damaged pages, but not changed values.
+with an error message, and never begins a new state by itself. The rows that decide what is read or
+sent again have a checksum, because SQLite can notice damaged pages, but not changed values.
 
 A full disk does not damage the database. The agent rolls the transaction back, keeps its changes in
 memory, and tries it again. Before the transaction succeeds, the agent reads nothing, and sends

@@ -11,9 +11,9 @@ bucket the verdict "unknown". If the copy had promised to send a range of a file
 the agent reads the range again. The agent does not publish the counts in the copy, because the
 agent has published them with the newer state.
 
-If a file id has ended, the file keeps it, because a newer file id may already have the inode. The
-agent handles the promised ranges of such a file as after any crash. If the bytes still have their
-CRC, the agent sends them again. Otherwise the agent asks the brokers which records arrived.
+If a file id has ended, the file keeps this id, because a newer file id may already have the inode.
+The agent handles the promised ranges of such a file as after any crash. If the bytes still have
+their CRC, the agent sends them again. Otherwise the agent asks the brokers which records arrived.
 """
 
 from __future__ import annotations

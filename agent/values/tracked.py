@@ -242,15 +242,15 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position over bytes for which there is no proof any more that they are the
-        bytes that were read.
+        """Moves the read position over bytes that can no longer be proven to be the bytes that were
+        read.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
 
     def end(self) -> None:
-        """Ends the file id: no more of its bytes are read, and its length is the end of the
+        """Ends the file id: the agent reads no more of its bytes, and its length is the end of the
         promised bytes.
         """
         self.state = FileState.ENDED

@@ -9,8 +9,8 @@ hour as complete.
                                                          /complete.json
 
 `topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
-With `output=<name>`, the answer of /complete.json also names the newest message of that output that
-the collector has. A program must compare this message with the last message that it published
+With `output=<name>`, the answer of /complete.json also names the newest message that the collector
+has from that output. A program must compare this message with the last message that it published
 itself. If the collector has that message, the answer takes all rows of the program into account.
 """
 

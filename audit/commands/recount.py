@@ -83,7 +83,8 @@ def _compared(
     asked = None if args.topic is None else set(with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
-    # The ledger is read after the rows, because by then the loader has published their counts.
+    # The command reads the ledger after the rows, because by then the loader has published the
+    # rows' counts.
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))

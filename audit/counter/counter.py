@@ -10,9 +10,9 @@ The counter is an ordinary consumer, so it works with Skidway's broker and with 
 the broker need not understand the records. Like the loader, the counter recognizes repeats by marks
 (`counts.marks`) and drops them, so it counts unique records.
 
-One thread owns the whole counter. If a partition cannot be counted further, for example because its
-log diverged or a batch is damaged, the counter stops counting this partition, and /health names it.
-The counter still counts the other partitions.
+One thread owns the whole counter. If the counter cannot count a partition further, it stops
+counting this partition, and /health names the partition. This happens, for example, if the log
+diverged or a batch is damaged. The counter still counts the other partitions.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Loader and counters use marks to recognize records that were sent again.
 
-For each partition and (agent, file), the mark is the highest end byte of the records so far, in
-offset order. Let m be the mark before a record [first, end):
+For each partition and (agent, file), the mark is the highest end (the position after the last byte)
+of the records so far, in offset order. Let m be the mark before a record [first, end):
 
     end <= m           repeat: the record is dropped, and counted as a repeat
     first < m < end    straddle: the agent must not send such a record; it counts once, as a reject

@@ -66,8 +66,8 @@ class Collection:
 
     def refresh(self) -> None:
         """Finds new audit topics, such as those of a newly mirrored cluster. Also finds audit
-        topics that were deleted and created again, and reads these topics from the beginning,
-        because offsets of the old topic mean nothing in the new topic."""
+        topics that were deleted and created again. Reads these topics from the beginning, because
+        offsets of the old topic mean nothing in the new topic."""
         found = self._client.metadata().topics
         known = self._ledger.positions()
         for name in filter(topic.is_audit_topic, found):

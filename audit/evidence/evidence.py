@@ -320,10 +320,10 @@ def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
 def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
     """Records what the log position and the times of a message show about its sender.
 
-    If the broker writes its own time into records, the sender's clock is read from the message's
-    own time. The function uses only seals and heartbeats to read a clock, because senders send them
-    as soon as they make them. A delta may wait before it is sent; a loader's delta, for example,
-    may wait for a day.
+    If the broker writes its own time into records, the function reads the sender's clock from the
+    time in the message. The function uses only seals and heartbeats to read a clock, because
+    senders send them as soon as they make them. A delta may wait before it is sent; a loader's
+    delta, for example, may wait for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
         return  # messages of these four kinds do not prove that any sender is alive

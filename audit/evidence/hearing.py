@@ -17,8 +17,8 @@ the clocks. A lag below zero always counts: no record is sent after it was read,
 clock must be ahead. A lag above zero counts only if the record came live, that is, if it came while
 we were at the end of its log. Otherwise the record was in a backlog, or we are reading the topic
 again from its beginning. We also keep the readings of the two windows before the newest window. One
-window is not enough, because a record that waited in a mirror, or for a broker, makes its sender's
-clock look slow in that window.
+window is not enough: if records wait in a mirror or for a broker, their sender's clock looks slow
+in that window.
 """
 
 from __future__ import annotations
@@ -107,9 +107,9 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """Collects what messages show about their senders. It has one entry for each sender, and in
-    `offsets` one entry for each agent and log. spoken: one entry for each message of an agent, in
-    the order in which the messages were read."""
+    """Collects what messages show about their senders. The dictionaries have one entry for each
+    sender; `offsets` has one entry for each agent and log. spoken: one entry for each message of an
+    agent, in the order in which the messages were read."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}

@@ -1,11 +1,11 @@
 """The ledger stores all audit messages in SQLite, and returns the evidence for any window of
 buckets.
 
-Its rows contain sums per (source topic, bucket, agent, sender), the number of each message with a
-digest of the message's content, and seals, losses, gaps, coverage and files. The same transaction
-writes a message and the position up to which its topic was read, so no message counts twice. If a
-message arrives a second time, the ledger recognizes it by its number. The whole ledger can be
-rebuilt from the audit topics.
+Its rows contain sums per (source topic, bucket, agent, sender), and seals, losses, gaps, coverage
+and files. For each message, a row contains the message's number and a digest of its content. The
+same transaction writes a message and the position up to which its topic was read, so no message
+counts twice. If a message arrives a second time, the ledger recognizes it by its number. The whole
+ledger can be rebuilt from the audit topics.
 
 A newer version of the program may have written a message whose schema this version does not have.
 Such a message may concern any bucket. The ledger counts such a message as unread, under the

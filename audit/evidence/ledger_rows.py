@@ -420,6 +420,6 @@ def _digest(value: bytes) -> bytes:
 
 
 def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:
-    """Whether a message with this digest has the same content as the message with the known
-    digest."""
+    """Whether a message has the same content as an earlier message. digest: the message's digest.
+    known: the earlier message's digest."""
     return known == digest or known in map(_digest, messages.encodings(message))

@@ -128,8 +128,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    An id is replaced only by an id with the same inode and birth, because a file that was copied or
-    moved has another inode.
+    The two ids must have the same inode and birth, because a file that was copied or moved has
+    another inode.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:

@@ -118,8 +118,8 @@ def other_retirements(
     """Finds what else retires a place or a part of the place: texts in the settings, and decisions
     with other texts. Maps a description of each text or decision to the places that it retires.
 
-    texts: `retired.places` of the settings. held: a function that returns, for a text, the counting
-    places within `place` that the text retires.
+    texts: `retired.places` of the settings. held: a function with a text as argument; it returns
+    the counting places within `place` that the text retires.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:

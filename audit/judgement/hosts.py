@@ -63,8 +63,8 @@ class HostState:
         agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
     last_heard_ms: the time, by the agent's clock, at which the host was last heard, but never later
-        than the audit's clock showed then; 0 for never. If there are namesakes, this is the time of
-        the namesake that has been silent longest.
+        than the audit's clock showed then; 0 for never. If there are namesakes, `last_heard_ms` is
+        the time of the namesake that has been silent longest.
     behind_ms: how far the host is behind; 0 if it is not behind. A host is behind if its messages
         arrive, but their times are so old that by these times the host would be silent.
     namesakes: agents that were alive at the same time, for example on two machines with the same

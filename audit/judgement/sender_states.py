@@ -2,8 +2,9 @@
 
 Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
 only when it has loaded something. So the audit can call a loader late only if the setting
-`loads.every.ms` says how often the loader runs. The audit never calls a single topic late, but only
-a whole output (a root folder in HDFS), because a topic to which nobody writes is not loaded.
+`loads.every.ms` says how often the loader runs. An output is a root folder in HDFS. The audit calls
+only a whole output late, never a single topic, because a topic to which nobody writes is not
+loaded.
 """
 
 from __future__ import annotations

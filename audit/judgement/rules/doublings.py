@@ -22,10 +22,10 @@ lines. So while messages of both agents arrive, every bucket is in doubt. If the
 bytes lost or uncertain before a seal, the seal does not vouch that these bytes were read, because
 the agent may read them later. So such a seal does not count as S.
 
-The messages of the two agents are ordered by their times, which come from the clock of the agents'
-host. A second rule applies even if that clock was set back between two messages: a line has only
-one event time, so a bucket in which both agents counted lines is in doubt. Only lines without an
-event time of their own depend on the clock, because they get the time of reading.
+The rule orders the messages of the two agents by the messages' times, which come from the clock of
+the agents' host. A second rule applies even if that clock was set back between two messages: a line
+has only one event time, so a bucket in which both agents counted lines is in doubt. Only lines
+without an event time of their own depend on the clock, because they get the time of reading.
 """
 
 from __future__ import annotations
