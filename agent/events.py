@@ -142,8 +142,8 @@ def _bytes_known(range_: SetApart) -> int:
 
 
 def unseen(what: Unseen) -> None:
-    """Rotated files were left unread, or may have been left unread. Nobody knows how many bytes
-    they have.
+    """Rotated files were left unread, or may have been left unread. The number of their bytes is
+    unknown.
     """
     _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
@@ -200,8 +200,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
-    """A path cannot be read, and its topic is not sealed meanwhile. is_passing: whether the path
-    can probably be read soon.
+    """A path cannot be read. Until it can be read, the agent does not seal the path's topic.
+    is_passing: whether the path can probably be read soon.
     """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)

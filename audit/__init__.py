@@ -22,8 +22,8 @@ and the sums of all tiers are equal. Otherwise the verdict is open, incomplete, 
 always with reasons as sentences. The rules, and the reason for each rule, are in docs/delivery.md,
 sections 5 and 6.
 
-These are the modules and packages, lowest first. Each may import only those above it in this list
-(`make imports` checks this):
+These are the modules and packages, lowest first. Each of them may import only modules and packages
+above it in this list (`make imports` checks this):
 
     database   opens SQLite databases, durable at every commit
     output     reads the loader's output, local or in HDFS

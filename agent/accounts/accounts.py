@@ -149,8 +149,8 @@ class Accounts:
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
         older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`. The
-        audit does so later: it uses the agent's setting, which each audit message states, or its
-        own setting, whichever is larger.
+        audit subtracts it later: it uses the agent's setting, which each audit message states, or
+        its own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
@@ -178,7 +178,8 @@ class Accounts:
     # --- deltas and heartbeats ------------------------------------------------------------------
 
     def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
-        """Makes deltas when they are due, or `at_once`."""
+        """Makes deltas if they are due. at_once: whether to make deltas even if they are not
+        due."""
         if now >= self._cut_at or at_once:
             self._cut_at = now + self._settings.audit_interval_ms / 1000
             self._deltas.cut(now_ms, changes)

@@ -1,5 +1,5 @@
-"""Lets an agent leave for good: it sends a final seal, called the last word, for each topic. Also
-says what prevents a last word.
+"""Lets an agent leave for good: for each topic, the agent sends a final seal, which is called the
+last word. Also says what prevents a last word.
 
     look       as for every seal, the agent notes the wall time W and the last used number `at`,
                scans the patterns, and notes how long each file is
@@ -39,9 +39,9 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Leaving:
     """Owns the last words of the topics.
 
-    left: for each topic whose newest seal is a last word, that last word. It is durable, or this
-    turn's transaction makes it durable. done: topics whose last word was sent after the agent
-    started, and whose files have had no new bytes since then.
+    left: for each topic whose newest seal is a last word, that last word. The last word is durable,
+    or this turn's transaction makes it durable. done: topics whose last word was sent after the
+    agent started, and whose files have had no new bytes since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:

@@ -74,8 +74,8 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """Notes which announcements have reached the cluster; the files of these announcements may
-        be read from then on.
+        """Notes which announcements have reached the cluster; from then on, the agent may read the
+        files of these announcements.
         """
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None

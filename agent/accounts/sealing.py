@@ -73,7 +73,7 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # if the file id is not known any more, it was closed
+            continue  # a file id that is not known any more was closed
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:

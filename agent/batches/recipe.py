@@ -122,8 +122,8 @@ def program_version() -> str:
 
 def program_of(parser: str, timezone: str | None) -> str:
     """The versions of all code that decides which record a line becomes. If an intent's recipe has
-    other versions, the intent's records cannot be made again: the agent asks the brokers which of
-    these records arrived.
+    other versions, the agent cannot make the intent's records again. Instead, it asks the brokers
+    which of these records arrived.
 
     timezone: the zone of times that name no zone; None if no times are parsed.
 

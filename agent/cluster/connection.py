@@ -95,7 +95,7 @@ class SourceSchemas:
 
 
 def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
-    """Registers the schemas of every source and checks that they fit its parser.
+    """Registers the schemas of every source, and checks that the schemas fit the source's parser.
 
     The caller calls this function before it creates topics. So if the agent cannot run with a
     configuration, it creates no topics for it. Raises Unreachable, ConfigurationRefused.

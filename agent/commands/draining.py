@@ -28,7 +28,7 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Something on the host is not delivered, so some topics have no last word."""
+    """Some topics have no last word, because lines of the host are not delivered yet."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:

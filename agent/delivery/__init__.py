@@ -14,7 +14,7 @@ crash.
     logs        the logs of the brokers, fetched to be read back
     silences    partitions whose leader does not answer
 
-If a range is sent again, its records are the same, byte for byte. The records that `batches.press`
-makes depend only on three things: the intent, the recipe that the intent names, and the bytes,
-whose CRC the intent contains.
+If the agent sends a range again, the range's records are the same, byte for byte. The records that
+`batches.press` makes depend only on three things: the intent, the recipe that the intent names, and
+the bytes, whose CRC the intent contains.
 """

@@ -61,7 +61,7 @@ class FetchedLogs:
         return news
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks, so that later responses bring new ones."""
+        """Forgets the high watermarks. Later responses bring new high watermarks."""
         for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 

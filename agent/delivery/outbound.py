@@ -7,8 +7,7 @@ module: a batch that the broker refused, and the later batches that the producer
 of the refusal. A refused batch is halved until the refused record is alone. A flight is an intent
 that is being sent. The refused record's flight waits until the agent knows whether the record
 arrived (agent.delivery.refused). All other records are sent again in their order. All copies of a
-record are the same. So readers that drop repeats get the same counts, however the records are
-divided
+record are equal. So readers that drop repeats get the same counts, however the records are divided
 into batches.
 """
 
@@ -35,7 +34,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """The part of a producer that the agent needs. Tests and models have sinks of their own."""
+    """The part of a producer that the agent needs. Tests and models implement this interface
+    too."""
 
     @property
     def has_room(self) -> bool:
@@ -65,7 +65,7 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker refuses. Its flight waits until it is known whether the record
+    """A record that the broker refuses. Its flight waits until the agent knows whether the record
     arrived. Positions are in bytes.
 
     was_sent: whether an earlier attempt may have arrived. counts: what the record adds to its

@@ -155,8 +155,8 @@ class Marks:
 
 
 class Found:
-    """Owns the records of the wanted bytes that were found so far. The memory that this object uses
-    grows with the number of these records.
+    """Owns the found records, that is, the records of the wanted bytes that the logs contained so
+    far. The memory that this object uses grows with the number of these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
@@ -206,8 +206,8 @@ class Found:
             rows[:] = [_distinct(rows)]
 
     def has_all(self) -> bool:
-        """Whether every wanted byte was found. To save time, this is computed only when enough
-        bytes have arrived.
+        """Whether every wanted byte was found. To save time, the method makes the full check only
+        when enough bytes have arrived.
         """
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False

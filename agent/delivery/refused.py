@@ -9,14 +9,15 @@ otherwise declares the record lost or uncertain.
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
 before the agent started. A record counts as found if readers of the log keep it. Readers drop a
-record that follows later records of its file. A record does so if its attempt arrived late.
+record that follows later records of its file. A record is in such a place if its attempt arrived
+late.
 
-Until it is known what became of a refused record, the record's intent waits. The records after the
-refused record wait only for the transaction that marks this intent. Without the mark, the agent
+A refused record's intent waits until the agent knows what became of the record. The records after
+the refused record wait only for the transaction that marks this intent. Without the mark, the agent
 would send the refused record again after a crash. The record would then follow later records, and
 readers would drop it. The agent declares a record lost or uncertain only in the transaction in
 which the checkpoint passes the intent. If the agent crashes before that transaction, it looks for
-the record again, and may send the record again. A broker may then take the record.
+the record again, and may send the record again. A broker may then accept the record.
 """
 
 from __future__ import annotations
@@ -115,7 +116,7 @@ class Refused:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are so many undecided records that no more may be added."""
+        """Whether RECORDS_MAX records are undecided, so that the agent must read nothing more."""
         return len(self._asked) + len(self._searching) >= RECORDS_MAX
 
     @property

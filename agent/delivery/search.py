@@ -64,7 +64,7 @@ class Logs(Protocol):
         ...
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks, so that later responses bring new ones."""
+        """Forgets the high watermarks. Later responses bring new high watermarks."""
         ...
 
     def read_up(self) -> set[TopicPartition]:
@@ -140,8 +140,8 @@ class Search(Generic[W]):
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether the search has found out all that it can about these partitions. The brokers of
-        other partitions need not have answered.
+        """Whether the search has found out all that it can about these partitions. It does not
+        matter whether the brokers of other partitions have answered.
         """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
@@ -167,8 +167,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes the records that have arrived. is_past: whether batches that were sent before the
-        agent started can no longer arrive.
+        """Processes the records that have arrived. is_past: whether batches that were sent before
+        the agent started can no longer arrive.
         """
         if self.is_over:
             return

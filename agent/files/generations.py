@@ -41,7 +41,7 @@ same names again."""
 
 
 class Generation(NamedTuple):
-    """What a file's name says about rotation.
+    """What a file's name shows about rotation.
 
     bases: the names of the logs of which the file may be a generation. plain: the file's name
     before compression; None if the file is not compressed.

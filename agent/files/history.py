@@ -269,7 +269,7 @@ class History:
         """Whether a file was made after the file that is at the path now. If so, the newer file
         cannot have been rotated from that path. The order of the two files is uncertain if the
         clock was set back, or if the file at the path is an old file that came from another path.
-        Then the answer is no.
+        If the order is uncertain, the answer is no.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None

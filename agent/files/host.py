@@ -18,7 +18,7 @@ from skidway.agent.values.found import FileKey, Found
 
 
 class Status(NamedTuple):
-    """A file's state now. links: how many names the file has; 0 if it has lost its last name.
+    """A file's state now. links: how many names the file has; 0 if the file has lost its last name.
     changed_ns: when the file's content last changed.
 
     born_ns: when the file's inode was made; None if the file system does not report this time.
@@ -77,8 +77,8 @@ class Host(Protocol):
         ...
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is no regular file, or if it cannot be looked
-        at.
+        """The regular file at a path; None if there is no regular file, or if the file cannot be
+        looked at.
         """
         ...
 

@@ -4,8 +4,8 @@ deployment or at the start of a new day.
 Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed
 to `2026-11-19/app.log` at the last look, and points to `2026-11-21/app.log` now. On the 20th, when
 the agent did not look, the link pointed to a third file. The agent looks for such files in the
-neighbouring directories. Their names differ from both targets' names only in numbers. The agent
-also looks for the names that rotation gives to files with such names. If the names of the two
+neighbouring directories. The names of these files differ from both targets' names only in numbers.
+The agent also looks for files with names that rotation gives to such files. If the names of the two
 targets differ in more than numbers, the agent cannot know where to look, and declares that files
 may be unread.
 """

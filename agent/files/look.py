@@ -79,7 +79,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is the same for all directories of one look.
+    """The facts that are the same for all directories of one look.
 
     reborn: paths at which a new file has the inode of a known file. truncated: paths at which a
     file was truncated; copies of its bytes may be beside it.
@@ -95,7 +95,7 @@ class Moment:
 
 @dataclass(slots=True)
 class Look:
-    """What one look knows about one directory.
+    """The facts that one look has about one directory.
 
     since: by topic, the time (ms) that counts as the time of the last look by an earlier process.
     before_ms: the time of the last look at the other directories, if no look has listed this
@@ -164,7 +164,7 @@ class Look:
         return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def is_set_back(self, index: int) -> bool:
-        """Whether the clock shows an earlier time than it did before the agent started."""
+        """Whether the clock shows an earlier time than it showed before the agent started."""
         if self.place.looked_ms >= 0:
             return False
         first = self.since.get(self.moment.sources[index].topic, 0)

@@ -59,7 +59,7 @@ class Mounts:
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
         """Whether another device is mounted now where the file's file system was mounted. If so,
-        that file system may come back, and the file with it.
+        the earlier file system may be mounted again later, with the file.
         """
         if tracked.is_deleted:
             return False

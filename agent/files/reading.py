@@ -46,8 +46,8 @@ ACTIVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and its flight (its intent while it is being sent). is_new: whether the reading's
-    intent is not in the state yet.
+    """A reading, and its flight. A flight is an intent that is being sent. is_new: whether the
+    reading's intent is not in the state yet.
     """
 
     tracked: TrackedFile
@@ -112,7 +112,7 @@ class FileReader:
                 self._wake_file(file)
 
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
-        """Makes this turn's readings. Their intents are numbered from `sequence` + 1 on."""
+        """Makes this turn's readings. The readings' intents get numbers from `sequence` + 1 on."""
         taken: list[Taken] = []
         room = TURN_BYTES
         waiting: list[TrackedFile] = []
@@ -168,8 +168,8 @@ class FileReader:
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Before more of the file is read, checks that it is the file that was read before. If it
-        may be another file, ends the file id.
+        """Before more of the file is read, checks that it is the file that was read before. If the
+        file may be another file, ends the file id.
         """
         status = handle.status()
         point = tracked.last_point
@@ -226,7 +226,7 @@ class FileReader:
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if is_alike and tail and len(data) > len(tail):  # perhaps cut and written anew
+        if is_alike and tail and len(data) > len(tail):  # perhaps the file was cut and written anew
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)

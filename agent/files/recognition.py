@@ -279,7 +279,7 @@ class Recognition:
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
         """Handles a found file that has the inode of a known file, but is another file, or may be
-        another file. The found file is read from its first byte.
+        another file. The agent reads the found file from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)

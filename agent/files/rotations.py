@@ -18,10 +18,11 @@ directory to which the link points. An unknown generation is
                 be decompressed
 
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
-last look found it there, or beside it. As long as the anchor still exists under any name, no
-younger generation is gone. Generations may have been deleted unread in two cases: the anchor is
-gone although generations exist, or no anchor was known and this look finds new generations. In both
-cases nobody can know whether generations were deleted, so the agent declares a possible loss.
+last look found the anchor at the path or beside the path. As long as the anchor still exists under
+any name, no younger generation is gone. Generations may have been deleted unread in two cases: the
+anchor is gone although generations exist, or no anchor was known and this look finds new
+generations. In both cases nobody can know whether generations were deleted, so the agent declares a
+possible loss.
 
 A known file of the path may have a name that no known rotation program gives, or may be in another
 directory (strays). In both cases, the agent also reads each file that was made since the last look

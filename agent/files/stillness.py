@@ -4,7 +4,7 @@ at a directory. Does no I/O.
 If so, the scan of the patterns and the listing of the directory show different moments, and the
 listing may contain a renamed file twice or not at all. The agent then repeats the look, and
 meanwhile seals none of the directory's topics. If only names that no rotation gives have changed,
-the agent does not repeat the look. So files beside a log that are no generations never delay the
+the agent does not repeat the look. So if a file beside a log is no generation, it never delays the
 log.
 """
 

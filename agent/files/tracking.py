@@ -59,7 +59,7 @@ long after its announcement, so that operators can find out what was lost.
 
 
 # The class has 33 methods. Some are called by other modules, and the others are the steps of a
-# look. Code that works without a look is in the modules that this module imports.
+# look. The code that does not need a look is in the modules that this module imports.
 class Tracker:
     """Looks for the host's files, and lets `Recognition` decide what each file is. No method waits.
     All I/O is short and goes through `Host`.

@@ -34,7 +34,7 @@ class Unreadable:
             self.add(topic, path, reason)
 
     def add(self, topic: str, path: str, reason: str | OSError) -> None:
-        """Lists a path as unreadable, with the reason why nobody knows what is there."""
+        """Lists a path as unreadable, with the reason why its content is unknown."""
         if isinstance(reason, OSError):
             if reason.errno == errno.EAGAIN:  # the file is being decompressed, or renamed
                 self.wait(topic, path, reason.strerror or str(reason))

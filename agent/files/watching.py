@@ -6,8 +6,8 @@ through a descriptor. The agent's loop takes the paths out of the set. Events ca
 are too many, if the kernel has no watch left, or if the file system reports no events. The next
 look through the patterns finds what the lost events would have shown.
 
-Each event costs more than reading the line that caused it. So while many events come, the agent
-watches nothing. The agent looks at busy files in every turn anyway.
+An event costs more time than reading the line that caused the event. So while many events come, the
+agent watches nothing. The agent looks at busy files in every turn anyway.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ and a seal tells the audit up to which time the counts are complete. A reading i
 bytes, and the press makes batches of readings. The inquiry and `refused` find out from the brokers'
 logs which records arrived.
 
-There is one loop, in one thread. It owns every part whose state lasts longer than a turn; the
+There is one loop, in one thread. The loop owns every part whose state lasts longer than a turn; the
 module `parts` makes these parts. The loop sends a record only after the transaction with the
 record's intent is durable. If the disk is full, the loop keeps the transaction unchanged and tries
 to commit it again. Before the commit succeeds, the loop reads nothing new, and sends no records
@@ -118,7 +118,7 @@ class Loop:
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
         """Looks at paths about which events came. everything: whether to look through all patterns,
-        because the changed paths are not known.
+        because the changed paths are unknown.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -127,7 +127,8 @@ class Loop:
             self._looks.ask(now)
 
     def limit(self, limits: Mapping[FileKey, int]) -> None:
-        """Sets the position up to which each of these files is read. Other files are not read."""
+        """Sets the position up to which each of these files is read. The agent reads no other
+        files."""
         self.reader.limits = limits
 
     def leave(self) -> None:

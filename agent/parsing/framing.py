@@ -7,9 +7,10 @@ remember nothing between calls.
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
 of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
-such a line too. Then the record ends where the range ends. A record without a terminator needs no
-mark: readers recognise it because it is exactly as long as its value. The framing of a range does
-not depend on other ranges. So if the agent reads a range again, the range yields the same records.
+such a line too. In this case the record ends where the range ends. A record without a terminator
+needs no mark: readers recognise it because it is exactly as long as its value. The framing of a
+range does not depend on other ranges. So if the agent reads a range again, the range yields the
+same records.
 
 Positions here count from the start of the buffer. If a change to this module makes other records
 from the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the

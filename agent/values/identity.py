@@ -106,8 +106,8 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """The reason why the file cannot be the file that was read up to `position`; None if it can be
-    that file.
+    """The reason why the file cannot be the file that was read up to `position`; None if the file
+    can be that file.
     """
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"

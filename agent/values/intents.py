@@ -3,8 +3,8 @@ the settings and schemas that decide which records the bytes become.
 
 An intent is durable before any of its bytes is first sent. An intent ends at the end of a whole
 record, so the agent can cut it into records without the bytes of other intents. After a crash, the
-agent repeats all intents that the checkpoint has not passed: it sends their bytes again, by the
-same recipes. Two conditions must be met: the bytes still have their CRC, and the program still
+agent repeats all intents that the checkpoint has not passed: it sends the intents' bytes again, by
+the same recipes. Two conditions must be met: the bytes still have their CRC, and the program still
 makes the same records from them. The agent continues to read a file at the end of the file's last
 intent.
 """

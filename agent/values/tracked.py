@@ -222,7 +222,7 @@ class TrackedFile:
     @property
     def is_deleted(self) -> bool:
         """Whether the agent saw that the file lost its last name. After that, any other file may
-        get its inode.
+        get the file's inode.
         """
         return not self.location
 

@@ -2,8 +2,8 @@
 roster says which hosts must report.
 
 A bad file is missing, unreadable, or has a mistake in it. A bad file changes nothing: the program
-continues with the last good roster, and logs the problem once. `problem` describes it until the
-file is good again.
+continues with the last good roster, and logs the problem once. `problem` describes the mistake
+until the file is good again.
 """
 
 from __future__ import annotations

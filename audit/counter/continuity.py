@@ -4,9 +4,9 @@ message reports.
 
 After an interruption, the counter first reads the last counted batch of a partition again, and
 compares it with the facts that the state has about that batch. If the batch has another CRC or
-leader epoch, the log has diverged from the log that was counted. Then the counter stops counting
-the partition, and /health gives the reason. The counter never skips a gap silently, but reports it
-in the next delta.
+leader epoch, the log has diverged from the log that was counted. In this case the counter stops
+counting the partition, and /health gives the reason. The counter never skips a gap silently, but
+reports it in the next delta.
 """
 
 from __future__ import annotations

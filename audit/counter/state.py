@@ -98,7 +98,7 @@ class CounterState:
 
     @property
     def where(self) -> str:
-        """A name of the state and its file, for error sentences."""
+        """A name of the state and its file, for error messages."""
         return f"The counter's state in {self._path}"
 
     @property

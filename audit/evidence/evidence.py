@@ -79,7 +79,7 @@ class SealNote(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Says which numbered messages of a sender have arrived.
+    """The facts about the numbers of those messages of a sender that have arrived.
 
     first, last: the least and the greatest known number. A number that a heartbeat names is known,
     so it can be `last`. missing: the least number between `first` and `last` whose message did not
@@ -179,7 +179,7 @@ class TopicEvidence:
 class Evidence:
     """The evidence of all messages, for a window of buckets.
 
-    senders: all senders, in the order in which they were first heard.
+    senders: all senders, in the order in which their first messages arrived.
     hosts: the host of each agent, from the agent's message with the greatest number, even if
         another message has a later time.
     last_seen: by (tier, producer), the latest time in any of the sender's messages, by the

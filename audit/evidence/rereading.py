@@ -11,14 +11,14 @@ file, both may have read it. Two announcements on one host belong to the same fi
 
 A time of birth in nanoseconds identifies a file well enough, so the audit does not compare device
 and file system id as well. Besides, both of these can change when the state is lost. The audit may
-by mistake treat two files as one file; then buckets are only `unknown` for a minute. The opposite
-mistake is worse: if the audit treated one file as two files, a bucket could be falsely `complete`.
-The audit always compares the host's name. Otherwise it could not distinguish machines that are made
-from one image. All of them have the image's log files (perhaps emptied), with the same inode, birth
-and file system, and their agents run at the same time. Without the comparison of names, none of
-their buckets would ever be complete. The comparison has a price: if the host's name is lost
-together with the state, or if the disk moves to another host, the audit does not recognise a
-rereading.
+by mistake treat two files as one file; in this case buckets are only `unknown` for a minute. The
+opposite mistake is worse: if the audit treated one file as two files, a bucket could be falsely
+`complete`. The audit always compares the host's name. Otherwise it could not distinguish machines
+that are made from one image. All of them have the image's log files (perhaps emptied), with the
+same inode, birth and file system, and their agents run at the same time. Without the comparison of
+names, none of their buckets would ever be complete. The comparison has a price: if the host's name
+is lost together with the state, or if the disk moves to another host, the audit does not recognise
+a rereading.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:

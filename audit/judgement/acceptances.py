@@ -26,7 +26,7 @@ NEAREST_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Says who decides, when and why."""
+    """Who makes a decision, when, and why."""
 
     time_ms: int
     person: str

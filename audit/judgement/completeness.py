@@ -2,8 +2,8 @@
 complete`.
 
 A job runs this command before it reads the rows of a day. The answer is yes only if the audit knows
-that no record of the span can be missing. For this, it is not enough that no known bucket lacks
-records. These are the conditions:
+that no record of the span can be missing. This is a stronger claim than that every known bucket is
+complete. These are the conditions:
 
     each bucket     the report has only buckets in which somebody counted something. Here every
                     bucket of the span has a verdict: an empty bucket is complete if every expected
@@ -19,8 +19,9 @@ records. These are the conditions:
                     silence_ms. Otherwise the collector, which reads the audit's messages, has
                     stopped or still reads old messages, and may not know yet that later lines have
                     opened a bucket again
-    as the report   there are not too many rejects, no recount differs, and no clock is wrong. In
-                    any other case `skidway audit report` ends with status 1, too
+    as the report   there are not too many rejects, no recount differs, and no clock is wrong. If
+                    one of these three conditions is not met, `skidway audit report` ends with
+                    status 1, too
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
 which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of

@@ -106,10 +106,10 @@ def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
     """Findings for outputs that used an epoch number a second time, although there is a higher
-    epoch. Such an output was started anew. The counts of the higher epoch replace the output's new
-    counts, but the new counts may be the only true ones. Counters have no such finding. If a
-    counter used an epoch number a second time, a copy of the counter was probably running, and the
-    counts of the higher epoch repair the mistake."""
+    epoch. An operator started such an output anew. The counts of the higher epoch replace the
+    output's new counts, but the new counts may be the only true ones. Counters have no such
+    finding. If a counter used an epoch number a second time, a copy of the counter was probably
+    running, and the counts of the higher epoch repair the mistake."""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"

@@ -53,8 +53,8 @@ class Expectation:
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
-        """The hosts that must report the topic, but have not done so: no message of their agents
-        mentions the topic. Agents that are retired by their ids are ignored."""
+        """The hosts that must report the topic, but have not reported it: no message of their
+        agents mentions the topic. Agents that are retired by their ids are ignored."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 

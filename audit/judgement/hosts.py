@@ -3,7 +3,7 @@ silent, never heard, or retired.
 
 A state belongs to one host in one cluster. So a host that reports to two clusters has two states,
 and each state comes from the agents that report to that cluster. The state of a host is the state
-of its newest agents (see the module newest_agents). Normally this is only one agent.
+of its newest agents (see the module newest_agents). Normally a host has only one newest agent.
 
 An agent has sealed a topic until a time if it vouches that it has counted all lines that the
 topic's files had at that time. A host is heard when a message of its agent arrives.

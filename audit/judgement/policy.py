@@ -16,7 +16,7 @@ DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
 """How far an event time can be ahead of the time at which the line was read. Agents replace event
 times that are further ahead. Each agent announces the bound that it uses. If that bound is larger
-than AHEAD_MS, it applies instead."""
+than AHEAD_MS, it replaces AHEAD_MS."""
 
 
 @dataclass(frozen=True, slots=True)

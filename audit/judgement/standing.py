@@ -29,14 +29,14 @@ class TopicStanding:
     """All buckets of one source topic together.
 
     by_status: for each status, the number of buckets.
-    overdue: for each status, the number of buckets that somebody should look at. The status is that
-        of the bucket without its accepted findings.
+    overdue: for each status, the number of buckets that somebody should look at. A bucket's status
+        here ignores its accepted findings.
     lost_early: the number of overdue buckets that are lost, but still too young to be complete.
     accepted: for each status, the number of buckets that are complete except for accepted findings.
     warned: the number of complete buckets with a warning that nobody accepted.
     warned_accepted: the number of complete buckets whose warnings were all accepted.
     complete_until: all buckets up to this time in ms are complete or accepted; None if there is no
-    such time.
+        such time.
     oldest_overdue: the start of the oldest overdue bucket.
     records, rejects, repeats: the sums over all buckets.
     newest: the verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
@@ -44,9 +44,8 @@ class TopicStanding:
     uncounted: the number of offsets that counters could not read.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
-    and repeats. For each of these three numbers, the sum then includes the greatest number. Only
-    the loader's rejects are included. These sums do not include records that came from no agent at
-    `uncounted` offsets.
+    and repeats. The sums use the greatest of the differing numbers. Only the loader's rejects are
+    included. These sums do not include records that came from no agent at `uncounted` offsets.
     """
 
     source: Source
@@ -119,8 +118,8 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """For each status, the number of buckets that somebody should look at. The status is that
-        of a bucket without its accepted findings."""
+        """For each status, the number of buckets that somebody should look at. A bucket's status
+        here ignores its accepted findings."""
         return _added(topic.overdue for topic in self.topics)
 
     @property

@@ -149,8 +149,8 @@ class BucketVerdict:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether somebody should look at the bucket: it should be complete by now but is not, or
-        it is lost already."""
+        """Whether somebody should look at the bucket: the bucket should be complete by now but is
+        not complete, or it is lost already."""
         residue = self.residue
         return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)
 

@@ -18,8 +18,8 @@ RETRIES: Final = {
     "dfs.client.failover.max.attempts": "8",
     "dfs.client.failover.sleep.max.millis": "3000",
 }
-"""With these settings an operation fails if the server has not answered for about 20 s. With the
-client's defaults it would fail only after 3 minutes."""
+"""With these settings, an operation fails if the server has not answered for about 20 s. With the
+client's defaults, the operation would fail only after 3 minutes."""
 
 
 class HdfsOutput:
