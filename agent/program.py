@@ -124,7 +124,7 @@ def _tail(
 ) -> frozenset[str]:
     """Runs until the shutdown, or until topics were deleted and made again. Returns the topics that
     were made again. If topics were made again, the caller starts the agent anew from the durable
-    state, as after any stop. The restart closes the old connections, so that they send no more
+    state, as after any stop. Before that, the old connections are closed, so that they send no more
     batches.
     """
     with opened_state(settings) as state, connected(settings) as clients:

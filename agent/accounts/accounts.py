@@ -231,8 +231,8 @@ class Accounts:
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
         """For each topic with a last word, checks whether the topic's files have more bytes to
-        read, or whether one of these files may differ from the file that was read. If so, the
-        topic's last word will be taken back.
+        read, or whether one of these files may differ from the file that was read. If so, the agent
+        will take the topic's last word back.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):

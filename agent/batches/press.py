@@ -350,8 +350,8 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with other line numbers. `parsed` counts only the lines at `places`; the
-    result has the numbers that these lines have among all lines.
+    """Returns `parsed` with other line numbers. The given `parsed` numbers only the lines at
+    `places`; the result has the numbers that these lines have among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

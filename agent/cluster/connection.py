@@ -98,7 +98,7 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
     """Registers the schemas of every source, and checks that the schemas fit the source's parser.
 
     The caller calls this function before it creates topics. So if the agent cannot run with a
-    configuration, it creates no topics for it. Raises Unreachable, ConfigurationRefused.
+    configuration, it creates no topics. Raises Unreachable, ConfigurationRefused.
     """
     found = []
     for source in settings.sources:

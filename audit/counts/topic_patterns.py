@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from skidway.errors import ConfigurationRefused
 
 REJECTED_SUFFIX = ".rejected"
-"""A topic's name with this suffix is the name of the topic for the first topic's rejects."""
+"""The topic for a topic's rejects has the name of that topic and this suffix."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 

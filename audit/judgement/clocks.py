@@ -3,10 +3,10 @@ sender's clock. The module evidence.hearing describes the measurements.
 
 Most clocks agree. A reading is a measured difference between a sender's clock and our clock. If
 more than half of all recent senders have clocks that differ from ours in the same direction, our
-clock is wrong by the median of these differences. A recent sender without a reading counts as a
-sender whose clock agrees with ours. In this case the audit compares the senders' clocks with the
-time that our clock should show. If there is only one sender and its clock differs from ours, nobody
-can tell which of the two clocks is wrong. In this case our clock counts as wrong.
+clock is wrong by the median of these differences. The senders' clocks are then compared with the
+time that our clock should show. A recent sender without a reading counts as a sender whose clock
+agrees with ours. If there is only one sender and its clock differs from ours, nobody can tell which
+of the two clocks is wrong. In this case our clock counts as wrong.
 
 A sender's clock counts as slow if its lag is constant: the lag is above the bound
 (policy.clock_difference_ms) in three successive windows of time, and is about the same in the first

@@ -2,8 +2,8 @@
 complete`.
 
 A job runs this command before it reads the rows of a day. The answer is yes only if the audit knows
-that no record of the span can be missing. This is a stronger claim than that every known bucket is
-complete. These are the conditions:
+that no record of the span can be missing. It is not enough that all known buckets are complete.
+These are the conditions:
 
     each bucket     the report has only buckets in which somebody counted something. Here every
                     bucket of the span has a verdict: an empty bucket is complete if every expected

@@ -68,7 +68,7 @@ class HostState:
     behind_ms: how far the host is behind; 0 if it is not behind. A host is behind if its messages
         arrive, but their times are so old that by these times the host would be silent.
     namesakes: agents that were alive at the same time, for example on two machines with the same
-    name.
+        name.
     """
 
     cluster: str | None
