@@ -26,7 +26,7 @@ between that look and the look that found the file gone.
 
 CLOCK_SET_S: Final = 5.0
 """The wall clock counts as set if its advance differs from the monotonic clock's advance by more
-than this.
+than this many seconds.
 """
 
 WATCH_ENDED_S: Final = 86_400.0

@@ -16,13 +16,13 @@ from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
 """A generation is a rotated file. If a generation changed after the last look, its time of change
-may still be up to this much earlier than that look.
+may still be up to this many milliseconds earlier than that look.
 """
 
 STEP_MS: Final = 100
-"""The wall clock counts as set back if, since the last look, it advanced by at least this much less
-than the monotonic clock. Smaller differences mean nothing, because the two clocks are not read at
-the same moment.
+"""The wall clock counts as set back if, since the last look, it advanced by at least this many
+milliseconds less than the monotonic clock. Smaller differences mean nothing, because the two clocks
+are not read at the same moment.
 """
 
 

@@ -123,8 +123,8 @@ class Recognition:
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
         """Ends a file id because its file no longer has, or may no longer have, the bytes that were
-        read. Declares the id's unread bytes lost; their number is unknown. Begins a new
-        id for the bytes that are in the file now.
+        read. Declares the id's unread bytes lost; their number is unknown. Begins a new id for the
+        bytes that are in the file now.
         """
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked

@@ -226,8 +226,7 @@ class Counter:
                 self._count_run(part.tp, counted, run)
         except CorruptBatch as error:
             self._stop(part.tp, counted, f"a batch is damaged: {error}")
-        # the mirror's reason for a gap could not be read
-        except (Unreachable, KafkaError) as error:
+        except (Unreachable, KafkaError) as error:  # the gap's reason could not be read
             self._fetcher.remove(part.tp)
             self._failed(error)
 

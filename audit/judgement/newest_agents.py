@@ -6,8 +6,8 @@ An agent is heard when a message of it arrives. Normally only one agent counts: 
 heard last. But this agent may run on an old state that was restored. So an agent that began later
 counts as well, until it is silent. Such an agent is silent if its last message is at least
 `silence_ms` old by the audit's clock, and is also at least `silence_ms` older than the last message
-of the agent that was heard last. Two machines may also have the same name. Then all agents that
-were alive at the same time (`evidence.overlaps`) count, because each has its own files. These
+of the agent that was heard last. Two machines may also have the same name. In this case, all agents
+that were alive at the same time (`evidence.overlaps`) count, because each has its own files. These
 agents count even while they are silent, until they are retired or report another host name.
 
 The order of messages in the log shows which agent was heard last and which began later. Clocks

@@ -27,9 +27,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. It is possible that no counter of
-    the first tier with counters ever reported the topic. Then at least one counter of that tier
-    that may count the topic must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. Perhaps no counter of the first
+    tier with counters ever reported the topic. In this case, at least one counter of that tier that
+    may count the topic must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
