@@ -1,4 +1,5 @@
-"""Lists directories. A look through all patterns lists each directory at most once."""
+"""Lists directories. A look, which is one search through all patterns, lists each directory at most
+once."""
 
 from __future__ import annotations
 

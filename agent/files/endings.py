@@ -1,5 +1,6 @@
 """Decides when a file id ends: when its file was read to the end, was replaced, or is gone. Also
-says how long the agent watches a file after the end of its id.
+says how long the agent watches a file after the end of its id. A look is one search through all
+patterns for the host's files.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class Endings:
         self._ended_lately: dict[int, float] = {}  # by file id: until when looks check the file
         self._now = 0.0
         self._now_ms = 0
-        self._looked_ms: int | None = None  # the time of the look before this look
+        self._looked_ms: int | None = None  # the time of the previous look
         self._set_ms = 0  # the time of the last look that noticed that the clock was set
         self._since: Mapping[str, int] = {}
 

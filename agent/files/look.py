@@ -1,5 +1,5 @@
 """The values of one look of `rotations`: its time, each directory as it is now, and all that the
-look found.
+look found. A look is one search through all patterns for the host's files.
 """
 
 from __future__ import annotations

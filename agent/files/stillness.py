@@ -1,5 +1,5 @@
-"""Decides whether generations, which are rotated files, were being renamed while the agent looked
-at a directory. Does no I/O.
+"""Decides whether generations, which are rotated files, were being renamed during a look at a
+directory. A look is one search for the host's files. Does no I/O.
 
 If so, the scan of the patterns and the listing of the directory show different moments, and the
 listing may contain a renamed file twice or not at all. The agent then repeats the look, and

@@ -1,5 +1,5 @@
-"""A look compares the host's files with the known file ids, and finds out which files are new,
-renamed, rotated, replaced or gone.
+"""A look searches through all patterns, compares the host's files with the known file ids, and
+finds out which files are new, renamed, rotated, replaced or gone.
 
     found, unknown key (device, inode)        a new id begins at byte 0
     found, known key, no doubt about identity the same id, whatever its path is now
