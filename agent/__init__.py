@@ -1,4 +1,4 @@
-"""The agent: tails the log files of one host and publishes their lines, each one exactly once.
+"""The agent: tails the log files of one host and publishes each of their lines exactly once.
 
     patterns, events                                           one turn of loop.Loop
         |  files/     discovery, identity, tracking
@@ -14,26 +14,29 @@
         v
     accounts/        announcements, deltas, seals -> outbox -> `_skidway_audit`
 
-Of the messages for the audit, an announcement says what a file id stands for, a delta counts
-records, and a seal says up to which time the deltas contain all lines.
+The agent sends several kinds of messages to the audit. An announcement says which file a file id
+names. A delta counts records. A seal says up to which time the deltas contain all lines.
 
-What the agent guarantees, and by which means (docs/delivery.md gives the reasons):
+The agent gives these guarantees (docs/delivery.md gives the reasons):
 
-* The agent sends bytes only after the transaction with their intent (the promise) is durable.
+* An intent is a row of the state that promises to send a byte range. The agent sends bytes only
+  after the transaction that writes their intent is durable.
 * After a crash the agent sends again the bytes of every intent that the checkpoint has not passed.
-  It uses the recipe that the intent names (the settings, schemas and versions of code that decide
-  which records the bytes become), and requires that the file's bytes still have the intent's CRC.
+  The agent requires that the file's bytes still have the intent's CRC. It uses the recipe that the
+  intent names. A recipe consists of the settings, schemas and versions of code that decide which
+  records the bytes become.
 * If an intent cannot be sent again, the agent asks the brokers which of its records they have. The
-  records that the brokers have count as acknowledged. The missing records are sent as the present
-  program makes them, or their byte range is declared lost or uncertain. The same transaction writes
-  this declaration and moves the file's position past the range. Acknowledged, rejected, filtered,
-  lost, uncertain and pending bytes always add up to the bytes of each file
+  records that the brokers have count as acknowledged. The agent sends the missing records as the
+  present program makes them, or declares their byte range lost or uncertain. The same transaction
+  writes this declaration and moves the file's position past the range. Acknowledged, rejected,
+  filtered, lost, uncertain and pending bytes always add up to the bytes of each file
   (`skidway agent state show`).
-* A file id stands for one immutable sequence of bytes. If the agent doubts that a file still begins
-  with this sequence, it ends the file id and gives the file a new one.
+* A file id names one immutable sequence of bytes. If the agent doubts that a file still begins with
+  this sequence, it ends the file id and gives the file a new file id.
 
-One thread does all the work. The threads of the watchdog and of the metrics endpoint only hand
-values to that thread, or read its values. Each mutable state has one owner:
+One thread does all the work. The other threads own no state: the watchdog's thread and the thread
+that measures compressed files only pass values to the first thread, and the thread of the metrics
+endpoint only reads values. Each mutable state has one owner:
 
     state.database.StateDatabase  the connection, the agent id      SQLite, `<state.dir>/agent.db`
     files.known.KnownFiles        every TrackedFile                 memory; `files` in the database
@@ -60,10 +63,10 @@ values to that thread, or read its values. Each mutable state has one owner:
     loop.loop.Loop                the turn                          memory
 
 A turn reads at most READ_BYTES of a file and TURN_BYTES of all files. One search of the brokers'
-logs looks for the records of at most SEARCH_BYTES of files. The agent reads nothing while
-RECORDS_MAX records that brokers refused are undecided. It also reads nothing while `buffer.memory`
-bytes of batches are unacknowledged. At most `max.open.files` descriptors are open. While the disk
-of the state is full, the agent reads and promises no more bytes.
+logs looks for the records of at most SEARCH_BYTES of files. While RECORDS_MAX records that brokers
+refused are undecided, the agent reads nothing. While `buffer.memory` bytes of batches are
+unacknowledged, the agent also reads nothing. At most `max.open.files` descriptors are open. While
+the disk of the state is full, the agent reads and promises no more bytes.
 
 The agent cannot yet read journal or syslog, join several lines to one record, or filter lines
 (docs/open.md).

@@ -22,7 +22,7 @@ from skidway.errors import SkidwayError, UsageError
 PROGRAM = "agent"
 LINES = 1_000
 DRAIN_S = 60.0
-"""How long `drain` may take by default."""
+"""How many seconds `drain` may take by default."""
 
 
 def register(subparsers: Any) -> None:
@@ -93,8 +93,8 @@ def _settings(args: argparse.Namespace) -> Any:
 
 
 def _run(args: argparse.Namespace) -> int:
-    # If pandas is installed, pyarrow imports it, and this costs 40 MB of memory for a package that
-    # the agent does not use.
+    # If pandas is installed, pyarrow imports it. The agent does not use pandas, and the import
+    # would cost 40 MB of memory.
     sys.meta_path.insert(0, _WithoutPandas())
     from skidway.agent import program
     from skidway.agent.validation.checks import check_settings
@@ -189,8 +189,8 @@ def _give_up(args: argparse.Namespace) -> int:
 
 
 class _WithoutPandas(MetaPathFinder):
-    """Makes each import of pandas fail as if it were not installed. An entry None in sys.modules
-    would have the same effect, but would confuse Cython.
+    """Makes each import of pandas fail as if pandas were not installed. An entry None in
+    sys.modules would also make these imports fail, but Cython mishandles such an entry.
     """
 
     def find_spec(self, fullname: str, path: object, target: object = None) -> None:

@@ -1,9 +1,9 @@
 """Counts and logs what happens in the agent. The other modules report each event to this module by
 calling a function that is named after the event.
 
-Nothing is logged for each record or each batch, because the agent's own log may be one of the files
-that it tails. The label `topic` is always the data topic. The label is never `<topic>.rejected`,
-even for rejected lines.
+This module logs no entry for a single record or batch, because the agent's own log may be one of
+the files that the agent tails. The label `topic` is always the data topic. The label is never
+`<topic>.rejected`, even for rejected lines.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ def pressed(topic: str, result: Pressed) -> None:
 
 def lines_rejected(what: Untold) -> None:
     """Lines of a topic were rejected, and no log entry has counted them yet. Logs an entry that
-    says where one of these lines lies.
+    gives the place of one of these lines.
     """
     _log.warning(
         "lines_rejected",
@@ -119,8 +119,8 @@ def settled(count: int) -> None:
 
 
 def set_apart(range_: SetApart, lines: int | None = None) -> None:
-    """A byte range was declared lost or uncertain. lines: how many lines the range has, if
-    known.
+    """A byte range was declared lost or uncertain. lines: how many lines the range has; None if the
+    number is unknown.
     """
     labels = range_.tracked.birth.topic, range_.certainty.value.lower()
     _SET_APART_RANGES.labels(*labels).inc()
@@ -140,8 +140,8 @@ def set_apart(range_: SetApart, lines: int | None = None) -> None:
 
 
 def _bytes_known(range_: SetApart) -> int:
-    """The known bytes of a range. If the range has no end, its known bytes are all lost bytes in
-    the tally of the file, because a file has at most one range without an end.
+    """The known bytes of a range. If the range has no end, its known bytes are the file's lost
+    bytes (`tally.lost`), because a file has at most one range without an end.
     """
     if range_.end is None:
         return range_.tracked.tally.lost
@@ -149,8 +149,8 @@ def _bytes_known(range_: SetApart) -> int:
 
 
 def unseen(what: Unseen) -> None:
-    """Rotated files were left unread, or may have been left unread. Nobody knows how many bytes
-    they have.
+    """Rotated files were left unread, or may have been left unread. The number of their bytes is
+    unknown.
     """
     _SET_APART_RANGES.labels(what.topic, Certainty.LOST.value.lower()).inc()
     _log.error("generations_unseen", topic=what.topic, path=what.path, reason=what.reason)
@@ -162,7 +162,7 @@ def committed(seconds: float) -> None:
 
 
 def state_full(reason: str) -> None:
-    """The disk of the state is full, and the agent reads nothing until there is room."""
+    """The disk of the state is full. While it is full, the agent reads nothing."""
     _FULL.inc()
     _log.error("state_full", reason=reason)
 
@@ -207,8 +207,8 @@ def file_closed(path: str, file: int, length: int) -> None:
 
 
 def unreadable(topic: str, path: str, reason: str, *, is_passing: bool) -> None:
-    """A path cannot be read, and its topic is not sealed meanwhile. is_passing: whether the path
-    can probably be read soon.
+    """A path cannot be read. Until it can be read, the agent does not seal the path's topic.
+    is_passing: whether the path can probably be read soon.
     """
     say = _log.info if is_passing else _log.error
     say("unreadable", topic=topic, path=path, reason=reason)

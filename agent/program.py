@@ -1,4 +1,5 @@
-"""`skidway agent run` and `drain`: makes a running loop from the settings, and ends it in order.
+"""`skidway agent run` and `drain`: builds the loop from the settings, runs it, and stops it
+cleanly.
 
     lock the state -> serve metrics -> wait for registry and cluster -> check whether the state was
     restored from a copy -> run the loop
@@ -66,13 +67,14 @@ LIMITS_EVERY_S = 0.2
 """Seconds between two looks at the file that the setting `read.until` names."""
 
 GARBAGE_AFTER = 200_000
-"""Python's garbage collector searches for reference cycles each time that there are this many new
-objects. A look through the patterns makes many objects and hardly any cycle.
+"""Python's garbage collector searches for reference cycles whenever there are this many new
+objects. The number is high, because a look through the patterns makes many objects but hardly any
+cycle.
 """
 
 ASK_TIMEOUT_MS = 5_000
-"""How long a request to the cluster may take. The loop waits for the response, and does nothing
-else meanwhile.
+"""How many milliseconds a request to the cluster may take. The loop waits for the response, and
+does nothing else meanwhile.
 """
 
 _log = log.get(__name__)
@@ -82,11 +84,11 @@ T = TypeVar("T")
 
 @dataclass(slots=True)
 class Status:
-    """What /health reports. Each field is never changed, but only replaced by a new value, because
-    another thread reads the fields.
+    """What /health reports. The loop never changes the value of a field in place, but replaces it
+    by a new value, because another thread reads the fields.
 
-    pending: a function that returns how many bytes of the files are not settled (for example
-    acknowledged or declared lost); None until the loop exists.
+    pending: a function that returns how many bytes of the files are not settled yet, that is, for
+    example, neither acknowledged nor declared lost. None until the loop exists.
     """
 
     health: Health
@@ -101,7 +103,8 @@ class Status:
 
 
 def run(settings: AgentSettings, shutdown: Shutdown) -> int:
-    """Runs the agent until the shutdown. Raises SkidwayError if a person must decide something."""
+    """Runs the agent until the shutdown. Raises SkidwayError if an operator must decide
+    something."""
     gc.set_threshold(GARBAGE_AFTER)
     status = Status(Health(False, {"status": "starting"}))
     clock = SystemClock()
@@ -121,7 +124,8 @@ def _tail(
 ) -> frozenset[str]:
     """Runs until the shutdown, or until topics were deleted and made again. Returns the topics that
     were made again. If topics were made again, the caller starts the agent anew from the durable
-    state, as after any stop. After that, the old connections send no more batches.
+    state, as after any stop. Before that, the old connections are closed, so that they send no more
+    batches.
     """
     with opened_state(settings) as state, connected(settings) as clients:
         _log.info("agent_started", agent=state.agent, epoch=state.epoch)
@@ -156,8 +160,8 @@ def opened_state(settings: AgentSettings) -> Iterator[StateDatabase]:
 
 @contextmanager
 def connected(settings: AgentSettings) -> Iterator[tuple[Client, Client]]:
-    """Two clients. The first asks brokers, and gives up soon if they do not answer. The second
-    sends the records.
+    """Yields two clients. The first asks brokers, and gives up soon if they do not answer. The
+    second sends the records.
     """
     with (
         Client(
@@ -217,8 +221,8 @@ def find(
 
 
 def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T | None:
-    """Repeats the attempt until it succeeds, because a server that is unreachable now may come
-    back.
+    """Repeats the attempt until it succeeds, because a server that is unreachable now may be
+    reachable later.
     """
     for pause_s in _pauses():
         if shutdown.requested:
@@ -228,7 +232,7 @@ def _insist(attempt: Callable[[], T], shutdown: Shutdown, status: Status) -> T |
         except (Unreachable, KafkaError) as error:
             status.health = Health(False, {"status": "waiting", "reason": str(error)})
             _log.error("waiting", reason=str(error))
-            # for systemd, the agent has started, although it still waits for other services
+            # tells systemd that the agent has started, although it still waits for other services
             systemd.ready(f"waiting: {error}")
             shutdown.wait(pause_s)
     return None
@@ -245,10 +249,10 @@ def _pauses() -> Iterator[float]:
 class Drained:
     """The result of an agent's attempt to leave for good.
 
-    said: how many topics have a last word (a seal after which the audit waits for nothing more).
-    unsaid: the topics without a last word. obstacles: why these topics have no last word.
-    is_published: whether all messages to the audit have arrived. full_reason: why the state cannot
-    be written now.
+    A last word is a seal after which the audit waits for nothing more. said: how many topics have a
+    last word. unsaid: the topics without a last word. obstacles: why these topics have no last
+    word. is_published: whether all messages to the audit have arrived. full_reason: why the state
+    cannot be written now.
     """
 
     said: int
@@ -272,8 +276,8 @@ class RunningAgent:
         found: Found,
     ) -> None:
         """clients: the two clients of `connected`."""
-        # There are seven arguments, because these objects are made before the brokers answer, and
-        # are used longer than the objects that are made here.
+        # There are seven arguments, because the caller makes these objects before the brokers
+        # answer, and still uses them after this object ends.
         self._settings = settings
         self._asking, client = clients
         self._clock = clock
@@ -332,8 +336,8 @@ class RunningAgent:
         self._settle()
 
     def drain(self) -> Drained:
-        """Runs turns until every topic has its last word, or until the shutdown. Then ends as `run`
-        does.
+        """Runs turns until every topic has its last word, or until the shutdown. Then settles the
+        promised bytes and returns, as `run` does.
         """
         self._loop.leave()
         while not self._loop.has_left and not self._shutdown.requested and not self.made_again:
@@ -347,8 +351,8 @@ class RunningAgent:
         )
 
     def _pending(self) -> int:
-        """The pending bytes. The thread that answers scrapes computes them, because adding up the
-        bytes of many files is too slow for a turn.
+        """The pending bytes. The thread that answers metric scrapes computes this sum, because
+        adding up the bytes of many files is too slow for a turn.
         """
         return self._loop.pending_bytes
 

@@ -28,7 +28,7 @@ _TOPIC_CHARACTERS_MAX = 249 - len(REJECTED_SUFFIX)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ParserSettings:
-    """How a line becomes fields."""
+    """The settings that say how a line becomes fields."""
 
     type: Literal["raw", "regex", "json"] = setting(
         "type", "raw", help="raw: the line is one field; regex: named groups; json: an object."
@@ -351,8 +351,8 @@ def _check_topic(topic: str) -> None:
             "a-z A-Z 0-9 . _ -"
         )
     if topic in (".", "..") or any(part.startswith(AUDIT_PREFIX) for part in topic.split(".")):
-        # No topic with such a name is mirrored, counted or loaded. This is so even if the
-        # underscore comes after a dot, as if the name had a cluster's name in front.
+        # No program mirrors, counts or loads a topic with such a name. The underscore may also
+        # follow a dot, because the part before the dot could be a cluster's name.
         raise ConfigurationRefused(
             f"topic: {topic!r} or a part of it begins with _, which is reserved"
         )

@@ -2,10 +2,10 @@
 durable at every commit.
 
 The databases use WAL with synchronous=FULL, so a committed transaction survives a power cut, and
-readers never wait for the writer. A database that is damaged or of another version is refused, and
-never replaced by an empty database. If a database cannot grow because the disk is full, the program
-ends with an error message. The last transaction stays committed. When the program starts again, it
-reads again the messages or records that came after that transaction.
+readers never wait for the writer. The program refuses a database that is damaged or has another
+version, and never replaces it by an empty database. If a database cannot grow because the disk is
+full, the program ends with an error message. The last transaction stays committed. When the program
+starts again, it rereads the messages or records that came after that transaction.
 """
 
 from __future__ import annotations
@@ -40,8 +40,8 @@ def open_database(
     """Opens the database, or creates it. Only `transaction` begins transactions.
 
     upgrades: for each older version, the statements that turn a database of that older version into
-    one of the next version. additions: statements that add tables or indexes which a database of
-    this version may lack. Raises StateRefused if the file is not a database of this kind, is
+    one of the next version. additions: statements that add tables or indexes if a database of this
+    version does not have them. Raises StateRefused if the file is not a database of this kind, is
     damaged, or has another version. Raises DatabaseFailed if there is no room.
     """
     try:
@@ -64,7 +64,7 @@ def open_database(
 def failures(path: Path | str) -> Iterator[None]:
     """Turns SQLite's errors into DatabaseFailed or StateRefused.
 
-    The error's sentence says that the disk is full or broken, or that the database is damaged.
+    The error message says that the disk is full or broken, or that the database is damaged.
     """
     try:
         yield
@@ -82,8 +82,8 @@ def failures(path: Path | str) -> Iterator[None]:
 
 @contextmanager
 def transaction(connection: sqlite3.Connection) -> Iterator[sqlite3.Connection]:
-    """Commits all statements of the `with` block, or none of them. Committed statements are durable
-    when the block has ended."""
+    """Commits all statements of the `with` block, or none of them. When the block has ended, the
+    committed statements are durable."""
     connection.execute("BEGIN IMMEDIATE")
     try:
         yield connection

@@ -49,7 +49,7 @@ class Accounts:
         self._mail = mail
         self._declared = {(x.file, x.first, x.end, x.certainty) for x in state.losses()}
         self._noted: list[Noted] = []
-        self._named: set[str] = set()  # unsealed topics that the audit was told of
+        self._named: set[str] = set()  # unsealed topics that were reported to the audit
         self.leaving = Leaving(state.left)
         self._set_backs = SetBacks()
         self._cut_at = self._seal_at = self._life_at = 0.0
@@ -58,7 +58,7 @@ class Accounts:
 
     def open(self, state: StateDatabase, now_ms: int, changes: Changes) -> None:
         """Takes over the counts from the state. If the setting for the bucket size was changed,
-        these counts are first put into deltas of their own.
+        first makes deltas of these counts, with the old bucket size.
         """
         size = self._settings.audit_bucket_ms
         sums, losses = state.sums(), state.losses(undeclared=True)
@@ -95,9 +95,9 @@ class Accounts:
     def lose(
         self, range_: SetApart, now_ms: int, changes: Changes, lines: int | None = None
     ) -> None:
-        """Declares a byte range lost or uncertain, unless it was declared already.
+        """Declares a byte range lost or uncertain. If the range was declared already, does nothing.
 
-        lines: the number of lines in the range, if known.
+        lines: the number of lines in the range; None if the number is unknown.
         """
         declared = (range_.tracked.file, range_.first, range_.end, range_.certainty)
         if declared in self._declared:
@@ -118,8 +118,8 @@ class Accounts:
         self._deltas.lost(loss, now_ms, changes)
 
     def lose_unseen(self, unseen: Unseen, now_ms: int, changes: Changes) -> None:
-        """Declares that some files without a file id are lost. The loss names one new file id,
-        which stands for all of these files.
+        """Declares that some files without a file id are lost. The loss names one new file id for
+        all of these files together.
         """
         events.unseen(unseen)
         loss = Loss(
@@ -149,15 +149,15 @@ class Accounts:
     def _first_unsealed(self, topic: str) -> int | None:
         """The bucket of the last seal; None if there is no seal. Lines that nobody has read can be
         older than that seal by `lateness.ms`. This method does not subtract `lateness.ms`. The
-        audit does so later: it uses the agent's setting, which each audit message states, or its
-        own setting, whichever is larger.
+        audit subtracts it later: it uses the agent's setting, which each audit message states, or
+        its own setting, whichever is larger.
         """
         sealed_until = self._topics.sealed_until(topic)
         return None if sealed_until is None else self._bucket(sealed_until)
 
     def _first_unseen(self, unseen: Unseen) -> int | None:
-        """The bucket of the last seal or the bucket of the oldest unseen line, whichever is
-        earlier. The line can be earlier if the clock was set back after the seal.
+        """The earlier of two buckets: the bucket of the last seal, and the bucket of the oldest
+        unseen line. The line can be earlier if the clock was set back after the seal.
         """
         first = self._first_unsealed(unseen.topic)
         if first is None or unseen.oldest_ms is None:
@@ -165,9 +165,9 @@ class Accounts:
         return min(first, self._bucket(unseen.oldest_ms))
 
     def _last_unsealed(self, topic: str, now_ms: int) -> int:
-        """The bucket of the latest time that an unread line can have. This is the present time, the
-        greatest time that the clock showed before it was set back, or the time of the last seal,
-        whichever is latest.
+        """The bucket of the latest time that an unread line can have. The latest time is the
+        maximum of three times: the present time, the greatest time that the clock showed before it
+        was set back, and the time of the last seal.
         """
         latest_ms = self._set_backs.greatest(topic, now_ms)
         return self._bucket(max(latest_ms, self._topics.sealed_until(topic) or now_ms))
@@ -178,14 +178,15 @@ class Accounts:
     # --- deltas and heartbeats ------------------------------------------------------------------
 
     def account(self, changes: Changes, now: float, now_ms: int, *, at_once: bool) -> None:
-        """Makes deltas when they are due, or `at_once`."""
+        """Makes deltas if they are due. at_once: whether to make deltas even if they are not
+        due."""
         if now >= self._cut_at or at_once:
             self._cut_at = now + self._settings.audit_interval_ms / 1000
             self._deltas.cut(now_ms, changes)
 
     def prove_life(self, number: int, now: float, now_ms: int) -> None:
-        """Sends a heartbeat if no delta or seal has got a number above `number` during a whole
-        heartbeat interval.
+        """Sends a heartbeat if the agent has sent no delta and no seal for a whole heartbeat
+        interval. number: the last number that was used before this turn.
         """
         if self._deltas.number != number:
             self._life_at = now + self._settings.heartbeat_interval_ms / 1000
@@ -213,9 +214,9 @@ class Accounts:
     def note_sizes(
         self, wall_ms: int, at: int, topics: Iterable[str], tracker: Tracker, reader: FileReader
     ) -> None:
-        """Notes up to which position each topic's files must be settled (passed by the checkpoint)
-        before the topic's seal is sent. If a topic has an earlier note whose seal is not sent yet,
-        the earlier note is kept.
+        """Notes up to which position the checkpoint must have passed each topic's files before the
+        topic's seal is sent. If a topic has an earlier note whose seal is not sent yet, keeps the
+        earlier note.
         """
         waiting = {noted.topic for noted in self._noted}
         for topic in topics:
@@ -229,8 +230,9 @@ class Accounts:
             self._set_backs.noted(topic)
 
     def review(self, tracker: Tracker, reader: FileReader) -> None:
-        """Checks for each topic with a last word whether the topic's files have more bytes to read,
-        and whether any of these files may differ from the file that was read.
+        """For each topic with a last word, checks whether the topic's files have more bytes to
+        read, or whether one of these files may differ from the file that was read. If so, the agent
+        will take the topic's last word back.
         """
         for topic in self.leaving.at_rest:
             if sealing.held_back_by(topic, tracker.unreadable):
@@ -295,8 +297,9 @@ class Accounts:
         topics: Mapping[str, tuple[Source, Source]],
         offsets: Mapping[TopicPartition, int],
     ) -> None:
-        """Takes back each last word (the final seal of an agent that leaves) that is no longer true
-        because the agent goes on. For each, sends an ordinary seal instead.
+        """A last word is the final seal of an agent that leaves for good. If the agent continues to
+        read a topic, the topic's last word is no longer true. Takes back each such last word: sends
+        an ordinary seal in its place.
         """
         again = self.leaving.take_back()
         if not again:

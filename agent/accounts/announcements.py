@@ -1,10 +1,11 @@
-"""Announcements say what a file id stands for. The agent sends an announcement before the file id's
-first record, every day, and at the file id's end.
+"""Announcements say which file a file id names. The agent sends an announcement before the file
+id's first record, every day, and at the file id's end.
 
 If this agent's state is deleted, a new agent reads the same files again under new file ids. The
-inode's time of birth then shows that two file ids stand for the same file. If the file system does
-not report that time, equal fingerprints show that the file is the same. So a file that had fewer
-than FINGERPRINT_BYTES when it was announced is announced again as soon as it has FINGERPRINT_BYTES.
+inode's time of birth then shows that two file ids name the same file. If the file system does not
+report that time, equal fingerprints show that the file is the same. A short file has no full
+fingerprint. So if a file had fewer than FINGERPRINT_BYTES when it was announced, the agent
+announces it again as soon as it has FINGERPRINT_BYTES.
 """
 
 from __future__ import annotations
@@ -26,10 +27,11 @@ def announcement(
     closing: bool = False,
     fingerprint: Fingerprint | None = None,
 ) -> Announcement:
-    """The announcement that opens a file id; with `closing`, the one that gives its final length.
+    """Returns the announcement that opens a file id. With `closing`, returns the announcement that
+    closes the file id and states the file's final length.
 
-    fingerprint: used instead of the fingerprint in `tracked.birth`, if the file has grown since
-    that fingerprint was taken.
+    fingerprint: the present fingerprint, if the file has grown since the fingerprint in
+    `tracked.birth` was computed.
     """
     birth = tracked.birth
     fingerprint = fingerprint or birth.fingerprint

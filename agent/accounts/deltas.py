@@ -1,15 +1,15 @@
-"""Holds the counts of records that the checkpoint passed, and the declared losses, until numbered
-deltas (audit messages) contain them.
+"""Collects the counts of records that the checkpoint passed, and the declared losses, and makes
+numbered deltas of them. A delta is an audit message.
 
 The sums of these counts become durable in the transaction that moves the checkpoint. Every
 `audit.interval.ms`, the transaction of a turn also replaces the sums by numbered deltas. The
-database holds the same sums as this object, so a crash between the two transactions neither loses
-nor doubles a count.
+database contains the same sums as this object, so a crash between the two transactions neither
+loses nor doubles a count.
 
-The database keeps the number of the last delta of each bucket for good, in a row of some 100 bytes
-for each bucket that ever had a line. When a late line comes, the bucket's next delta names this
-number, because each delta of a bucket names the one before, so that they form a chain. Without the
-number the chain would be broken for ever.
+The deltas of a bucket form a chain: each delta names the number of the bucket's previous delta. A
+line can come late, so the database never deletes the number of a bucket's last delta. Without this
+number, the delta that counts the late line could not continue the chain. Each bucket that ever had
+a line costs a row of about 100 bytes.
 """
 
 from __future__ import annotations
@@ -50,7 +50,8 @@ class Deltas:
         for key, each in sums:
             self._counts.put(key, each)
         self._losses = list(losses)
-        self._touched: dict[BucketKey, int] = {}  # buckets' last delta numbers, not durable yet
+        # by bucket: the last delta's number, if not durable yet
+        self._touched: dict[BucketKey, int] = {}
         self.number = number
 
     @property
@@ -98,8 +99,8 @@ class Deltas:
         self._losses.clear()
 
     def committed(self) -> None:
-        """Notes that the transaction is durable, so that `previous` finds the numbers of its deltas
-        in the database.
+        """Notes that the transaction is durable. From now on `previous` finds the numbers of its
+        deltas in the database.
         """
         self._touched.clear()
 

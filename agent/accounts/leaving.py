@@ -1,28 +1,28 @@
-"""Lets an agent leave for good with a last word (a final seal) for each topic, and says what
-prevents a last word.
+"""Lets an agent leave for good: for each topic, the agent sends a final seal, which is called the
+last word. Also says what prevents a last word.
 
     look       as for every seal, the agent notes the wall time W and the last used number `at`,
                scans the patterns, and notes how long each file is
     at rest    if the checkpoint has passed all bytes of the files at the time of the look, no line
                of the topic is under way: this seal is the last word, and the agent stops reading
                the topic
-    otherwise  this seal is an ordinary one, sent when the checkpoint has passed the bytes; the next
-               look decides anew
-    disturbed  the files have more bytes than at that look, or are unreadable, or are in doubt: the
-               agent takes the last word back, and goes on reading the topic's files
+    otherwise  this seal is an ordinary seal, sent when the checkpoint has passed the bytes; the
+               next look decides anew
+    disturbed  if the files have more bytes than at that look, are unreadable, or may differ from
+               what was read, the agent takes the last word back and goes on reading the topic's
+               files
     end        the agent has left when one look finds all topics at rest, and all last words
                are published
 
-A last word is a seal. Like any seal, it vouches for all bytes that lay in the files at the wall
-time W that it names. But after a last word the audit waits for no further seal of the topic. So if
-the agent sees more bytes later, it must take the last word back. The state keeps the last word of
-each topic that has one. To take a last word back, the agent sends an ordinary seal with the same W
-and `at`. An agent that opens the state again (to run or to drain) takes all last words back in its
-first transaction. If a look finds more bytes, the agent sends this ordinary seal in the transaction
-of that look.
+A last word is a seal. Like any seal, it names a wall time W, and vouches for all bytes that were in
+the files at W. But after a last word the audit waits for no further seal of the topic. So if the
+agent sees more bytes later, it must take the last word back. The state stores the last words. To
+take a last word back, the agent sends an ordinary seal with the same W and `at`. If an agent opens
+the state again, to run or to drain, it takes all last words back in its first transaction. If a
+look finds more bytes, the agent sends the ordinary seal in the transaction of that look.
 
-A last word closes no file id, because a closure cannot be taken back. If the host stays after all,
-its agent must still notice when a known file vanishes unread.
+A last word closes no file id, because a closure cannot be taken back. If the host stays in use, its
+agent must still notice when a known file vanishes unread.
 """
 
 from __future__ import annotations
@@ -39,16 +39,17 @@ from skidway.agent.values.tracked import FileState, TrackedFile
 class Leaving:
     """Owns the last words of the topics.
 
-    left: for each topic whose newest seal is a last word, that last word. It is durable, or this
-    turn's transaction makes it durable. done: topics whose last word was sent after the agent
-    started, and whose files have had no new bytes since then.
+    left: for each topic whose newest seal is a last word, that last word. The last word is durable,
+    or this turn's transaction makes it durable. done: topics whose last word was sent after the
+    agent started, and whose files have had no new bytes since then.
     """
 
     def __init__(self, left: Mapping[str, LastWord]) -> None:
         self.left = dict(left)
         self.done: set[str] = set()
         self.is_asked = False
-        self._at_rest: dict[str, int] = {}  # by topic: `doubts` at the last word
+        # by topic: the value of `doubts` when the last word was decided
+        self._at_rest: dict[str, int] = {}
         self._kept: set[str] = set()
 
     @property
@@ -81,8 +82,8 @@ class Leaving:
             self.disturbed(noted.topic)
 
     def disturbed(self, topic: str) -> None:
-        """Notes that a topic is not at rest: the agent goes on reading the topic, and takes the
-        topic's last word back if it was sent.
+        """Notes that a topic is not at rest: the agent continues to read the topic's files. If the
+        topic's last word was sent, the agent takes it back.
         """
         self._at_rest.pop(topic, None)
         self.done.discard(topic)

@@ -1,5 +1,5 @@
-"""The outbox: a transaction stores each audit message here; the message is then published, and then
-removed.
+"""The outbox of audit messages: a transaction stores each message, the publisher publishes the
+message, and a later transaction removes it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class Mail:
 
     @property
     def is_empty(self) -> bool:
-        """Whether everything was published."""
+        """Whether all messages were published."""
         return not (self._durable or self._staged or self._published or self._forgetting)
 
     def stage(
@@ -36,7 +36,7 @@ class Mail:
         self._staged.append(Message(self._last_id, number, file, encode(message)))
 
     def write(self, changes: Changes) -> None:
-        """Writes the staged messages, and removes the published ones, in the transaction."""
+        """Writes the staged messages and removes the published messages, in the transaction."""
         for message in self._staged:
             changes.put_message(message.id, message.value, number=message.number, file=message.file)
         changes.forget_messages(message.id for message in self._forgetting)

@@ -39,7 +39,7 @@ class Register:
         self._repeat_at = 0.0
 
     def announce(self, tracked: TrackedFile, now_ms: int) -> None:
-        """Announces what a file id stands for."""
+        """Announces which file a file id names."""
         tracked.announced_ms = now_ms
         source = self._topics.source_of(tracked)
         self._mail.stage(announcements.announcement(tracked, self._agent, source, now_ms))
@@ -74,8 +74,8 @@ class Register:
                 self._tracker.note(tracked)
 
     def mind_published(self) -> None:
-        """Notes which announcements have reached the cluster; the files of these announcements may
-        be read from then on.
+        """Notes which announcements have reached the cluster; from then on, the agent may read the
+        files of these announcements.
         """
         for message in self._mail.take_published():
             tracked = self._tracker.files.get(message.file) if message.file else None

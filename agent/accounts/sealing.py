@@ -1,4 +1,4 @@
-"""A seal says that deltas contain the counts of all lines that lay in a topic's files at a wall
+"""A seal says that deltas contain the counts of all lines that were in a topic's files at a wall
 time W.
 
     begin     put what was counted so far into deltas; note the wall time W and `at`, the number
@@ -6,9 +6,10 @@ time W.
     complete  when the checkpoint has passed all bytes up to these lengths (they are settled) and
               deltas contain their counts: (W, at) may be sent
 
-The agent notes the wall time W before it looks at the files. So every line that lay in a file at W
-is among the noted bytes. A file or directory that cannot be read holds back its topic's seal, and
-the reports name that file or directory. Filtered, rejected and lost bytes do not hold a seal back.
+The agent notes the wall time W before it looks at the files. So every line that was in a file at W
+is among the noted bytes. If a file or directory cannot be read, the agent does not send its topic's
+seal, and the reports name that file or directory. Filtered, rejected and lost bytes do not delay a
+seal.
 """
 
 from __future__ import annotations
@@ -66,13 +67,13 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
     """Whether all noted bytes are settled. The caller has to check whether deltas contain the
     counts of these bytes.
 
-    A file that is not verified may be another file than the one that was read, so its bytes do not
-    count as settled.
+    A file that is not verified may differ from the file that was read, so its bytes do not count as
+    settled.
     """
     for file, target in noted.targets.items():
         tracked = files.get(file)
         if tracked is None:
-            continue  # if the file id is not known any more, it was closed
+            continue  # a file id that is not known any more was closed
         if tracked.state is FileState.OPEN and not tracked.verified:
             return False
         if tracked.position < target:
@@ -81,8 +82,8 @@ def is_complete(noted: Noted, files: Mapping[int, TrackedFile]) -> bool:
 
 
 def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool:
-    """Whether the noted bytes may belong to other file ids by now, so that the sizes must be noted
-    again.
+    """Whether the noted bytes may belong to other file ids by now. If so, the agent must note the
+    sizes again.
     """
     if doubts != noted.doubts:
         return True
@@ -96,8 +97,8 @@ def is_void(noted: Noted, files: Mapping[int, TrackedFile], doubts: int) -> bool
 def held_back_by(
     topic: str, unreadable: Mapping[str, Mapping[str, str]], limit: int = 5
 ) -> Sequence[str]:
-    """The files of a topic that cannot be read, each with the reason. Empty if no file holds the
-    seal back.
+    """The files of a topic that cannot be read, each with the reason. Empty if no file delays the
+    seal.
     """
     reasons = unreadable.get(topic, {})
     return [f"{path}: {reason}" for path, reason in sorted(reasons.items())[:limit]]

@@ -1,10 +1,10 @@
-"""Keeps the greatest time that the clock showed before it was set back: unread lines may have that
-time.
+"""Remembers the greatest time that the clock showed before it was set back, because unread lines
+may have times up to it.
 
-Lines that are lost before the agent reads them were written after their topic's newest seal. If the
-clock was set back after that seal was noted, these lines can have times up to the greatest time
-that the clock showed. The state does not keep that greatest time. After a restart, the agent knows
-only the times of seals.
+If lines are lost before the agent reads them, they were written after their topic's newest seal. If
+the clock was set back after the agent noted the file sizes for that seal, these lines can have
+times up to the greatest time that the clock showed. The state does not keep that greatest time.
+After a restart, the agent knows only the times of seals.
 """
 
 from __future__ import annotations
@@ -30,12 +30,13 @@ class SetBacks:
         self._last_ms = now_ms
 
     def noted(self, topic: str) -> None:
-        """Called when the agent notes file sizes for a seal of the topic."""
+        """Remembers how often the clock was set back before the agent noted file sizes for a seal
+        of the topic."""
         self._noted[topic] = self._count
 
     def sealed(self, topic: str) -> None:
         """Notes that the topic's seal is sent. The seal vouches for all lines that were written
-        before the seal's call of `noted`.
+        before `noted` was called for this seal.
         """
         if self._noted.get(topic) == self._count:
             self._greatest.pop(topic, None)

@@ -1,12 +1,12 @@
-"""Makes record batches from intents and their bytes. The batches depend only on the intents, the
-bytes and the recipe.
+"""A press is a compiled recipe. It makes record batches from intents and their bytes. The batches
+depend only on the intents, the bytes and the recipe.
 
     bytes -> records -> columns -> datums -> (rejects) -> partitions -> batches
              framing    parser     codec                   routing      cuts, columns.encode
 
 Readings of several files are pressed together if they share the recipe and the moment of reading.
 So a turn that reads a hundred quiet files costs little more than a turn that reads one busy file.
-What becomes of a record does not depend on the records beside it.
+The other records of these readings never change what a record becomes.
 """
 
 from __future__ import annotations
@@ -43,8 +43,8 @@ Partitions = int | Int64s
 """One partition for all rows, or one for each row."""
 
 AHEAD_MS_MAX = 3_600_000
-"""If a record's event time is later than the moment of reading by more than this, the record gets
-the moment of reading as its timestamp.
+"""If a record's event time is later than the moment of reading by more than this many milliseconds,
+the record gets the moment of reading as its timestamp.
 """
 
 
@@ -66,8 +66,8 @@ class Pressed:
     outcomes: one outcome for each reading.
     records: how many records of the data topic the readings become.
     rejected: the lines that become records of the rejected topic.
-    unbelieved_times: how many records had an event time too far ahead, or before 1970, and got
-        the moment of reading instead.
+    unbelieved_times: how many records had an event time that was too far ahead or before 1970, and
+        got the moment of reading as their timestamp.
     replaced: how many records have U+FFFD in place of bytes that are not UTF-8.
     pieces: how many records and rejected lines are only a part of what the source's multiline
         settings call a record.
@@ -149,7 +149,7 @@ class _Lines:
 
 
 class Press:
-    """A compiled recipe. Raises ConfigurationRefused if its parser, schema or key do not fit
+    """A compiled recipe. Raises ConfigurationRefused if its parser, schema and key do not fit
     together, and SchemaUnsupported if records of the schema cannot be encoded.
     """
 
@@ -361,8 +361,8 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
 
 
 def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed`, which has only the lines at `places`, with the numbers that these lines
-    have among all lines.
+    """Returns `parsed` with other line numbers. The given `parsed` numbers only the lines at
+    `places`; the result has the numbers that these lines have among all lines.
     """
     rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
     return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
@@ -403,7 +403,7 @@ def _by_partition(count: int, partitions: Partitions) -> Iterator[tuple[int, Int
 
 
 def _distinct(numbers: Int64s) -> tuple[int, ...]:
-    """The distinct numbers in rising order. Usually there is only one."""
+    """The distinct numbers in rising order. Usually there is only one number."""
     first = int(numbers[0])
     if (numbers == first).all():
         return (first,)

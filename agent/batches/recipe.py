@@ -1,9 +1,9 @@
 """A file's bytes and its recipe together decide which records the file becomes.
 
 A recipe consists of settings, schemas, topics and versions of code. An intent names its recipe by
-fingerprint; the state keeps the recipe as long as an intent needs it. So if a byte range was
-promised under yesterday's settings, it is sent again under yesterday's settings, to the partitions
-that the topic had yesterday, with yesterday's size limit.
+fingerprint; the state keeps the recipe as long as an intent needs it. So if the agent promised a
+byte range yesterday, it sends the range again with yesterday's settings and yesterday's size limit,
+to the partitions that the topic had yesterday.
 """
 
 from __future__ import annotations
@@ -90,7 +90,7 @@ class Recipe:
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
 
-        Fields that have their default value are left out. Only fields that newer programs added
+        The JSON omits each field that has its default value. Only fields that newer programs added
         have a default. So a recipe that an older program stored keeps its text and fingerprint.
         """
         content = asdict(self)
@@ -132,15 +132,15 @@ def program_version() -> str:
 
 def program_of(recipe: Recipe) -> str:
     """The versions of all code that decides which record a line becomes. If an intent's recipe has
-    other versions, the intent's records cannot be made again: the agent asks the brokers which of
-    these records arrived.
+    other versions, the agent cannot make the intent's records again. Instead, it asks the brokers
+    which of these records arrived.
 
     The following versions are left out, because they never change a record. The compression library
     and `compression.type` change only the bytes of a batch. NumPy computes only integers here
-    (positions, times, hashes). The Avro libraries have only one encoding for each value, except for
-    the blocks of arrays and maps, and schemas/codec/writing.py makes these blocks. google-crc32c
-    computes one fixed polynomial. Skidway's own version is not needed, because framing and pressing
-    have version numbers of their own.
+    (positions, times, hashes). The Avro libraries have only one encoding for each value. The blocks
+    of arrays and maps are an exception, but schemas/codec/writing.py makes these blocks.
+    google-crc32c computes one fixed polynomial. Skidway's own version is not needed, because
+    framing and pressing have version numbers of their own.
     """
     names = [program_version()]
     if recipe.parser == "json" or recipe.container == DOCKER:
@@ -153,26 +153,28 @@ def program_of(recipe: Recipe) -> str:
         # and times.
         names.append(f"pyarrow-{_version('pyarrow')}")
     if recipe.time_format is not None and recipe.timezone.upper() not in _UTC:
-        # The rules of time zones change, and they come with the machine, not with Python.
+        # The rules of time zones change without a new version of Python, because they are part of
+        # the machine's installation.
         names.append(f"zone-{_zone_rules(recipe.timezone)}")
     return " ".join(names)
 
 
 def at_present(recipe: Recipe) -> Recipe:
-    """The same recipe with the versions of the program that runs now."""
+    """Returns the recipe with the versions of the program that runs now."""
     return replace(recipe, program=program_of(recipe))
 
 
 def with_refusal(recipe: Recipe) -> Recipe:
-    """The same recipe with a mark. After a crash, the agent does not send the intents of a marked
-    recipe again at once, but asks the brokers which records arrived (see `has_refusal`).
+    """Returns the recipe with a mark. If an intent has a marked recipe, the agent does not simply
+    send it again after a crash, but first asks the brokers which records arrived (see
+    `has_refusal`).
     """
     return replace(recipe, program=f"{recipe.program}{_REFUSED}")
 
 
 def has_refusal(recipe: Recipe) -> bool:
-    """Whether a broker refused a record of the recipe's intents, and may have taken records that
-    come after the refused one.
+    """Whether a broker refused a record of the recipe's intents, and may have accepted records that
+    come after the refused record.
     """
     return recipe.program.endswith(_REFUSED)
 
@@ -229,7 +231,9 @@ def recipe_of(
 
 
 def derived_schema(source: SourceSettings) -> str:
-    """The schema of a source that names no schema. Raises ConfigurationRefused."""
+    """The schema of a source that names no schema. Raises ConfigurationRefused if a pattern of the
+    source or its groups are refused.
+    """
     # The settings require a schema for json, so the parser is raw or regex.
     pattern = source.parser.pattern
     return derived.schema(

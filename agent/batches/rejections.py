@@ -16,11 +16,11 @@ from typing import Final
 from skidway.agent.batches.rejected import RejectedLine
 
 TELL_EVERY_S: Final = 60.0
-"""The least time between two log entries about the same topic."""
+"""The least number of seconds between two log entries about the same topic."""
 
 HALF_WINDOW_S: Final = 60.0
 LINES_MIN: Final = 10
-"""If a topic had fewer recent lines than this, its share of rejected lines is ignored."""
+"""If a topic had fewer recent lines than this, `too_many` ignores its share of rejected lines."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +84,7 @@ class Rejections:
         known.reasons.update(line.reason for line in rejected)
 
     def due(self, now: float) -> list[Untold]:
-        """Returns the lines to log now, and counts them as logged."""
+        """Returns the lines to log now, and marks them as logged."""
         found = []
         for topic, known in self._topics.items():
             rested = known.told_at is None or now - known.told_at >= TELL_EVERY_S

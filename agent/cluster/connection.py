@@ -95,10 +95,10 @@ class SourceSchemas:
 
 
 def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[SourceSchemas]:
-    """Registers the schemas of every source and checks that they fit its parser.
+    """Registers the schemas of every source, and checks that the schemas fit the source's parser.
 
-    The caller does this before it creates topics, so that a configuration that cannot run creates
-    no topic. Raises Unreachable, ConfigurationRefused.
+    The caller calls this function before it creates topics. So if the agent cannot run with a
+    configuration, it creates no topics. Raises Unreachable, ConfigurationRefused.
     """
     found = []
     for source in settings.sources:
@@ -113,8 +113,7 @@ def schemas_of(registry: RegistryClient, settings: AgentSettings) -> list[Source
 
 
 def compiled(source: SourceSettings, schema: Schema, batch_bytes: int) -> Press:
-    """Compiles the press (which makes batches of lines) for a source, as if each topic had one
-    partition.
+    """Compiles a source's press, which makes batches of lines, as if each topic had one partition.
 
     Raises ConfigurationRefused if the parser does not fit the schema.
     """
@@ -257,7 +256,7 @@ def _topics(sources: Sequence[SourceSettings]) -> list[str]:
 
 
 def _not_ready(client: Client, names: Sequence[str]) -> dict[str, bool]:
-    """By name, the topics that are missing or have a partition without a leader. The value says
+    """Returns the topics that are missing or have a partition without a leader: by topic name,
     whether the topic exists.
     """
     found = client.metadata(names).topics

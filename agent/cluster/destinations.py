@@ -1,4 +1,5 @@
-"""The topics to which a source's lines go, as cluster and registry describe them now."""
+"""The topics to which the agent sends a source's lines, as cluster and registry describe them
+now."""
 
 from __future__ import annotations
 

@@ -1,5 +1,6 @@
-"""What the agent knows about each topic: its id, the time up to which it is sealed (the agent has
-sent the audit all counts of lines up to that time), and whether its log was replaced.
+"""What the agent knows about each topic: its id, the time up to which it is sealed, and whether its
+log was replaced. A topic is sealed up to a time if the agent has sent the audit all counts of lines
+up to this time.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from skidway.kafka.types import TopicPartition
 
 
 def has_fallen_back(deliveries: Iterable[Delivery], offsets: Mapping[TopicPartition, int]) -> bool:
-    """Whether a batch got an offset that is not higher than an offset acknowledged before. If so,
-    the partition's log was replaced.
+    """Whether a batch got an offset at or below the last acknowledged offset. If so, the
+    partition's log was replaced.
 
     offsets: the last acknowledged offset of each partition.
     """
@@ -52,12 +53,12 @@ class Topics:
                 self._put(source.topic, TopicState(source.topic_id, None), changes)
 
     def sealed(self, destinations: Sequence[Destination]) -> dict[str, tuple[Source, Source]]:
-        """The data topics to seal. Each comes with two audit sources: its own, and the one of its
-        rejected topic.
+        """Returns the data topics to seal, each with two audit sources: its own source, and the
+        source of its rejected topic.
 
-        The data topics include those that the settings named earlier, but do not name any more. The
-        agent reads no files for these topics any more, and has declared the bytes that were unread.
-        So the agent can go on sealing these topics, and the audit need not wait for them.
+        The result includes topics that only earlier settings named. The agent no longer reads files
+        for these topics, and has declared their unread bytes. So the agent can go on sealing these
+        topics, and the audit need not wait for them.
         """
         found = {}
         for topic in self._former:

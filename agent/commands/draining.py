@@ -1,5 +1,5 @@
 """`skidway agent drain`: before a host leaves for good, its agent delivers all lines and tells the
-audit that no more will come.
+audit that no more lines will come.
 
     lock the state -> wait for registry and cluster -> run the loop -> publish the last words
 
@@ -28,7 +28,7 @@ SENTENCES_MAX = 20
 
 
 class NotDrained(SkidwayError):
-    """Something on the host is not delivered, so some topics have no last word."""
+    """Some topics have no last word, because lines of the host are not delivered yet."""
 
 
 def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
@@ -36,7 +36,7 @@ def drain(settings: AgentSettings, shutdown: Shutdown, timeout_s: float) -> str:
     sentence for the operator.
 
     Raises NotDrained or Unreachable if the time is too short. Raises ConfigurationRefused if the
-    settings do not let this command read all that lies in the files, and StateRefused if the state
+    settings prevent this command from reading all bytes of the files, and StateRefused if the state
     cannot be used.
     """
     if settings.read_until is not None:
@@ -130,8 +130,8 @@ def _time(time_ms: int) -> str:
 
 
 def _is_ours(directory: Path) -> bool:
-    """Whether the directory has a state. Raises StateRefused if the state belongs to another user:
-    the agent could no longer read what this process would write into that state.
+    """Whether the directory has a state. Raises StateRefused if the state belongs to another user,
+    because that user's agent could not read what this process would write into the state.
     """
     path = directory / DATABASE
     try:

@@ -1,6 +1,6 @@
-"""The ledger says what became of every byte of every file. The ledger is read from the agent's
-state, which is possible even while the agent runs. With `adopt` and `give_up` an operator changes
-the state of an agent that is stopped.
+"""Shows the ledger, which says what became of every byte of every file. The command reads the
+ledger from the agent's state, even while the agent runs. With `adopt` and `give_up`, an operator
+changes the state of a stopped agent.
 
 acknowledged + rejected + filtered + lost + uncertain + pending = bytes, of each file id
 """
@@ -29,8 +29,9 @@ FATES: Final = ("acknowledged", "rejected", "filtered", "lost", "uncertain", "pe
 
 
 def show(directory: Path, host: Host | None = None) -> dict[str, Any]:
-    """The agent, the number of messages that wait to be published, one entry per file id, and the
-    ranges that were declared lost or uncertain, as the audit names them. Raises StateRefused.
+    """Returns the agent, the number of messages that wait to be published, an entry for each file
+    id, and the ranges that were declared lost or uncertain. The audit describes these ranges in the
+    same way. Raises StateRefused.
     """
     path = directory / DATABASE
     if not path.exists():
@@ -79,8 +80,8 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: how many bytes the file id stands for; for an open file, this number
-    follows from the file's size on the host now.
+    """One file id. bytes: how many bytes belong to the file id; for an open file, this number
+    follows from the file's present size on the host.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised
@@ -108,7 +109,7 @@ def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict
 
 def _declared(loss: Loss, paths: Mapping[int, str]) -> dict[str, Any]:
     """A declared range, described as in the audit. end: None if the end is unknown. path: None for
-    files that never got an id of their own (the reason names them).
+    files that never got an id of their own; `reason` names these files.
     """
     return {
         "file": loss.file,
@@ -126,9 +127,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
     StateRefused.
 
     With `new_epoch`, the state gets a new epoch even if it already belongs to this machine. An
-    operator needs this after audit messages of the previous epoch were lost with their topic,
-    because in that epoch no later bucket could be proven complete. If the state is an older copy,
-    the agent notices this at its next start (agent.state.renewal).
+    operator needs a new epoch after audit messages of the previous epoch were lost with their
+    topic, because in that epoch no later bucket could be proven complete. If the state is an older
+    copy, the agent notices this at its next start (agent.state.renewal).
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -152,9 +153,9 @@ def adopt(directory: Path, *, new_epoch: bool = False) -> str:
 
 
 def give_up(directory: Path, topic: str) -> str:
-    """Gives up the bytes that are on their way to a topic, so that the agent can be started
-    although the topic was deleted and made again. Returns a sentence for the operator. Raises
-    StateRefused.
+    """Gives up the bytes that are promised to a topic but not yet acknowledged. After that, the
+    agent can start although the topic was deleted and made again. Returns a sentence for the
+    operator. Raises StateRefused.
     """
     with DirectoryLock(directory):
         state = open_state(directory, create=False)
@@ -174,10 +175,10 @@ def give_up(directory: Path, topic: str) -> str:
 
 
 def given_up(state: StateDatabase, topic: str) -> list[Intent]:
-    """Gives up the intents whose recipe leads to a topic, and returns these intents. None of these
-    intents is sent again unchanged. If the topic was not made again, the agent later asks the
-    brokers which records of these intents arrived, and sends the missing records with the present
-    settings of the intents' files.
+    """Gives up the intents whose recipe sends records to the topic, and returns these intents. The
+    agent sends none of them again unchanged. If the topic was not made again, the agent later asks
+    the brokers which records of these intents arrived, and sends the missing records with the
+    present settings of the intents' files.
     """
     recipes = state.recipes()
     found = []
@@ -193,8 +194,8 @@ def given_up(state: StateDatabase, topic: str) -> list[Intent]:
 
 
 def _size_on_host(tracked: TrackedFile, host: Host) -> int:
-    """The file's size now. If the file is not found, the position up to which its bytes were
-    promised.
+    """The file's size now. If the file is not found, returns the position up to which its bytes
+    were promised.
     """
     found = host.look(tracked.location)
     if found is None or found.key != tracked.birth.key:

@@ -9,12 +9,12 @@ crash.
                 sent, or set apart (declared lost or uncertain)
     refused     records that a broker refuses: read back, then counted or set apart
     search      one reading of the partitions' logs, from their floors (lowest offsets needed) on
-    read_back   pure functions: where an intent's records can lie, and which of them were found
+    read_back   pure functions: where an intent's records can be, and which of them were found
     progress    which flights (intents under way) the checkpoint passes; partitions' offsets, floors
     logs        the logs of the brokers, fetched to be read back
     silences    partitions whose leader does not answer
 
-If a range is sent again, its records are the same, byte for byte. The records that `batches.press`
-makes depend only on three things: the intent, the recipe that the intent names, and the bytes,
-whose CRC the intent contains.
+If the agent sends a range again, the range's records are the same, byte for byte. The records that
+`batches.press` makes depend only on three things: the intent, the recipe that the intent names, and
+the bytes, whose CRC the intent contains.
 """

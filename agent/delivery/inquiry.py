@@ -1,25 +1,26 @@
 """Handles intents that cannot be sent again unchanged. Finds out which of their records the brokers
-have, and then decides what is done with the missing records.
+have, and then decides about the missing records.
 
-    asked  -> search     which of the records the brokers have (search has the rules of waiting)
+    asked  -> search     which of the records the brokers have (search.py says how long it waits)
     search -> parts      arrived, missing, doubtful (read_back)
     arrived              counted and passed like acknowledged records
     missing, bytes here  sent under a new intent by the present program, with the same settings and
                          time of reading. So each record gets the partition and audit bucket
                          that it would have had, and readers drop its late copies as repeats
     missing, bytes gone  lost: no broker has them
-    missing, and behind  lost: the record's partition holds later records of the file, so readers
+    missing, and behind  lost: the record's partition has later records of the file, so readers
                          would drop the record as a repeat
     doubtful, or a hole  uncertain: the log has the bytes in different records, or lost some records
 
 If only a part of an intent is sent, the intent is divided: one transaction replaces the intent's
-row by one row for each part. Parts that are not sent keep their recipe, so that they are read back
-(looked for in the brokers' logs) again after a crash. A part keeps the `read_ms` of its intent.
+row by one row for each part. Parts that are not sent keep their recipe. So after a crash, the agent
+looks for their records in the brokers' logs again. A part keeps the `read_ms` of its intent.
 
-A part is sent only if the present program begins and ends records at the bounds of the part.
-A record is not sent if a partition would get it after later records of its file. Since the settings
-are the same, this can happen only to a record that a broker had refused, or to a record that the
-present program sends to another partition, because it rejects other lines or finds another key.
+The agent sends a part only if the present program begins a record at the part's first byte and ends
+a record at the part's end. The agent does not send a record that a partition would get after later
+records of its file. Since the settings are the same, only two kinds of records can come so late:
+those that a broker had refused, and those that the present program sends to another partition. The
+partition differs if the present program rejects other lines or finds another key.
 """
 
 from __future__ import annotations
@@ -64,8 +65,8 @@ from skidway.kafka.types import TopicPartition
 AGAIN_AFTER_S = 2.0
 
 SEARCH_BYTES = 16 << 20
-"""One search looks for the records of at most this many bytes of files, because the records that it
-finds are kept in memory.
+"""One search looks for the records of at most this many bytes of files, because it keeps the
+records that it finds in memory.
 """
 
 TURN_INTENTS = 200
@@ -75,8 +76,8 @@ TURN_INTENTS = 200
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """An intent whose records are looked for. recipe: the recipe by which the intent was sent. If
-    that recipe is unknown, this is the present recipe of the intent's file, or None if the file's
-    topic is gone.
+    that recipe is unknown, `recipe` is the present recipe of the intent's file, or None if the
+    file's topic is gone.
     """
 
     intent: Intent
@@ -137,7 +138,7 @@ class Inquiry:
 
     @property
     def is_over(self) -> bool:
-        """Whether everything is decided."""
+        """Whether the inquiry has decided about all its intents."""
         return not self._asked and not self._searching
 
     @property
@@ -150,8 +151,8 @@ class Inquiry:
         return file in self._files
 
     def ask(self, intent: Intent, tracked: TrackedFile, recipe: Recipe | None, reason: str) -> None:
-        """Takes over an intent that is not sent again unchanged. The intents of a file must come in
-        the order of the file's bytes.
+        """Takes over an intent that cannot be sent again unchanged. The intents of a file must come
+        in the order of the file's bytes.
         """
         if recipe is not None:
             places = reach(recipe, intent)
@@ -162,7 +163,7 @@ class Inquiry:
         self._asked.append(_Asked(intent, recipe, reason, frozenset(places)))
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, without waiting for more."""
+        """Processes the responses that have arrived from brokers, without waiting for more."""
         if not self._searching and self._asked:
             self._begin(now)
         self._search.turn(now, is_past=now >= self._past_at)
@@ -229,7 +230,8 @@ class Inquiry:
 
     def _make_way(self, unreadable: set[int]) -> None:
         """If only unreadable files are left in this search, begins a search for other files. The
-        unreadable files are tried again after that search. A file's intents stay in their order.
+        inquiry tries the unreadable files again after that search. A file's intents stay in their
+        order.
         """
         others = [each for each in self._asked if each.intent.file not in unreadable]
         if others and all(each.intent.file in unreadable for each in self._searching):
@@ -252,8 +254,8 @@ class Inquiry:
         self._search.begin(Found(self._agent, wanted), floors, now)
 
     def _recipe_now(self, tracked: TrackedFile) -> Recipe | None:
-        """The recipe by which the file is sent now. None if the present id of the file's topic
-        differs from the announced id, or is missing and so cannot be compared.
+        """The recipe by which the file is sent now. None if the present id of the file's topic is
+        missing, or differs from the announced id.
         """
         if tracked.source is None:
             return None
@@ -266,8 +268,8 @@ class Inquiry:
     # --- deciding -------------------------------------------------------------------------------
 
     def _decide(self, asked: _Asked) -> list[Taken]:
-        """Adds a flight (what the checkpoint has still to pass) for every part of an intent;
-        then returns the parts that are sent. May raise OSError.
+        """Adds a flight for every part of an intent, that is, a byte range that the checkpoint has
+        still to pass. Returns the parts that are sent. May raise OSError.
         """
         intent = asked.intent
         tracked = self._tracker.files[intent.file]
@@ -280,7 +282,7 @@ class Inquiry:
         if len(parts) > 1 and intent.length > READ_BYTES:  # pieces of one over-long line
             parts = [Part(intent.first, intent.end, Fate.DOUBTFUL)]
         if evidence is None:
-            tracked.verified = False  # the file is looked at again before it is read
+            tracked.verified = False  # the tracker looks at the file again before it is read
             self._tracker.doubts[tracked.birth.topic] += 1
         verdicts = self._verdicts(asked, parts, tracked, evidence)
         taken = []
@@ -291,8 +293,8 @@ class Inquiry:
         return taken
 
     def _evidence(self, tracked: TrackedFile, intent: Intent) -> Evidence | None:
-        """The intent's bytes; None if they are gone. Raises OSError if the file was renamed since
-        the last look and cannot be opened at once.
+        """The intent's bytes; None if they are gone. Raises OSError if the file cannot be read now,
+        for example because it was renamed twice since the last look.
         """
         try:
             return proven_bytes(self._handles, tracked, intent)
@@ -445,8 +447,8 @@ class Inquiry:
         elif is_whole:
             intent = whole
         else:
-            # If the part's bytes are gone, the part gets the CRC of the whole intent, so that no
-            # other bytes are ever taken for the part's bytes.
+            # If the part's bytes are gone, the part gets the CRC of the whole intent. So no other
+            # bytes can match the part's CRC.
             crc = whole.crc if evidence is None else crc_of(_cut(whole, part, evidence))
             number = self._numbers.next()
             intent = replace(whole, sequence=number, first=part.first, end=part.end, crc=crc)

@@ -1,5 +1,5 @@
-"""Fetches the logs of partitions that are read back, that is, searched for records of intents. This
-module does I/O.
+"""Fetches the logs of the partitions in which the agent looks for records of intents. This module
+does I/O.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ turn.
 
 
 class FetchedLogs:
-    """Implements `skidway.agent.delivery.search.Logs`. The responses are received while the
+    """Implements `skidway.agent.delivery.search.Logs`. It receives the responses while the
     producer's client waits for responses of its own.
     """
 
@@ -61,7 +61,7 @@ class FetchedLogs:
         return news
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks, so that later responses bring new ones."""
+        """Forgets the high watermarks. Later responses bring new high watermarks."""
         for tp, position in list(self._fetcher.positions.items()):
             self._go_on(tp, position)
 
@@ -81,7 +81,7 @@ class FetchedLogs:
         self._fetcher.seek(tp, offset)
 
     def _out_of_range(self, error: OffsetOutOfRange) -> list[Rows | Hole]:
-        """Handles a log that begins after the requested offset, or ends before it."""
+        """Handles a log that begins after the requested offset, or ends before that offset."""
         start = error.log_start_offset
         if start < 0:  # some brokers do not report where the log begins
             try:

@@ -1,13 +1,13 @@
-"""Owns the batches that are being sent. Hands them to the producer in order, sends them again if
-the producer gave them back, halves them if a broker refused them, and settles them when they are
-acknowledged.
+"""Owns the batches that are being sent. Hands the batches to the producer in order, and settles
+them when brokers acknowledge them. If the producer gives a batch back, sends it again; if a broker
+refuses a batch, halves it.
 
 The producer keeps the order, and repeats failed requests. Two kinds of batches come back to this
-module: a batch that the broker refused for good, and the later batches that the producer gave back
-because of the refusal. A refused batch is halved until the refused record is alone. The record's
-flight (the intent that is being sent) waits until it is known whether the record arrived
-(agent.delivery.refused). All other records are sent again in their order. All copies of a record
-are the same. So readers that drop repeats get the same counts, however the records are divided
+module: a batch that the broker refused, and the later batches that the producer gave back because
+of the refusal. A refused batch is halved until the refused record is alone. A flight is an intent
+that is being sent. The refused record's flight waits until the agent knows whether the record
+arrived (agent.delivery.refused). All other records are sent again in their order. All copies of a
+record are equal. So readers that drop repeats get the same counts, however the records are divided
 into batches.
 """
 
@@ -34,7 +34,8 @@ from skidway.kafka.types import TopicPartition
 
 
 class Sink(Protocol):
-    """The part of a producer that the agent needs. Tests and models have sinks of their own."""
+    """The part of a producer that the agent needs. Tests and models implement this interface
+    too."""
 
     @property
     def has_room(self) -> bool:
@@ -48,9 +49,9 @@ class Sink(Protocol):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Parcel:
-    """A batch, and the flights (intents that are being sent) that have records in it.
+    """A batch, and the flights that have records in it. A flight is an intent that is being sent.
 
-    was_sent: whether the records were sent before, in this batch or in a larger one, so that they
+    was_sent: whether the records were sent before, in this batch or in a larger batch. If so, they
     may have arrived.
     """
 
@@ -64,7 +65,7 @@ class Parcel:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Refusal:
-    """A record that the broker refuses. Its flight waits until it is known whether the record
+    """A record that the broker refuses. Its flight waits until the agent knows whether the record
     arrived. Positions are in bytes.
 
     was_sent: whether an earlier attempt may have arrived. counts: what the record adds to its
@@ -91,7 +92,7 @@ class Refusal:
         return self.first + self.length
 
     def land(self) -> None:
-        """Notes that the brokers have the record, so that it stays in its flight's outcome."""
+        """Notes that the brokers have the record. The record stays in its flight's outcome."""
         self.flight.waiting -= 1
 
     def set_apart(self, certainty: Certainty) -> None:
@@ -116,8 +117,8 @@ class Refusal:
 
 @dataclass(frozen=True, slots=True)
 class Departure:
-    """A batch that was just handed to the producer, so that a broker may have it. intents: the
-    sequence numbers of the intents that have records in the batch.
+    """A batch that was just handed to the producer. From now on a broker may have the batch.
+    intents: the sequence numbers of the intents that have records in the batch.
     """
 
     tp: TopicPartition
@@ -144,8 +145,8 @@ class Outbound:
 
     @property
     def has_room(self) -> bool:
-        """Whether more batches may be made, because no batch waits in this object and the producer
-        takes more batches.
+        """Whether the caller may make more batches: no batch waits in this object, and the producer
+        accepts more batches.
         """
         return not self._queue and self._sink.has_room
 
@@ -168,7 +169,8 @@ class Outbound:
             self._queue.append(parcel)
 
     def pump(self) -> list[Departure]:
-        """Hands over as many batches as the producer takes, and returns a departure for each."""
+        """Hands as many batches to the producer as it accepts, and returns a departure for each
+        batch."""
         gone: list[Departure] = []
         while self._queue and self._sink.has_room:
             parcel = self._queue[0]
@@ -182,7 +184,7 @@ class Outbound:
         return gone
 
     def settle(self, deliveries: Iterable[Delivery]) -> Settled:
-        """Notes what became of parcels. Parcels that came back are put at the head of the queue, in
+        """Notes what became of parcels. Puts parcels that came back at the head of the queue, in
         their order.
         """
         settled = Settled({}, [])
@@ -205,8 +207,8 @@ class Outbound:
         return settled
 
     def _refused(self, parcel: Parcel, error: KafkaError, settled: Settled) -> list[Parcel]:
-        """The parcel's halves. If the parcel has only one record, returns an empty list, and the
-        record becomes a refusal.
+        """Returns the parcel's halves. If the parcel has only one record, makes the record a
+        refusal, and returns an empty list.
         """
         if error.code is ErrorCode.UNSUPPORTED_COMPRESSION_TYPE:
             raise ConfigurationRefused(

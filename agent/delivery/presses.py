@@ -1,5 +1,6 @@
-"""Makes batches of promised readings. Keeps the recipes (a recipe is all that decides which records
-the bytes become), and a press (a compiled recipe) for each recipe in use.
+"""Makes batches of promised readings. A recipe is all that decides which records the bytes become,
+and a press is a compiled recipe. This module stores the recipes, and a press for each recipe in
+use.
 """
 
 from __future__ import annotations
@@ -43,7 +44,8 @@ class Presses:
         rejections: Rejections,
     ) -> None:
         """kept: the fingerprints of the recipes that are durable, because intents name them."""
-        # There are seven arguments: what every press needs, and what is durable already.
+        # There are seven arguments, because some are what every press needs, and the others say
+        # what is durable already.
         self._agent = agent
         self._codec = codec
         self._bucket_ms = bucket_ms
@@ -58,7 +60,7 @@ class Presses:
         return self._recipes.get(fingerprint)
 
     def learn(self, recipe: Recipe) -> None:
-        """Adds a recipe, for example one for the bytes that are read from now on."""
+        """Adds a recipe, for example the recipe for the bytes that are read from now on."""
         self._recipes[recipe.fingerprint] = recipe
 
     def promise(self, changes: Changes, taken: Iterable[Taken]) -> None:
@@ -70,8 +72,8 @@ class Presses:
         changes.put_intents(new)
 
     def mark_refused(self, changes: Changes, intents: Iterable[Intent]) -> None:
-        """Marks intents, so that after a crash the agent asks the brokers for their records before
-        it sends any part again.
+        """Marks intents. After a crash, the agent asks the brokers for the records of a marked
+        intent before it sends any part of the intent again.
         """
         for intent in intents:
             recipe = with_refusal(self._recipes[intent.recipe])
@@ -80,7 +82,7 @@ class Presses:
             changes.put_intents([replace(intent, recipe=recipe.fingerprint)])
 
     def can_press(self, recipe: Recipe) -> bool:
-        """Learns a recipe. Returns whether this program can compile it."""
+        """Learns a recipe. Returns whether this program can compile the recipe."""
         self.learn(recipe)
         try:
             self._press_of(recipe.fingerprint)

@@ -1,22 +1,22 @@
-"""Knows how far the delivery of each file and each partition is, and which intents the checkpoint
-may pass.
+"""Tracks how far each file and each partition is delivered, and which intents the checkpoint may
+pass.
 
     offsets   the last acknowledged offset of a partition; seals contain this offset
     floors    the offset of a partition below which no intent of the state has a record
 
-A partition's floor may be lower than its last acknowledged offset, for two reasons. A batch may be
-acknowledged while its intent is not passed yet, because the intent has records in another
-partition, too, whose batch is not acknowledged. And a batch that was not acknowledged may have
-arrived nevertheless. Its offset may be lower than the offsets of batches that were sent again
-later, for example after the producer's id was lost. To find the records of intents in a partition's
-log, the agent reads from the partition's floor on:
+A partition's floor may be lower than its last acknowledged offset, for two reasons. First, an
+intent can have records in two partitions. If only one partition's batch is acknowledged, the
+checkpoint does not pass the intent yet. Second, a batch that was not acknowledged may have arrived
+nevertheless. Its offset may be lower than the offsets of batches that were sent again later, for
+example after the producer's id was lost. To find the records of intents in a partition's log, the
+agent reads from the partition's floor on:
 
-    if all intents are passed, the floor is the offset after the last acknowledged one
+    if all intents are passed, the floor is the offset after the last acknowledged offset
     otherwise, take the moment at which the producer got the first batch of an intent that is not
-    passed yet: the floor is the offset after the last one that was acknowledged by then
+    passed yet: the floor is the offset after the last offset that was acknowledged by that moment
 
 If an intent was made before the agent started, this process does not know where the intent's
-records lie. So no floor moves until the checkpoint has passed all such intents.
+records are. So no floor moves until the checkpoint has passed all such intents.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class Progress:
         self._moved: set[TopicPartition] = set()
 
     def sent(self, departures: Iterable[Departure]) -> None:
-        """Notes batches that were just sent, so that the brokers may have them. If a batch is sent
-        again, the note from the first time stays unchanged.
+        """Notes that the brokers may have these batches, because the batches were just sent. If a
+        batch is sent again, the note from the first time stays unchanged.
         """
         for departure in departures:
             tp = departure.tp
@@ -137,7 +137,7 @@ class Passed:
 
     def take(self, tracked: TrackedFile) -> None:
         """Removes a file's flights before the first flight that is not done, and adds up the
-        outcomes of the removed ones.
+        outcomes of the removed flights.
         """
         while tracked.flights and tracked.flights[0].is_done:
             flight = tracked.flights.pop(0)

@@ -1,15 +1,15 @@
 """Finds out which records the brokers have, for intents that cannot be sent again unchanged. Does
 no I/O.
 
-    intents -> reach   the partitions in which records of the intents can lie
-    rows    -> Found   the records that lie in these partitions
+    intents -> reach   the partitions that can have records of the intents
+    rows    -> Found   the records that these partitions have
     Found   -> divide  an intent's range into parts: arrived, missing, doubtful
     missing -> split   what can be sent, and what readers would drop
 
 A record is recognised by its origin. Records with equal origins in one partition are repeats: every
 reader of the log keeps the first of them and drops the others. If records of a file overlap in any
-other way, in one partition or in several, they were made in two different ways, and readers count
-both of them. Then their bytes are doubtful.
+other way, in one partition or in several, the bytes of the overlap became records in two different
+ways, and readers count both records. Such bytes are doubtful.
 """
 
 from __future__ import annotations
@@ -38,8 +38,7 @@ Columns = tuple[Int64s, Int64s, Int64s]
 """First bytes, ends and times of records."""
 
 ROWS_MIN = 100_000
-"""When this many records of a file in one partition have gathered, the repeats among them are
-dropped.
+"""When `Found` has this many records of a file in one partition, it drops the repeats among them.
 """
 
 
@@ -76,8 +75,8 @@ class Part:
 class Records:
     """Records of one file in the order of its bytes. place: index into `places`.
 
-    tops: for each record, the highest end of this record and all records before it. So tops never
-    fall, although ends may fall.
+    tops: for each record, the highest end of this record and all records before it. So `tops` never
+    decreases, although `end` may.
     """
 
     first: Int64s
@@ -103,7 +102,7 @@ class Records:
 
 
 def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
-    """The partitions in which records of the intent can lie, if this recipe made them."""
+    """The partitions that can have records of the intent, if this recipe made the records."""
     data, rejected = recipe.data, recipe.rejected
     found = {TopicPartition(rejected.name, routing.of_file(intent.file, rejected.partitions))}
     if recipe.partitioning == "spread":
@@ -120,17 +119,18 @@ def reach(recipe: Recipe, intent: Intent) -> set[TopicPartition]:
 
 
 def reach_of_any(recipe: Recipe) -> set[TopicPartition]:
-    """All partitions of a recipe's topics: records can lie in any of them if nobody knows by which
-    recipe the records were sent.
+    """All partitions of a recipe's topics. If nobody knows by which recipe records were sent, the
+    records can be in any of these partitions.
     """
     topics = (recipe.data, recipe.rejected)
     return {TopicPartition(t.name, partition) for t in topics for partition in range(t.partitions)}
 
 
 class Marks:
-    """Owns the marks. The mark of a file in a partition is the position up to which readers of the
-    partition have the file's bytes. Readers drop a record that does not end after the mark. After a
-    gap in the log, the mark is unknown: a record may repeat one that readers have kept.
+    """Owns the marks. The mark of a file in a partition is the position in the file up to which
+    readers of the partition have seen the file's records. Readers drop a record that does not end
+    after the mark. After a gap in the log, the mark is unknown: a record may repeat a record that
+    readers have kept.
     """
 
     def __init__(self) -> None:
@@ -138,9 +138,7 @@ class Marks:
         self._gaps: set[TopicPartition] = set()
 
     def gap(self, tp: TopicPartition) -> None:
-        """Notes that earlier records of a partition are gone, and that nobody knows which records
-        these were.
-        """
+        """Notes that earlier, unknown records of a partition are gone."""
         self._gaps.add(tp)
 
     def top(self, file: int, tp: TopicPartition) -> int:
@@ -157,8 +155,8 @@ class Marks:
 
 
 class Found:
-    """Owns the records of the wanted bytes that were found so far. The memory that this object uses
-    grows with the number of these records.
+    """Owns the found records, that is, the records of the wanted bytes that the logs contained so
+    far. The memory that this object uses grows with the number of these records.
     """
 
     def __init__(self, agent: int, intents: Sequence[Intent]) -> None:
@@ -195,9 +193,9 @@ class Found:
 
     def _add(self, file: int, tp: TopicPartition, first: Int64s, end: Int64s, at: Int64s) -> None:
         begin, limit = self._wanted[file]
-        # Readers drop a record that ends before an earlier record's end, even if it is a first copy
-        # that came late. In a partition with a gap, every record is kept here, and repeats are
-        # dropped when there are many records.
+        # Readers drop a record that ends before an earlier record's end, even if the dropped record
+        # is a first copy that arrived late. In a partition with a gap, `Found` keeps every record
+        # here, and drops repeats only when there are many records.
         wanted = (end > begin) & (first < limit) & (end > self.marks.move(file, tp, end))
         self.bytes += int((end - first)[wanted].sum())
         if not wanted.any():
@@ -208,8 +206,8 @@ class Found:
             rows[:] = [_distinct(rows)]
 
     def has_all(self) -> bool:
-        """Whether every wanted byte was found. To save time, this is computed only when enough
-        bytes have arrived.
+        """Whether every wanted byte was found. To save time, the method makes the full check only
+        when enough bytes have arrived.
         """
         if self.bytes < self._length or self.bytes == self._looked_at:
             return False
@@ -238,7 +236,7 @@ class Found:
 
 
 def _distinct(pieces: Sequence[Columns]) -> Columns:
-    """Records of one partition, each once, with the time of its first copy."""
+    """Returns the distinct records of one partition, each with the time of its first copy."""
     first, end, times = (np.concatenate([piece[index] for piece in pieces]) for index in range(3))
     order = np.lexsort((end, first))  # stable
     first, end, times = first[order], end[order], times[order]
@@ -249,7 +247,7 @@ def _distinct(pieces: Sequence[Columns]) -> Columns:
 
 def divide(intent: Intent, records: Records) -> list[Part]:
     """The parts of an intent's range, in order. Neighbouring parts have different fates. records:
-    the records of the intent's file in this range or in a longer one.
+    the records of the intent's file in this range or in a longer range.
     """
     parts: list[Part] = []
     at = intent.first
@@ -288,7 +286,8 @@ def outcome_of(
 def dropped(
     rows: Iterable[tuple[TopicPartition, Int64s]], tops: Mapping[TopicPartition, int]
 ) -> Iterator[int]:
-    """The first bytes of new records that readers would take for repeats, or for overlaps.
+    """Yields the position of each new record that readers would take for a repeat, or for an
+    overlap.
 
     rows: for each batch that would be sent, its partition and the first bytes of its records. tops:
     the mark of each partition (see `Marks`).

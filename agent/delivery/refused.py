@@ -2,22 +2,22 @@
 otherwise declares the record lost or uncertain.
 
     refused, never sent before  lost: no broker has it, and none takes it
-    refused, sent before        read back from its partition (search has the rules of waiting)
-        found                   counted and passed like what was acknowledged
+    refused, sent before        read back from its partition (search.py says how long it waits)
+        found                   counted and passed like an acknowledged record
         not found               lost
         a hole in the log       uncertain
 
 "Sent before" means that the response to an earlier attempt was lost, or that the intent was made
 before the agent started. A record counts as found if readers of the log keep it. Readers drop a
-record that lies after later records of its file. Such a record comes from an attempt that took long
-to arrive.
+record that follows later records of its file. A record is in such a place if its attempt arrived
+late.
 
-Until it is known what became of a refused record, the record's intent waits. The records after the
-refused one wait only for the transaction that marks this intent. Without the mark, the agent would
-send the refused record again after a crash. The record would then lie after later records, and
-readers would drop it. A lost or uncertain record is declared only in the transaction in which the
-checkpoint passes the intent. If the agent crashes before that transaction, it looks for the record
-again and may send it again. A broker may then take the record.
+A refused record's intent waits until the agent knows what became of the record. The records after
+the refused record wait only for the transaction that marks this intent. Without the mark, the agent
+would send the refused record again after a crash. The record would then follow later records, and
+readers would drop it. The agent declares a record lost or uncertain only in the transaction in
+which the checkpoint passes the intent. If the agent crashes before that transaction, it looks for
+the record again, and may send the record again. A broker may then accept the record.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from skidway.audit.topic.messages import Certainty
 from skidway.kafka.types import TopicPartition
 
 RECORDS_MAX = 10_000
-"""If this many refused records are undecided, nothing more is read."""
+"""If this many refused records are undecided, the agent reads nothing more."""
 
 
 class Sought:
@@ -98,7 +98,7 @@ class Refused:
         self._agent = agent
         self._wait_s = wait_s
         self._asked: list[Refusal] = []
-        self._searching: list[Refusal] = []  # what `_search` looks for
+        self._searching: list[Refusal] = []  # the refused records that `_search` looks for
         self._asked_at = self._past_at = 0.0
         self._unmarked: dict[int, Intent] = {}
         self._marking: dict[int, Intent] = {}
@@ -106,7 +106,7 @@ class Refused:
 
     @property
     def is_over(self) -> bool:
-        """Whether everything is decided."""
+        """Whether it is decided what became of every refused record."""
         return not self._asked and not self._searching
 
     @property
@@ -116,7 +116,7 @@ class Refused:
 
     @property
     def is_full(self) -> bool:
-        """Whether there are so many undecided records that no more may be added."""
+        """Whether RECORDS_MAX records are undecided, so that the agent must read nothing more."""
         return len(self._asked) + len(self._searching) >= RECORDS_MAX
 
     @property
@@ -147,8 +147,8 @@ class Refused:
         self._marking = {}
 
     def turn(self, now: float) -> None:
-        """Takes what the brokers have sent, without waiting for more, and decides about each record
-        as soon as enough is known.
+        """Processes the responses that have arrived from brokers, without waiting for more. Decides
+        about each record as soon as enough is known.
         """
         if not self._searching and self._asked:
             self._begin(now)
@@ -183,8 +183,8 @@ class Refused:
         self._search.begin(Sought(self._agent, self._searching), floors, now)
 
     def _decide(self, refusal: Refusal) -> bool:
-        """Decides about a record if it is known whether the record arrived. Returns whether this
-        was decided.
+        """If it is known whether the record arrived, decides about the record. Returns whether a
+        decision was made.
         """
         if self._search.found.has(refusal):
             refusal.land()

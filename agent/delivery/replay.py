@@ -1,11 +1,11 @@
-"""Replays the intents that were promised before the agent started, that is, sends their records
-again unchanged.
+"""Replays the intents that were promised before the agent started. To replay an intent is to send
+its records again unchanged.
 
 Some intents cannot be replayed: their bytes are gone or changed, another version of the program
-promised them, or an operator gave them up. Such an intent, and all later intents of its file, are
-handed to the inquiry. The inquiry finds out which of their records the brokers have, before it
-declares bytes lost or uncertain. A file that cannot be opened right now is tried again later. Until
-then, its intents wait, and the file is not read.
+promised them, or an operator gave them up. The replay hands such an intent, and all later intents
+of its file, to the inquiry. The inquiry finds out which of their records the brokers have, before
+it declares bytes lost or uncertain. A file that cannot be opened right now is tried again later.
+Until then, its intents wait, and the file is not read.
 """
 
 from __future__ import annotations
@@ -51,8 +51,8 @@ class Replay:
 
     @property
     def can_go_on(self) -> bool:
-        """Whether any intent still waits to be sent, apart from intents of files that are tried
-        again later.
+        """Whether any intent still waits to be sent. Ignores the intents of files that cannot be
+        opened right now.
         """
         return bool(self._waiting)
 
@@ -84,7 +84,7 @@ class Replay:
         try:
             found = proven_bytes(self._handles, tracked, intent)
         except Moved:
-            found = None  # the inquiry looks for the place where the file lies now
+            found = None  # the inquiry searches for the file's present path
         except OSError as error:
             self._tracker.cannot_read(tracked, error)
             self._handles.drop(tracked.file)

@@ -1,5 +1,5 @@
-"""Searches the logs of partitions once, from their floors (offsets below which no wanted record
-lies) to their high watermarks, a piece in each turn.
+"""Searches the logs of partitions once, from their floors to their high watermarks, a piece in each
+turn. A partition's floor is an offset below which the partition has no wanted record.
 
     begin     the partitions that the intents can have reached, from their floors on
     turn      takes what has arrived, never waits; over as soon as every byte was found
@@ -9,23 +9,23 @@ lies) to their high watermarks, a piece in each turn.
 While records are missing, the search may not end before `wait_s` has passed. The previous process
 is dead, and so are its connections, but the kernel may still deliver bytes that the dead process
 had sent. The broker's check of producer ids and epochs does not refuse these bytes. Without
-transactions, a broker refuses a producer id's old epoch only after the partition has received a
-batch with the id's next epoch. But that batch of the next epoch would be the wanted batch itself,
-sent again. TCP limits how long these bytes can take: if a socket's process is dead, the kernel
-repeats the sending 8 times, over at most 103 s (tcp_orphan_retries), and then gives up. A broker
-that has taken a request's bytes appends them before it answers later fetches, or dies with them.
-The appended bytes lie below the high watermark as soon as the high watermark reaches the end that
-the log had after the append. So once this process has run for `wait_s`, bytes that the previous
-process sent can no longer arrive. If the search asks for a high watermark after that time, all
-bytes that have arrived lie below this high watermark. If these assumptions fail, a batch may arrive
-still later. If the agent has sent the batch's bytes again, the late batch repeats records with the
-same origin, partition and time, and every reader drops the late batch. If the batch's bytes were
-declared lost, the audit shows more records than the agent counted.
+transactions, a partition's broker begins to refuse a producer id's old epoch when the partition
+receives a batch with the id's next epoch. That first batch of the next epoch would be the wanted
+batch itself, sent again. TCP limits how long these bytes can take: if a socket's process is dead,
+the kernel sends the bytes again 8 times, over at most 103 s (tcp_orphan_retries), and then stops.
+If a broker has received a request's bytes, it appends them before it answers later fetches, or it
+crashes and the bytes are gone. The appended bytes are below the high watermark as soon as the high
+watermark reaches the end that the log had after the append. So once this process has run for
+`wait_s`, bytes that the previous process sent can no longer arrive. If the search asks for a high
+watermark after that time, all bytes that have arrived are below this high watermark. If these
+assumptions fail, a batch may arrive even later. If the agent has sent the batch's bytes again, the
+late batch repeats records with the same origin, partition and time, and every reader drops the late
+batch. If the batch's bytes were declared lost, the audit shows more records than the agent counted.
 
 While brokers are unreachable, the search waits, and the agent decides about no record. The agent
 may be unable to read all records from the floor on: records were deleted, cut off or damaged, or
-the agent has no right to read them. Then a record that was not found may have been there. The
-search reports such a hole, and the missing bytes are uncertain.
+the agent has no right to read them. If so, a record that was not found may have been in the log.
+The search reports the unreadable records as a hole, and the missing bytes are uncertain.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ class Logs(Protocol):
         ...
 
     def ask_anew(self) -> None:
-        """Forgets the high watermarks, so that later responses bring new ones."""
+        """Forgets the high watermarks. Later responses bring new high watermarks."""
         ...
 
     def read_up(self) -> set[TopicPartition]:
@@ -96,8 +96,8 @@ W = TypeVar("W", bound=Wanted)
 
 
 class Search(Generic[W]):
-    """Owns the results about the wanted records, from the first record that is read until the last
-    decision.
+    """Owns the results of a search, from the first record that is read until the caller has decided
+    about all wanted records.
 
     The same object is used for one search after another. `is_over` is true before `begin` and after
     `end`.
@@ -114,7 +114,7 @@ class Search(Generic[W]):
         self._asked_anew = False
 
     def begin(self, wanted: W, floors: Mapping[TopicPartition, int], now: float) -> None:
-        """Forgets the previous search, and begins a new one that reads from these floors on."""
+        """Forgets the previous search, and begins a new search that reads from these floors on."""
         self.found = wanted
         self.is_over = self._asked_anew = False
         self._holes = {}
@@ -140,8 +140,8 @@ class Search(Generic[W]):
         return sorted(self._open - self._logs.read_up())
 
     def knows(self, reach: Collection[TopicPartition]) -> bool:
-        """Whether the search has found out all that it can about these partitions. The brokers of
-        other partitions need not have answered.
+        """Whether the search has found out all that it can about these partitions. It does not
+        matter whether the brokers of other partitions have answered.
         """
         open_ = self._open.intersection(reach)
         return self.is_over or (self._asked_anew and open_ <= self._logs.read_up())
@@ -154,8 +154,8 @@ class Search(Generic[W]):
         return Certainty.LOST, ", and the brokers do not have it"
 
     def status(self, past_at: float, now: float) -> dict[str, object]:
-        """What the search waits for, in words for people. past_at: the time after which no batch
-        can arrive any more that was sent before the agent started.
+        """What the search waits for, in words for people. past_at: the time after which batches
+        that were sent before the agent started can no longer arrive.
         """
         if self.is_over:
             return {}
@@ -167,8 +167,8 @@ class Search(Generic[W]):
         return {} if self.is_over else dict.fromkeys(self.waits_for, now - self._heard_at)
 
     def turn(self, now: float, *, is_past: bool) -> None:
-        """Takes the records that have arrived. is_past: whether so much time has passed that no
-        batch from before the start of the agent can arrive any more.
+        """Processes the records that have arrived. is_past: whether batches that were sent before
+        the agent started can no longer arrive.
         """
         if self.is_over:
             return

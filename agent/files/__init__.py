@@ -4,10 +4,10 @@ host           what the agent asks of the operating system; tests have a host of
 operating_system  implements `host` with the calls of this machine
 birth_times    when an inode was made; this shows whether a new file got a deleted file's inode
 patterns       which paths a source's patterns match
-directories    what a look has listed
+directories    the directories that a look has listed
 generations    the names that rotation gives to generations (the rotated files of a log)
 sources        which source a path belongs to, and how patterns and links lead into a directory
-links          the files in other directories to which a link led between two looks
+links          the files in other directories to which a link pointed between two looks
 strays         generations with names that no known rotation program gives
 same_file      decides from evidence whether two files are the same, or whether nobody can know
 mounts         known files whose file system is not mounted yet
@@ -26,8 +26,8 @@ births         how file ids begin
 endings        how file ids end
 host_files     the owners of all that is known about the host's files, in one value
 recognition    decides what a file is: new, known, a copy, another file, or a rewritten one
-tracking       makes a look: compares the files that lie there, and those that are gone, with the
-               known file ids, and begins and ends file ids
+tracking       makes a look: compares the files that are there, and the files that are gone, with
+               the known file ids, and begins and ends file ids
 sighting       a file that a look found, and its source
 unopened       files that were found but could not be opened yet
 unreadable     paths that could not be looked into
@@ -36,10 +36,11 @@ handles        a limited number of open files
 reading        makes readings of tracked files, and treats all files fairly
 
 A look through the patterns finds the files that the agent tails. An event only makes the next look
-earlier. If a link leads to a file, the agent watches and lists the directory in which the file
-really lies, and looks there for rotated files. Two looks at a meant path (a path that a pattern
-matches) may find the same file or two different files. Sometimes nobody can know whether the file
-is the same (same_file). If the looks find different files, rotation has probably renamed the first
-file in between, and the agent looks for it beside the path (rotations). So the agent reads every
-file that is still on the host, and declares the unread files that are gone.
+earlier. If a link points to a file, the agent watches and lists the directory in which the file
+really is, and looks there for rotated files. A meant path is a path that a pattern matches. Two
+looks at a meant path may find the same file or two different files. Sometimes nobody can know
+whether the file is the same (same_file). If the looks find different files, rotation has probably
+renamed the first file in between, and the agent looks for it beside the path (rotations). So the
+agent reads every file that is still on the host, and declares a loss for unread files that are
+gone.
 """

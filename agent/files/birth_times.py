@@ -38,7 +38,7 @@ def born_of(descriptor: int) -> int | None:
 
 def born_at(path: str, inode: int) -> int | None:
     """The time at which this inode was made, in ns since 1970. None if the time is unknown, or if
-    another file lies at the path.
+    another file is at the path.
     """
     return _born(_AT_FDCWD, os.fsencode(path), 0, inode)
 
@@ -53,6 +53,6 @@ def _born(directory: int, path: bytes, flags: int, inode: int | None) -> int | N
     if not mask & _STATX_BTIME:
         return None
     if inode is not None and _INODE.unpack_from(buffer, _INODE_AT)[0] != inode:
-        return None  # by now another file lies at the path
+        return None  # another file is at the path by now
     seconds, nanoseconds = _BIRTH.unpack_from(buffer, _BIRTH_AT)
     return int(seconds) * 1_000_000_000 + int(nanoseconds) or None

@@ -55,7 +55,7 @@ class Births:
 
     def succeed(self, sighting: Sighting, old: TrackedFile, handle: Handle) -> None:
         """Begins a new file id in place of `old`, at the end of the proven bytes. Bytes are proven
-        if they are surely the bytes that were read under `old`.
+        if they are certainly the bytes that were read under `old`.
         """
         size, marks = sighting.found.size, old.last_point.marks
         proven = prove(handle.read, size, old.birth.fingerprint, marks)
@@ -71,8 +71,8 @@ class Births:
         """Opens the file that was found, even if it was renamed since. Returns None if the opening
         fails.
 
-        If the opening fails, the file is listed as unreadable, so that its topic is not sealed
-        before the next look.
+        If the opening fails, lists the file as unreadable. As a result, the agent does not seal the
+        file's topic before the next look.
         """
         found = sighting.found
         try:

@@ -1,12 +1,12 @@
-"""Finds the known file that became a compressed generation (a rotated file), and reads on in that
-generation.
+"""Finds the known file that became a compressed generation (a rotated file), and continues to read
+it in that generation.
 
 A compressed file has another inode than the plain file, and the plain file is gone. The agent
-recognises a known file in the compressed file by its first bytes, by the bytes before the read
-position, and by its time of change. Most compressing programs copy this time from the plain file.
-From then on the agent reads the known file in the compressed one. Positions count plain bytes, so
-nothing is read twice. While the plain file is still there, compression is under way, and the agent
-reads the plain file.
+recognises a known file in the compressed file by the known file's first bytes, by the bytes before
+its read position, and by its time of change. Most compression programs copy this time from the
+plain file. From then on the agent reads the known file's bytes from the compressed file. Positions
+count plain bytes, so nothing is read twice. While the plain file is still there, compression is
+under way, and the agent reads the plain file.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from skidway.agent.values.found import DAMAGED, UNMEASURED, Found, UnopenedFile
 from skidway.agent.values.tracked import TrackedFile
 
 DAMAGED_MS: Final = 60_000
-"""If a file still cannot be decompressed when this much time has passed since its last change, it
-counts as damaged for good.
+"""If a file still cannot be decompressed this many milliseconds after its last change, the agent
+treats it as damaged for ever.
 """
 
 
@@ -43,7 +43,7 @@ class Compression:
         self._births = births
 
     def is_going_on(self, path: str) -> bool:
-        """Whether compression is still under way, because the plain file still lies beside the
+        """Whether compression is still under way, because the plain file is still beside the
         compressed file.
         """
         plain = os.path.splitext(path)[0]
@@ -51,9 +51,9 @@ class Compression:
 
     def adopt(self, sighting: Sighting, now_ms: int) -> Answer:
         """Looks for the known file that became this compressed file. SAME: the known file was
-        found, and is read in the compressed file from now on. UNKNOWN: the compressed file cannot
-        be read yet; it is listed as unreadable, and later looks try again. OTHER: the compressed
-        file contains no known file.
+        found, and from now on the agent reads its bytes from the compressed file. UNKNOWN: the
+        compressed file cannot be read yet; the agent lists it as unreadable, and later looks try
+        again. OTHER: the compressed file contains no known file.
         """
         found = sighting.found
         if not is_decompressed(found.real_path) or is_hopeless(found, now_ms):

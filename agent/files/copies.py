@@ -1,12 +1,12 @@
 """Recognises copies of logs, which `copytruncate` or a person makes under a name that rotation
 could give.
 
-The agent compares a file with such a name with each original, that is, with each file that was
-first found at the log's path. The file is a copy of the original if it has the bytes that were read
-of the original. If the file is shorter than these bytes, only the file's first and last bytes are
-compared. The agent does not read a copy if it reads the original at the log's path, or if the copy
-has no more bytes than were read of the original. If the original was truncated before all of it was
-read, the agent reads the rest from the copy.
+An original is a file that was first found at the log's path. The agent compares a file with such a
+name with each original. The file is a copy of an original if it contains the bytes that the agent
+has read of the original. If the file is shorter than these bytes, the agent compares only the
+file's first and last bytes. In two cases the agent does not read a copy: the agent reads the
+original at the log's path, or the copy has no more bytes than the agent has read of the original.
+If the original was truncated before all of it was read, the agent reads the rest from the copy.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class Copies:
         return self._born_at.get(path, [])
 
     def is_left_alone(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy of a file first found at `base`, and the agent reads all its
-        bytes from that original.
+        """Whether a file is a copy of an original (a file first found at `base`), and the agent
+        reads all bytes of the copy from the original.
         """
         if self._is_known(found):
             return True
@@ -74,8 +74,8 @@ class Copies:
         return True
 
     def _bytes_there(self, original: TrackedFile, base: str) -> int:
-        """How many bytes of the original were read if its file id has ended, and otherwise how many
-        can be read at the path.
+        """If the original's file id has ended, the number of its bytes that were read. Otherwise
+        the number of its bytes that can be read at the path.
         """
         if original.length is not None:
             return original.length
@@ -83,8 +83,8 @@ class Copies:
         return 0 if there is None else there.size
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a file is a copy with unread bytes that a truncation cut off from the original at
-        the path.
+        """Whether a file is a copy that contains unread bytes, which a truncation removed from the
+        original at the path.
         """
         if self._is_known(found):
             return False
@@ -92,8 +92,8 @@ class Copies:
         return original is not None and found.size > (original.length or found.size)
 
     def original_of(self, found: Found, base: str) -> tuple[TrackedFile | None, Answer]:
-        """Returns the file of which `found` may be a copy (a file that was first found at `base`),
-        and the answer to the question whether `found` has that file's bytes.
+        """Returns the file of which `found` may be a copy, and whether `found` has that file's
+        bytes. The returned file was first found at `base`.
         """
         originals = self._born_at.get(shown(base), []) if found.size else []
         if not originals:

@@ -57,15 +57,15 @@ def is_decompressed(path: str) -> bool:
 
 
 def begins_compressed(path: str, head: bytes) -> bool:
-    """Whether the first bytes show that the file is compressed. The name does not prove it, because
-    some programs give such names to plain files.
+    """Whether the first bytes show that the file is compressed. The name does not prove that the
+    file is compressed, because some programs give such names to plain files.
     """
     return head.startswith(_FORMATS[os.path.splitext(path)[1]].magic)
 
 
 class Decompressor:
-    """Reads the plain bytes of an open descriptor. Moves the descriptor's offset, but does not
-    close the descriptor.
+    """Reads the plain bytes of an open descriptor. Reading moves the descriptor's offset. This
+    class does not close the descriptor.
     """
 
     def __init__(self, path: str, descriptor: int) -> None:
@@ -115,7 +115,7 @@ class Decompressed:
         self._size = size
         self._plain = Decompressor(path, descriptor)
         self._at = 0
-        self._last = b""  # the bytes before _at
+        self._last = b""  # the plain bytes before position `_at`
         self._head = b""
 
     def read(self, count: int, position: int) -> bytes:
@@ -142,7 +142,7 @@ class Decompressed:
         return self._handle.status()._replace(size=self._size)
 
     def where(self) -> str:
-        """The path at which the file lies now."""
+        """The path at which the file is now."""
         return self._handle.where()
 
     def close(self) -> None:

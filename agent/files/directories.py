@@ -1,4 +1,5 @@
-"""Lists directories. A look through all patterns lists each directory at most once."""
+"""Lists directories. A look, which is one search through all patterns, lists each directory at most
+once."""
 
 from __future__ import annotations
 
@@ -62,4 +63,5 @@ class Directories:
         found = self._host.look(path)
         if found is not None and found.key == key:
             return path
-        return self._host.find(directory, key)  # renamed since the listing, or has several names
+        # it was renamed since the listing, or has several names
+        return self._host.find(directory, key)

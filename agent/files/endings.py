@@ -1,5 +1,6 @@
-"""Decides when a file id is no longer used: when its file was read to the end, was replaced or is
-gone. Says how long the agent watches a file after that.
+"""Decides when a file id ends: when its file was read to the end, was replaced, or is gone. Also
+says how long the agent watches a file after the end of its id. A look is one search through all
+patterns for the host's files.
 """
 
 from __future__ import annotations
@@ -18,15 +19,15 @@ CHANGED: Final = "the bytes before the position are others than were read"
 
 STILL_S: Final = 60.0
 STILL_FACTOR: Final = 10
-"""A file may vanish while nobody looks. It then counts as read to its end if two conditions are
-met. All bytes that it had at the last look were promised. And at that look it had been unchanged
-for at least STILL_S, and for at least STILL_FACTOR times the time between that look and the look
-that found it gone.
+"""A file may vanish between two looks. The file counts as read to its end if two conditions are
+met. First, the agent had promised all bytes that the file had at the last look. Second, at that
+look the file had been unchanged for at least STILL_S, and for at least STILL_FACTOR times the time
+between that look and the look that found the file gone.
 """
 
 CLOCK_SET_S: Final = 5.0
-"""The clock counts as set if it moved by this much more or less than the time that has really
-passed.
+"""The wall clock counts as set if its advance differs from the monotonic clock's advance by more
+than this many seconds.
 """
 
 WATCH_ENDED_S: Final = 86_400.0
@@ -43,10 +44,10 @@ class Endings:
         self._known = known
         self._news = news
         self.ended: dict[int, TrackedFile] = {}  # file ids that are not closed yet
-        self._ended_lately: dict[int, float] = {}  # by file id: until when looks check it
+        self._ended_lately: dict[int, float] = {}  # by file id: until when looks check the file
         self._now = 0.0
         self._now_ms = 0
-        self._looked_ms: int | None = None  # when the look before this one was made
+        self._looked_ms: int | None = None  # the time of the previous look
         self._set_ms = 0  # the time of the last look that noticed that the clock was set
         self._since: Mapping[str, int] = {}
 
@@ -61,7 +62,7 @@ class Endings:
 
     def begin_look(self, now: float, now_ms: int) -> None:
         """Notes the time of a look. At the first look, all file ids that are not open count as
-        lately ended.
+        ended just before.
         """
         if not self._now:
             closed = (x for x in self._known.files.values() if x.state is not FileState.OPEN)
@@ -72,13 +73,13 @@ class Endings:
         self._looked_ms, self._now_ms = self._now_ms or None, now_ms
 
     def end(self, tracked: TrackedFile) -> None:
-        """Ends a file id, so that no more of its file is read."""
+        """Ends a file id, so that the agent reads no more of its file."""
         tracked.end()
         self.ended[tracked.file] = tracked
         self._ended_lately[tracked.file] = self._now + WATCH_ENDED_S
         status = self._known.status_if_held(tracked)
         if status is not None and not status.links:
-            tracked.location = ""  # the kernel may give its inode to any file now
+            tracked.location = ""  # the kernel may now give the file's inode to another file
         self._known.note(tracked)
         self._handles.drop(tracked.file)
 
@@ -89,8 +90,8 @@ class Endings:
         self.end(tracked)
 
     def vanish(self, tracked: TrackedFile, reason: str) -> None:
-        """Ends the id of a file that is gone. Declares its unread bytes lost, unless the file
-        cannot have had unread bytes.
+        """Ends the id of a file that is gone. If the file may have had unread bytes, declares these
+        bytes lost.
         """
         if self._stood_still(tracked):
             self.end(tracked)
@@ -98,8 +99,8 @@ class Endings:
             self.lose(tracked, reason)
 
     def ended_lately(self, found: set[FileKey]) -> Iterator[TrackedFile]:
-        """The files whose ids ended lately and to which no pattern leads. A look checks them,
-        because they may still grow. found: the keys of the files to which patterns lead.
+        """The files whose ids ended lately and to which no pattern leads. A look checks these
+        files, because they may still grow. found: the keys of the files to which patterns lead.
         """
         for file, until in list(self._ended_lately.items()):
             tracked = self._known.files.get(file)
@@ -110,7 +111,7 @@ class Endings:
 
     def may_forget(self, tracked: TrackedFile) -> bool:
         """Whether the file id may be forgotten. As long as new copies of the file may appear, the
-        file id is kept, because they must be compared with the file.
+        agent needs the file id, to compare the copies with the file.
         """
         return tracked.state is FileState.CLOSED and (
             self._known.is_newest(tracked) or tracked.file not in self._ended_lately
@@ -118,8 +119,9 @@ class Endings:
 
     def _stood_still(self, tracked: TrackedFile) -> bool:
         """Whether the file had been unchanged for so long that it counts as read to its end (see
-        STILL_FACTOR). If rotation was at work since the last look, other files may have vanished
-        with this one, and the answer is no. If the clock was set, only the time since then counts.
+        STILL_FACTOR). If files were rotated since the last look, other files may have vanished
+        together with this file, and the answer is no. If the clock was set, only the time since the
+        setting counts.
         """
         siblings = self._known.copies.born_at(tracked.birth.path)
         if sum(each.state is FileState.OPEN for each in siblings if each is not tracked) > 1:
@@ -134,7 +136,7 @@ class Endings:
 
     def _seen_ms(self, tracked: TrackedFile) -> int | None:
         """The time (ms) of the last look that found the file. If no look has found the file since
-        the agent started, the time of its topic's last seal.
+        the agent started, returns the time of the topic's last seal.
         """
         if tracked.is_seen:
             return self._looked_ms

@@ -1,18 +1,18 @@
 """Recognises the names that rotation gives to generations (a log's rotated files), and finds the
 log's name: `app.log` for `app.log.1`.
 
-    app.log.1  app.log-2  app.log.old  app.log~       a number, a word, a mark behind the name
+    app.log.1  app.log-2  app.log.old  app.log~       a number, a word or a sign after the name
     app.log-20261120  app.log.20-11-2026  app.log20261120   a date
-    app.1.log  app-20261120.log  app1.log             the same before the ending
-    app-11-20-2026-1.log  app (2).log                 several of them
+    app.1.log  app-20261120.log  app1.log             a number or date before the file extension
+    app-11-20-2026-1.log  app (2).log                 several such parts
     app.log.1.gz  app.log-20261120.zst                compressed
 
 These rules cover the names that logrotate gives with any `dateformat`, `extension` or
 `addextension`. They also cover the names of log4j2, logback, log4net, NLog, Serilog,
 java.util.logging, Python, nginx, rotatelogs, cronolog, kubelet, Docker, savelog and newsyslog, and
 the names of copies that people and Windows make. Only files with such names can be generations of a
-log: `mail.err` is no generation of `mail`. Whether a file with such a name is a generation depends
-on when it was made and changed (rotations).
+log: `mail.err` is no generation of `mail`. If a file has such a name, the times at which it was
+made and changed decide whether it is a generation (rotations).
 """
 
 from __future__ import annotations
@@ -36,11 +36,12 @@ _COMPRESSED: Final = re.compile(r"(?P<name>.+)\.(?:gz|bz2|xz|zst|lz4|lzma|Z|zip)
 _BREAKS: Final = frozenset("-_.+:,@#~ (")
 
 _CACHED: Final = 1 << 14
-"""The results for this many names are cached, because a directory that changes is listed again."""
+"""The results for this many names are cached, because each new listing of a directory contains the
+same names again."""
 
 
 class Generation(NamedTuple):
-    """What a file's name says about rotation.
+    """What a file's name shows about rotation.
 
     bases: the names of the logs of which the file may be a generation. plain: the file's name
     before compression; None if the file is not compressed.
@@ -81,7 +82,7 @@ def copied_from(path: str) -> Iterator[str]:
 
 def _bases(plain: str) -> list[str]:
     """The names that are left when the parts that mark a generation are removed. First come the
-    names without such parts at the end, and then those without such parts before the file
+    names without such parts at the end. Then come the names without such parts before the file
     extension.
     """
     found = list(_stems(plain))

@@ -1,5 +1,5 @@
-"""Keeps a limited number of log files open. If one more file is needed, the least recently used one
-is closed.
+"""Keeps a limited number of log files open. To open one more file, closes the least recently used
+file.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from skidway.agent.files.host import Handle, Host, Status
 from skidway.agent.values.tracked import TrackedFile
 
 OLDEST = 1_000
-"""To find a file that can be closed and opened again, at most this many of the least recently used
-files are checked.
+"""To find a file that can be closed and opened again, `Handles` checks at most this many of the
+least recently used files.
 """
 
 _NO_DESCRIPTORS = (errno.EMFILE, errno.ENFILE)
 
 
 class Moved(Exception):
-    """Another file, or no file, now lies at the path."""
+    """Another file, or no file, is now at the path."""
 
 
 class Handles:
@@ -54,7 +54,7 @@ class Handles:
         if handle is None:
             raise Moved(tracked.location)
         if tracked.birth.born_ns is None:
-            tracked.verified = False  # another file may have got this inode meanwhile
+            tracked.verified = False  # by now another file may have this inode
         self.keep(tracked.file, handle)
         return handle
 

@@ -1,5 +1,6 @@
-"""Decides about the files that lay at a path since the last look. Each of them is read, left
-unread, or declared lost.
+"""Decides about the files that have been at a path since the last look: the agent reads each of
+these files, leaves it unread, or declares it lost. A look is one search through all patterns for
+the host's files.
 
 The module `rotations` describes the rules, and calls `History` for each path of a directory that a
 look goes through.
@@ -34,7 +35,7 @@ class Known(Protocol):
     """The questions about known files that the tracker answers."""
 
     def knows(self, found: Found) -> bool:
-        """Whether the found file is a known one that was not deleted."""
+        """Whether the found file is a known file that was not deleted."""
         ...
 
     def is_another(self, found: Found, beside: Sequence[str]) -> bool:
@@ -54,13 +55,13 @@ class Known(Protocol):
         ...
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy with unread bytes that a truncation cut off from the file
-        at the path.
+        """Whether a found file is a copy that contains unread bytes, which a truncation removed
+        from the file at the path.
         """
         ...
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """The path at which a known file now lies, in any directory; "" if unknown."""
+        """The path at which a known file is now, in any directory; "" if unknown."""
         ...
 
     def rotated_from(self, base: str) -> list[str]:
@@ -84,15 +85,16 @@ class Adopts(Protocol):
     """Finds the known file whose bytes a compressed file contains."""
 
     def __call__(self, found: Found, index: int, base: str, may_begin: bool) -> Answer:
-        """SAME: the compressed file contains a known file, and the agent reads on in the compressed
-        file. UNKNOWN: a later look finds out which file the compressed file contains.
+        """SAME: the compressed file contains a known file, and the agent continues to read the
+        known file in it. UNKNOWN: a later look finds out which file the compressed file contains.
         index: the number of the source. may_begin: as in `Sighting`.
         """
         ...
 
 
 class History:
-    """Owns no state: what is known about the files belongs to the look and to the tracker."""
+    """Decides about each path of a look. Owns no state: the look and the tracker own all facts
+    about files."""
 
     def __init__(self, host: Host, directories: Directories, known: Known, adopt: Adopts) -> None:
         self._host = host
@@ -101,8 +103,8 @@ class History:
         self._adopt = adopt
 
     def judge_all(self, look: Look, anchors: dict[str, Found]) -> set[str]:
-        """Judges every path with generations (rotated files) beside it, that is, decides which
-        generations are read. Returns the new names of generations whose path was not judged.
+        """Judges every path that has generations (rotated files) beside it: decides which
+        generations the agent reads. Returns the new names of generations whose path was not judged.
         """
         unjudged: set[str] = set()
         by_base = by_path(look.members)
@@ -121,10 +123,10 @@ class History:
         return unjudged
 
     def _judge(self, look: Look, base: str, names: Mapping[str, Member]) -> Found | None:
-        """Judges the files that lay at a meant path (a path that a pattern matches). Now another
-        file, or no file, lies at this path.
+        """Judges the files that were at a meant path. A meant path is a path that a pattern
+        matches. Another file, or no file, is at this path now.
 
-        Returns the newest of the files that are read from now on.
+        Returns the newest of the files that the agent reads from now on.
         """
         index = index_of(base, look.moment.sources)
         if index is None:
@@ -170,8 +172,8 @@ class History:
                 look.unknown.add(member.inode)
 
     def _came_lately(self, look: Look, name: str, member: Member) -> bool:
-        """Whether a compressed file must be looked at, because at the last look it was not there,
-        or was still being written, or it was not yet known which file it contains.
+        """Whether a compressed file must be looked at, because at the last look it did not exist,
+        was still being written, or could not be matched with a known file yet.
         """
         if member.plain is None or self._is_being_compressed(look, member.plain):
             return False
@@ -203,8 +205,8 @@ class History:
     def _is_broken(
         self, look: Look, base: str, names: Mapping[str, Member], fresh: Sequence[Found]
     ) -> bool:
-        """Whether files that are younger than the newest known file may be gone. Even if no
-        look has found a file at the path, the agent may know such a file from an event.
+        """Whether files that are younger than the newest known file may be gone. Even if no look
+        has found a file at the path, an event may have shown such a file to the agent.
         """
         before = look.before.get(base)
         if before is None:
@@ -220,8 +222,8 @@ class History:
         return not self._is_there(look, before, names) or self._has_hole(look, before, names)
 
     def _has_hole(self, look: Look, before: Found, names: Mapping[str, Member]) -> bool:
-        """Whether a generation that is younger than the newest known file is gone. Generations are
-        numbered from the newest on, so a missing number shows that a generation is gone.
+        """Whether a generation that is younger than the newest known file is gone. Rotation numbers
+        the generations from the newest on, so a missing number shows that a generation is gone.
         """
         name = self._name_of(look, before)
         said = None if name is None else _NUMBERED.fullmatch(name)
@@ -235,7 +237,7 @@ class History:
                 if int(found["number"]) < int(said["number"]):
                     there = self._host.look(os.path.join(look.directory, other))
                     if there is None or not self._is_born_after(there, before):
-                        return False  # these generations are numbered by other rules
+                        return False  # other rules number these generations
         younger = range(1, int(said["number"]))
         return bool(numbers.intersection(younger)) and not numbers.issuperset(younger)
 
@@ -245,9 +247,9 @@ class History:
         return births[0] is not None and births[1] is not None and births[0] > births[1]
 
     def _lay_there(self, look: Look, base: str, name: str, found: Found) -> bool:
-        """Whether the file lay under the same name at the last look. If the file is a copy with
-        bytes that a truncation cut off, the answer is no: the copy was made before the truncation,
-        so the last look may have seen the copy without the truncation.
+        """Whether the file had the same name at the last look. If the file is a copy with bytes
+        that a truncation removed, the answer is no, because the copy was made before the
+        truncation: the last look may have seen the copy before the truncation happened.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
@@ -257,24 +259,25 @@ class History:
         return same.plain is None or not look.lay_plain(same.plain)
 
     def _is_left_alone(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether the file is not read, because it is older than the last look, or is a copy of a
-        file that is read at its own path.
+        """Whether the agent does not read the file: the file is older than the last look, or is a
+        copy of a file that the agent reads at that file's own path.
         """
         if base in look.moment.truncated and self._known.is_rest(found, base):
             return False
         return self._is_old(look, base, index, found) or self._known.is_copy(found, base)
 
     def _is_younger(self, look: Look, base: str, index: int, found: Found) -> bool:
-        """Whether a file was made after the file that now lies at the path, so that it cannot have
-        been rotated from that path. If the clock was set back, or if the file at the path is an old
-        file that came from another path, nobody can tell, and the answer is no.
+        """Whether a file was made after the file that is at the path now. If so, the newer file
+        cannot have been rotated from that path. The order of the two files is uncertain if the
+        clock was set back, or if the file at the path is an old file that came from another path.
+        If the order is uncertain, the answer is no.
         """
         is_told = base not in look.moment.truncated and not look.was_set_back
         here = look.here.get(base) if is_told else None
         if here is None or here.born_ns is None or found.born_ns is None:
             return False
         if look.leads_to_older(base, index) or self._known.was_found_elsewhere(here):
-            return False  # it came from another path
+            return False  # the file at the path came from another path
         return found.born_ns > here.born_ns and not self._known.knows(found)
 
     def _is_old(self, look: Look, base: str, index: int, found: Found) -> bool:
@@ -287,9 +290,9 @@ class History:
         return found.born_ns is not None and found.born_ns < since_ns and not is_before
 
     def _doubt_age(self, look: Look, base: str, index: int, member: Member, found: Found) -> None:
-        """Declares the loss of a file that was left unread because it seems old, if its age is
-        uncertain. The age is uncertain if the file's time of change or the clock was set back
-        between two looks.
+        """If the agent left a file unread because the file seems old, but the file's age is
+        uncertain, declares the file's loss. The age is uncertain if the file's time of change or
+        the clock was set back between two looks.
         """
         born_ns, since_ms = found.born_ns, look.since_ms(index)
         is_aged = member.plain is None and born_ns is not None and born_ns >= since_ms * 1_000_000
@@ -324,8 +327,8 @@ class History:
         return strays
 
     def _others(self, look: Look, directory: str) -> list[Found]:
-        """The files of a directory that are not known, that changed since the last look, and whose
-        names do not show from which path they come. Each look lists a directory only once.
+        """The unknown files of a directory that changed since the last look, and whose names do not
+        show from which path they come. Each look collects these files only once for a directory.
         """
         known = look.others.get(directory)
         if known is not None:
@@ -360,11 +363,11 @@ class History:
         """Whether the file that the last look found still exists, plain or compressed."""
         if self._name_of(look, before) is not None or self._known.where(before.key, before.born_ns):
             return True
-        path = self._host.find(look.directory, before.key)  # renamed since the listing
+        path = self._host.find(look.directory, before.key)  # perhaps renamed since the listing
         found = None if path is None else self._host.look(path)
         if found is None or found.key != before.key:
             if path is not None:
-                return True  # the file was renamed once more since then
+                return True  # the file was renamed once more
         elif found.born_ns == before.born_ns:
             return True
         times = {before.changed_ns, *self._known.changed_times(look.directory)}
@@ -376,7 +379,7 @@ class History:
         return False
 
     def _name_of(self, look: Look, before: Found) -> str | None:
-        """The name that a file which lay at a path has in the directory now."""
+        """The present name, in the directory, of the file that was at a path at the last look."""
         name = self._directories.name_of(look.directory, before.key.inode)
         found = None if name is None else self._host.look(os.path.join(look.directory, name))
         births = (before.born_ns, None if found is None else found.born_ns)
@@ -384,7 +387,7 @@ class History:
 
     def _is_other_shape(self, look: Look, found: Found) -> bool:
         """Whether the compressed file `found` has the same time of change as a known file.
-        Compressing keeps this time, so the compressed file then contains the known file.
+        Compression programs keep this time, so such a compressed file contains the known file.
         """
         times = {each.changed_ns for each in look.before.values()}
         return is_time_of(found.changed_ns, times | self._known.changed_times(look.directory))

@@ -18,7 +18,7 @@ from skidway.agent.values.found import FileKey, Found
 
 
 class Status(NamedTuple):
-    """A file's state now. links: how many names the file has; 0 if it has lost its last name.
+    """A file's state now. links: how many names the file has; 0 if the file has lost its last name.
     changed_ns: when the file's content last changed.
 
     born_ns: when the file's inode was made; None if the file system does not report this time.
@@ -54,7 +54,7 @@ class Handle(Protocol):
         ...
 
     def where(self) -> str:
-        """The path at which the file lies now, after any number of renames; "" if unknown."""
+        """The path at which the file is now, after any number of renames; "" if unknown."""
         ...
 
     def close(self) -> None:
@@ -72,12 +72,13 @@ class Host(Protocol):
         ...
 
     def scan(self, patterns: Sequence[Pattern]) -> Scan:
-        """Finds every regular file to which a pattern leads, once per path."""
+        """Finds every regular file to which a pattern leads, directly or through a link, once per
+        path."""
         ...
 
     def look(self, path: str) -> Found | None:
-        """The regular file at a path; None if there is no regular file, or if it cannot be looked
-        at.
+        """The regular file at a path; None if there is no regular file, or if the file cannot be
+        looked at.
         """
         ...
 
@@ -104,7 +105,7 @@ class Host(Protocol):
 
     def device_of(self, directory: str) -> int | None:
         """The device of a directory. If the directory does not exist, the device of its nearest
-        parent that exists. None if that directory cannot be looked at.
+        parent that exists. None if the device cannot be found out.
         """
         ...
 

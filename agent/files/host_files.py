@@ -1,6 +1,4 @@
-"""All that is known of a host's files, in one value that is passed to the modules that look at
-these files.
-"""
+"""All facts about a host's files, in one value that the modules of this package share."""
 
 from __future__ import annotations
 
@@ -14,8 +12,8 @@ from skidway.agent.files.unreadable import Unreadable
 
 @dataclass(frozen=True, slots=True)
 class HostFiles:
-    """The objects that own what is known: the files with ids, the files without ids, the paths that
-    cannot be read, and the news that must be written to the state.
+    """The objects that own the facts about files: the files with ids, the files without ids, the
+    paths that cannot be read, and the news that must be written to the state.
     """
 
     known: KnownFiles

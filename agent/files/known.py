@@ -21,7 +21,7 @@ from skidway.agent.values.tracked import TrackedFile
 # same few indexes.
 class KnownFiles:
     """Owns every TrackedFile. replaced: by path, the files whose id was replaced since the last
-    look, while the agent did not hold them open.
+    look, and which the agent did not have open.
     """
 
     def __init__(self, host: Host, handles: Handles, directories: Directories) -> None:
@@ -30,7 +30,7 @@ class KnownFiles:
         self._directories = directories
         self._by_key: dict[FileKey, TrackedFile] = {}
         self._changed: dict[int, TrackedFile] = {}
-        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # new keys by old ones
+        self._moved_to: dict[tuple[FileKey, int | None], FileKey] = {}  # new keys by old keys
         self._serial = 0
         self.files: dict[int, TrackedFile] = {}
         self.copies = Copies(host)
@@ -45,7 +45,7 @@ class KnownFiles:
         """
         self._serial = max(self._serial, tracked.birth.serial)
         self.files[tracked.file] = self._by_key[tracked.birth.key] = tracked
-        self._moved_to.pop((tracked.birth.key, None), None)  # the inode was given to this one
+        self._moved_to.pop((tracked.birth.key, None), None)  # this file id has the inode now
         self.copies.remember(tracked)
 
     def next_serial(self) -> int:
@@ -53,11 +53,11 @@ class KnownFiles:
         return self._serial + 1
 
     def note(self, tracked: TrackedFile) -> None:
-        """Notes that facts about a file have changed, so that the state gets the new facts."""
+        """Notes that facts about a file have changed and must be written to the state."""
         self._changed[tracked.file] = tracked
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files that were noted since the last call."""
+        """The files that were passed to `note` since the last call."""
         changed, self._changed = self._changed, {}
         return [tracked for tracked in changed.values() if tracked.file in self.files]
 
@@ -70,12 +70,13 @@ class KnownFiles:
         return self._by_key.get(tracked.birth.key) is tracked
 
     def detach(self, tracked: TrackedFile) -> None:
-        """Removes the inode from a file id, because another file has this inode now."""
+        """Makes `at` no longer return this file id, because another file has its inode now."""
         if self.is_newest(tracked):
             del self._by_key[tracked.birth.key]
 
     def renumber(self, tracked: TrackedFile, key: FileKey) -> None:
-        """Gives a file id a new key, because the device number of its file system has changed."""
+        """Gives a file id a new key (device, inode), because the device number of its file system
+        has changed."""
         self.detach(tracked)
         tracked.birth = replace(tracked.birth, key=key)
         self._by_key[key] = tracked
@@ -103,7 +104,8 @@ class KnownFiles:
     # --- where they are -----------------------------------------------------------------------
 
     def status_if_held(self, tracked: TrackedFile) -> Status | None:
-        """The file's status, if it is held open."""
+        """The file's status; None if the agent does not have the file open, or cannot read its
+        status."""
         handle = self._handles.held(tracked.file)
         if handle is None:
             return None
@@ -114,9 +116,9 @@ class KnownFiles:
             return None
 
     def find(self, tracked: TrackedFile, *, is_held: bool) -> str | None:
-        """The path where the file lies; None if it is gone. If the file is not held open, this
-        method reads the file's directory once more before it answers None. Raises OSError if nobody
-        can know whether the file is gone.
+        """The path where the file is; None if the file is gone. If the agent does not have the file
+        open, this method reads the file's directory once more before it returns None. Raises
+        OSError if nobody can know whether the file is gone.
         """
         directory = os.path.dirname(tracked.location)
         path = self._directories.find(directory, tracked.birth.key)
@@ -160,7 +162,7 @@ class KnownFiles:
         try:
             path = self._directories.find(os.path.dirname(tracked.location), tracked.birth.key)
         except OSError:
-            path = None  # the directory is reported elsewhere
+            path = None  # another part of the look reports the directory
         found = None if path is None else self._host.look(path)
         if found is None or _is_reborn(tracked, found):
             return self.where(tracked.birth.key, tracked.birth.born_ns)
@@ -169,16 +171,16 @@ class KnownFiles:
     # --- what rotations asks (rotations.Known) ------------------------------------------------
 
     def knows(self, found: Found) -> bool:
-        """Whether the found file is a known one that was not deleted."""
+        """Whether the found file is a known file that was not deleted."""
         tracked = self._by_key.get(found.key)
         if tracked is None or tracked.is_deleted:
             return False
         return tracked.birth.born_ns == found.born_ns
 
     def where(self, key: FileKey, born_ns: int | None) -> str:
-        """The path at which a known file now lies, in any directory; "" if unknown.
+        """The path at which a known file is now, in any directory; "" if unknown.
 
-        A file that was compressed is also found by its former key and time of birth.
+        A file that was compressed is also found by the key and time of birth that it had before.
         """
         is_moved = (key, born_ns) in self._moved_to
         key = self._moved_to.get((key, born_ns), key)
@@ -218,9 +220,9 @@ class KnownFiles:
         """Whether the found file is a new file that got a deleted file's inode. Otherwise it is the
         known file after a truncation.
 
-        The kernel gives a deleted file's inode to the next file, but not while the deleted file is
-        held open. A truncated file looks like that next file, because both have other bytes than
-        those that were read. But if a copy of the old bytes lies beside the path, the file was
+        The kernel gives a deleted file's inode to the next file, but not while a process has the
+        deleted file open. A truncated file looks like that next file, because neither has the bytes
+        that the agent read. But if a copy of the old bytes is beside the path, the file was
         truncated.
         """
         old = self.replaced.get(found.path)
@@ -233,8 +235,8 @@ class KnownFiles:
         return bool(old.position) and not any(begins_like(self._host, path, old) for path in beside)
 
     def changed_times(self, directory: str) -> set[int]:
-        """The times (ns) at which the known files of a directory changed last, as far as the agent
-        has seen.
+        """The latest times of change (ns) that the agent has seen of the known files of a
+        directory.
         """
         times = set()
         for tracked in self.files.values():
@@ -253,7 +255,8 @@ class KnownFiles:
         return not self.knows(found) and self.copies.is_left_alone(found, base)
 
     def is_rest(self, found: Found, base: str) -> bool:
-        """Whether a found file is a copy with unread bytes that a truncation at a path cut off."""
+        """Whether a found file is a copy that contains unread bytes, which a truncation at a path
+        removed."""
         return not self.knows(found) and self.copies.is_rest(found, base)
 
     def has_copy(self, original: TrackedFile) -> bool:

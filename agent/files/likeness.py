@@ -1,4 +1,4 @@
-"""Decides whether the file that lies at a path now is a known file, or begins like a known file."""
+"""Decides whether the file that is at a path now is a known file, or begins like a known file."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def open_at(host: Host, path: str, key: FileKey) -> Handle | None:
 def compare(
     host: Host, found: Found, old: TrackedFile, *, is_held: bool, same_place: bool
 ) -> Answer:
-    """Whether the found file is the known file. Reads the found file's bytes if the answer depends
-    on them, and raises OSError if they cannot be read.
+    """Whether the found file is the known file. If the answer depends on the found file's bytes,
+    reads these bytes, and raises OSError if they cannot be read.
     """
     evidence = Evidence(
         (old.birth.key, found.key),
@@ -61,8 +61,8 @@ def has_bytes_of(host: Host, path: str, old: TrackedFile) -> bool:
 def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
     """Whether the found file contains only the first bytes of the known file `old`.
 
-    Compares the found file's first bytes. If `old` still lies at its path, compares the found
-    file's last bytes as well. Raises OSError.
+    Compares the found file's first bytes. If `old` is still at its path, compares the found file's
+    last bytes as well. Raises OSError.
     """
     print_ = old.birth.fingerprint
     is_short = found.size < print_.length
@@ -86,8 +86,8 @@ def is_beginning_of(host: Host, found: Found, old: TrackedFile) -> bool:
 
 
 def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
-    """Does the same as `has_bytes_of`, but returns True if nobody can know, and False if there is
-    no file at `path`.
+    """Does the same as `has_bytes_of`, but raises no OSError. Returns True if nobody can know the
+    answer, and False if there is no file at `path`.
     """
     try:
         return has_bytes_of(host, path, old)
@@ -98,8 +98,8 @@ def begins_like(host: Host, path: str, old: TrackedFile) -> bool:
 
 
 def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
-    """The known file's new key, if the file is still there, and only the device number of its file
-    system has changed.
+    """The known file's new key, if the file is still at its path and only the device number of its
+    file system has changed.
 
     The kernel numbers disks in the order in which it finds them, and numbers some file systems anew
     at each mount. So a restart of the machine may renumber every file. If no bytes of the file were
@@ -121,7 +121,7 @@ def renumbered(host: Host, old: TrackedFile) -> FileKey | None:
 
 
 def _with_inode_of(host: Host, old: TrackedFile) -> Found | None:
-    """The file that has the known file's inode. It lies at the known file's path, or it lies
+    """The file that has the known file's inode. This file is at the known file's path, or it is
     elsewhere in the same directory and has the same time of birth.
     """
     inode, found = old.birth.key.inode, host.look(old.location)

@@ -1,12 +1,13 @@
-"""Handles links that lead into another directory than at the last look, for example after a
-deployment or at the start of a new day.
+"""Handles links that point into another directory than at the last look (search through all
+patterns), for example after a deployment or at the start of a new day.
 
-Between two looks, a link may have led to other files as well. For example, `latest.log` led to
-`2026-11-19/app.log`, now leads to `2026-11-21/app.log`, and nobody looked on the 20th. The agent
-looks for such files in the neighbouring directories, under names that differ from both targets'
-names only in numbers, and under the names that rotation gives to files with such names. If the
-names of the two targets differ in more than numbers, the agent cannot know where to look, and
-declares that files may be unread.
+Between two looks, a link may have pointed to other files as well. For example, `latest.log` pointed
+to `2026-11-19/app.log` at the last look, and points to `2026-11-21/app.log` now. On the 20th, when
+the agent did not look, the link pointed to a third file. The agent looks for such files in the
+neighbouring directories. The names of these files differ from both targets' names only in numbers.
+The agent also looks for files with names that rotation gives to such files. If the names of the two
+targets differ in more than numbers, the agent cannot know where to look, and declares that files
+may be unread.
 """
 
 from __future__ import annotations
@@ -26,27 +27,28 @@ PLACES_MAX: Final = 5_000
 """
 
 ID_LENGTH_MIN: Final = 8
-"""A directory's name that is shorter than this is not cut out of the names of its files, because
-they may contain it by chance.
+"""If a directory's name is shorter than this, it is not removed from the names of the directory's
+files, because these names may contain it by chance.
 """
 
 
 class Links:
-    """Owns, for each link, the path to which it led at the last look."""
+    """Owns, for each link, the path to which it pointed at the last look."""
 
     def __init__(self, directories: Directories) -> None:
         self._directories = directories
         self._led: dict[str, str] = {}
 
     def load(self, found: Iterable[tuple[str, str]]) -> None:
-        """Takes over the paths of files that were known before the agent started, as (path of the
-        link, real path). The newest file comes last.
+        """Takes over the paths of files that were known before the agent started. found: (path of
+        the link, real path) of each file. The newest file comes last.
         """
         self._led = dict(found)
 
     def moved(self, lay: Mapping[str, Found]) -> Iterator[tuple[Found, list[str] | None]]:
-        """Yields each link that leads into another directory now, with the paths of files to which
-        it may have led between the two looks, or with None if nobody knows such paths.
+        """Yields each link that points into another directory now. With the link comes a list of
+        the files to which it may have pointed between the two looks, or None if these files cannot
+        be guessed.
         """
         led = {}
         for path, found in lay.items():
@@ -59,8 +61,8 @@ class Links:
         self._led.update(led)
 
     def lost(self, lay: Mapping[str, Found]) -> Iterator[tuple[str, str]]:
-        """Yields each link that leads nowhere now, with the path to which it led before. A link is
-        forgotten when the directory of that path is gone.
+        """Yields each link that is broken or gone now, with the path to which it pointed before. If
+        the directory of that path is gone, forgets the link.
         """
         for path, real_path in list(self._led.items()):
             if path in lay or path == real_path:

@@ -1,5 +1,5 @@
 """The values of one look of `rotations`: its time, each directory as it is now, and all that the
-look found.
+look found. A look is one search through all patterns for the host's files.
 """
 
 from __future__ import annotations
@@ -15,22 +15,22 @@ from skidway.agent.values.found import Found
 from skidway.agent.values.set_apart import Unseen
 
 SLACK_MS: Final = 5_000
-"""A generation (a rotated file) that changed after the last look may have a time of change that is
-up to this much earlier than that look.
+"""A generation is a rotated file. If a generation changed after the last look, its time of change
+may still be up to this many milliseconds earlier than that look.
 """
 
 STEP_MS: Final = 100
-"""The wall clock counts as set back only if, since the last look, it moved by at least this much
-less than the monotonic clock. Smaller differences mean nothing, because the two clocks are not read
-at the same moment.
+"""The wall clock counts as set back if, since the last look, it advanced by at least this many
+milliseconds less than the monotonic clock. Smaller differences mean nothing, because the two clocks
+are not read at the same moment.
 """
 
 
 @dataclass(slots=True)
 class Findings:
-    """What a look found. generations: each with its source and the path from which it was rotated.
-    unreadable, passing: (topic, directory, reason) of directories about which this look could not
-    decide. A later look can decide about the directories in `passing`.
+    """What a look found. generations: each generation with its source and the path from which it
+    was rotated. unreadable, passing: (topic, directory, reason) of directories about which this
+    look could not decide. A later look can decide about the directories in `passing`.
     """
 
     generations: list[tuple[Found, int, str]] = field(default_factory=list)
@@ -58,12 +58,12 @@ class Place:
     """One directory, as the last look found it. changed_ns: None if the directory must be listed
     again.
 
-    lay: the files that lay at the meant paths (the paths that a pattern matches).
-    anchors: for each meant path where nothing lay, its newest known file.
+    lay: the files that were at the meant paths (the paths that a pattern matches).
+    anchors: for each meant path without a file, the path's newest known file.
     seen: the names, inodes and times of birth that a rotation would change.
     restless: what later looks found, if names were being changed during all of them.
-    unknown: the inodes of compressed files for which it is not decided yet whether they contain
-        known files.
+    unknown: the inodes of compressed files that may contain known files, as long as this is not
+        decided.
     """
 
     changed_ns: int | None = None
@@ -79,10 +79,10 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """What is the same for all directories of one look.
+    """The facts that are the same for all directories of one look.
 
-    reborn: paths at which another file lies that has the inode of a known file. truncated: paths at
-    which a file was truncated; copies of its bytes may lie beside it.
+    reborn: paths at which a new file has the inode of a known file. truncated: paths at which a
+    file was truncated; copies of its bytes may be beside it.
     """
 
     sources: Sequence[TailedSource]
@@ -95,13 +95,12 @@ class Moment:
 
 @dataclass(slots=True)
 class Look:
-    """What one look knows about one directory.
+    """The facts that one look has about one directory.
 
-    since: by topic, the time (ms) that counts as the time of the last look before the agent
-        started.
+    since: by topic, the time (ms) that counts as the time of the last look by an earlier process.
     before_ms: the time of the last look at the other directories, if no look has listed this
         directory before.
-    before: the file that lay at each path at the last look, or the path's anchor (see `Place`).
+    before: the file that was at each path at the last look, or the path's anchor (see `Place`).
     names_here: the names that the patterns found.
     others: unknown files, by directory.
     unresolved: paths whose known files may be in compressed files that could not be read yet.
@@ -131,23 +130,23 @@ class Look:
         return frozenset([*names, *here])
 
     def is_judged(self, base: str) -> bool:
-        """Whether the look must decide what became of the files at a path. This is so in two cases.
-        Another file, or no file, lies at the path now. Or this is the first look into the
-        directory, in which files may have waited since before the agent started.
+        """Whether the look must decide what became of the files at a path. The look must do so in
+        two cases: another file, or no file, is at the path now; or this is the first look into the
+        directory, so that files from before the start of the agent may be unread.
         """
         is_first = self.place.looked_ms < 0
         return is_first or base in self.elsewhere or base not in self.here
 
     def lay_plain(self, plain: str) -> bool:
-        """Whether the plain file lay in the directory at the last look, which means that its
-        compression was still under way.
+        """Whether the plain file was in the directory at the last look. If so, its compression was
+        still under way.
         """
         lay = (os.path.basename(each.real_path) for each in self.place.lay.values())
         return plain in self.place.members or plain in lay
 
     def leads_to_older(self, base: str, index: int) -> bool:
-        """Whether the path leads to another file than at the last look, and this other file already
-        existed at that time.
+        """Whether the path leads to another file than at the last look, and the file to which it
+        leads now existed already at the last look.
         """
         before, here = self.before.get(base), self.here[base]
         if here.born_ns is None or (before is not None and before.key == here.key):
@@ -165,7 +164,7 @@ class Look:
         return found.born_ns > min(place.looked_ms, moment.now_ms - elapsed_ms) * 1_000_000
 
     def is_set_back(self, index: int) -> bool:
-        """Whether the clock shows an earlier time than it did before the agent started."""
+        """Whether the clock shows an earlier time than it showed before the agent started."""
         if self.place.looked_ms >= 0:
             return False
         first = self.since.get(self.moment.sources[index].topic, 0)
@@ -196,7 +195,7 @@ class Look:
         return self.looked_ms(index) - SLACK_MS
 
     def is_strange(self, path: str) -> bool:
-        """Whether the path is one to which no known rotation program moves files."""
+        """Whether no known rotation program moves files to the path."""
         if is_meant(path, self.moment.sources):
             return False
         directory, name = os.path.split(path)

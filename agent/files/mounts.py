@@ -1,12 +1,12 @@
 """Waits for known files whose file system is not mounted, for example because the agent started
 before the mount.
 
-Such files are not gone, but nobody can know which other files lie in their directories. So for the
+Such files are not gone, but nobody can know which other files are in their directories. So for the
 first hour their directories count as unreadable. After that hour, missing files count as gone, and
 the agent declares their unread bytes lost. But the agent remembers for longer what it has read of
-these files, because the file system may come back with the same files, which must not be read
-again. If a file system is unmounted while the agent runs, the agent also remembers the files of
-that file system.
+these files. The file system may be mounted later with the same files, and the agent must not read
+them again. If a file system is unmounted while the agent runs, the agent also remembers the files
+of that file system.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ from skidway.agent.files.likeness import renumbered
 from skidway.agent.values.tracked import TrackedFile
 
 MOUNT_WAIT_S: Final = 3_600.0
-"""How long a starting agent waits for a file system. Before it is mounted, the operating system may
-have to check it.
+"""How many seconds a starting agent waits for a file system. The operating system may have to check
+the file system before it mounts it.
 """
 
 REMEMBERED_S: Final = 30 * 86_400.0
@@ -59,7 +59,7 @@ class Mounts:
 
     def may_come_back(self, tracked: TrackedFile, now: float) -> bool:
         """Whether another device is mounted now where the file's file system was mounted. If so,
-        that file system may come back, and the file with it.
+        the earlier file system may be mounted again later, with the file.
         """
         if tracked.is_deleted:
             return False

@@ -15,8 +15,8 @@ from skidway.audit.topic.messages import Certainty
 
 @dataclass(slots=True)
 class News:
-    """What has changed since the last call of `take`. doubts: for each topic, how often since its
-    start the agent found that a file no longer has the bytes that were read.
+    """What has changed since the last call of `take`. doubts: for each topic, how often, since the
+    agent started, it found that a file no longer has the bytes that were read.
     """
 
     born: list[TrackedFile] = field(default_factory=list)
@@ -43,7 +43,8 @@ class News:
         self.set_apart.append(SetApart(new, first, end, Certainty.UNCERTAIN, reason))
 
     def miss(self, unseen: Unseen) -> None:
-        """Notes that generations (rotated files) were left unread, or may have been left unread."""
+        """Notes that generations, which are rotated files, were left unread or may have been left
+        unread."""
         self.doubts[unseen.topic] += 1
         self.unseen.append(unseen)
 

@@ -44,7 +44,7 @@ class OpenFile:
         return Status(_key(found), found.st_size, found.st_nlink, found.st_mtime_ns, born_ns)
 
     def where(self) -> str:
-        """The path at which the file lies now, according to the kernel; "" if the file has no name
+        """The path at which the file is now, according to the kernel; "" if the file has no name
         any more.
         """
         try:
@@ -164,7 +164,7 @@ class OperatingSystem:
             if is_link and os.path.islink(path):
                 scan.unreadable.append((path, "it is a link that leads nowhere"))
                 scan.dead.append(path)
-            return None  # the link leads nowhere, or the file was deleted in between
+            return None  # the link is broken, or the file was deleted in between
         except OSError as error:
             scan.unreadable.append((path, error.strerror or str(error)))
             return None
@@ -197,7 +197,7 @@ class OperatingSystem:
 
     def _born_ns(self, path: str, key: FileKey, status: os.stat_result) -> int | None:
         """The time of birth. Asks the operating system again if the inode has changed since the
-        last answer. The inode also counts as changed when a new file gets it.
+        last answer. If a new file gets the inode, the inode counts as changed too.
         """
         known = self._births.get(key)
         if known is not None and known[0] == status.st_ctime_ns:
@@ -210,8 +210,8 @@ class OperatingSystem:
 
 
 def _is_at(path: str, status: os.stat_result) -> bool:
-    """Whether the file really lies at a path that the kernel returned. At the end of a deleted
-    file's path the kernel adds a mark, but a file's own name may end in the same way.
+    """Whether the file really is at a path that the kernel returned. The kernel appends a mark to
+    the path of a deleted file, but the name of a file may end in the same way.
     """
     try:
         return os.path.samestat(os.stat(path), status)

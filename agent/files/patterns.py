@@ -1,8 +1,8 @@
 """Patterns of paths: *, ? and [...] match within a name, and ** matches any number of directories.
 
-As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. Links
-are followed, but a directory that contains itself through a link is walked only once. Directories
-that cannot be read are reported, because they may contain files that nobody counts.
+As in a shell, a name that begins with a dot matches only a pattern that begins with a dot. The
+search follows links, but walks a directory that contains itself through a link only once. It
+reports directories that cannot be read, because they may contain files that nobody counts.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Pattern:
 
     @property
     def is_deep(self) -> bool:
-        """Whether files may lie in directories below the root."""
+        """Whether the pattern can match files in directories below the root."""
         parts = self.text.split("/")
         return any(_MAGIC.search(part) for part in parts[:-1])
 
@@ -55,8 +55,8 @@ class Pattern:
         return any(fnmatch.fnmatchcase(path, each) for each in self.exclude)
 
     def walk(self, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-        """Yields the existing paths that match, sorted within each directory, and whether each path
-        is a link.
+        """Yields each existing path that matches, and whether the path is a link. The paths of each
+        directory are sorted.
         """
         root = self.root
         rest = tuple(part for part in self.text[len(root) :].split("/") if part)
@@ -106,7 +106,7 @@ def _walk(
 
 
 def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
-    """Yields a path without a wildcard, if something lies there."""
+    """Yields a path without a wildcard, if the path exists."""
     try:
         yield path, stat.S_ISLNK(os.lstat(path).st_mode)
     except (FileNotFoundError, NotADirectoryError):
@@ -118,7 +118,7 @@ def _at(path: str, unreadable: Unreadable) -> Iterator[tuple[str, bool]]:
 def _walk_deep(
     base: str, rest: Sequence[str], unreadable: Unreadable, above: tuple[tuple[int, int], ...]
 ) -> Iterator[tuple[str, bool]]:
-    """Walks the directory itself and every directory below it, except links that lead back to a
+    """Walks the directory itself and every directory below it, except links that point back to a
     directory above.
     """
     try:
@@ -144,13 +144,13 @@ def _is_directory(entry: os.DirEntry[str], unreadable: Unreadable) -> bool:
     try:
         return entry.is_dir()
     except OSError as error:
-        if error.errno != errno.ELOOP:  # a circle of links leads to no file
+        if error.errno != errno.ELOOP:  # a circle of links points to no file
             unreadable.append((entry.path, error.strerror or str(error)))
         return False
 
 
 def _entries(directory: str, unreadable: Unreadable, part: str = "*") -> list[os.DirEntry[str]]:
-    """The entries of a directory whose names match `part`, a part of a pattern. They are sorted."""
+    """The sorted entries of a directory whose names match `part`, a part of a pattern."""
     match = re.compile(fnmatch.translate(part)).match
     hidden = part.startswith(".")
     try:

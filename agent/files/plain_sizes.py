@@ -1,5 +1,5 @@
-"""Measures how many plain bytes compressed files contain. A thread decompresses each whole file for
-this.
+"""Measures how many plain bytes compressed files contain. To measure a file, a thread decompresses
+the whole file.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ class Content(NamedTuple):
 
 
 class PlainSizes:
-    """Owns the size of each file, or the reason why it has no size. The thread only hands over
-    sizes and reasons.
+    """Owns the size of each file, or the reason why the size cannot be measured. The thread only
+    hands over sizes and reasons.
     """
 
     def __init__(self) -> None:
@@ -51,14 +51,14 @@ class PlainSizes:
         return self._found.get(content)
 
     def learn(self, content: Content, size: int | OSError) -> None:
-        """Notes a size, or why the file has no size."""
+        """Notes a size, or the reason why the size cannot be measured."""
         if len(self._found) >= _KNOWN_MAX:
             self._found.clear()
         self._found[content] = size
 
     def ask(self, path: str, content: Content) -> None:
-        """Asks the thread to measure a file. If too many files already wait, this does nothing, and
-        the caller asks again later.
+        """Asks the thread to measure a file. If too many files already wait, does nothing; the
+        caller asks again later.
         """
         if content in self._asked:
             return
@@ -76,7 +76,7 @@ class PlainSizes:
             path, content = self._queue.get()
             try:
                 self._look(path, content)
-            finally:  # if a bug ends this thread, the next `ask` starts another one
+            finally:  # if a bug ends this thread, the next `ask` starts another thread
                 self._asked.discard(content)
 
     def _look(self, path: str, content: Content) -> None:
@@ -89,7 +89,7 @@ class PlainSizes:
 
 
 def _measure(path: str, content: Content) -> int | None:
-    """The plain size; None if another file, or no file, lies at the path by now."""
+    """The plain size; None if another file, or no file, is at the path by now."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY)
     except FileNotFoundError:

@@ -1,15 +1,15 @@
-"""Makes readings (the bytes that one intent promises) of tracked files, and treats all files
-fairly.
+"""Makes readings of tracked files, and treats all files fairly. A reading is the bytes that one
+intent promises.
 
 Each turn reads at most READ_BYTES of every file that may have new bytes, so that a busy file does
-not keep the others waiting. Every read begins a little before the read position. If the bytes there
-are not the ones that were read last time, the file was rewritten, or was cut and has grown again,
-so it gets a new file id.
+not delay the other files. Every read begins a little before the read position. If the bytes before
+the read position are not those that were read last time, the file was rewritten, or was cut and has
+grown again. Such a file gets a new file id.
 
 A reading ends with the last whole record. The record after it may not be whole yet, so the agent
 reads it only when the file has not changed for `idle.flush.ms` (`timeout.ms` for a source with
-`multiline`). A line that does not end within READ_BYTES is scanned piece by piece, and only its
-head is kept.
+`multiline`). If a line does not end within READ_BYTES, the agent scans the line piece by piece, and
+keeps only the head.
 """
 
 from __future__ import annotations
@@ -38,8 +38,8 @@ TURN_FILES = 1000
 """The most files at which one turn looks."""
 
 LONG_LINE_BYTES_MAX = 1 << 30
-"""A longer line is cut after this many bytes, because the length in a record's origin has only 32
-bits.
+"""If a line is longer than this, the agent cuts the line after this many bytes, because the length
+in a record's origin has only 32 bits.
 """
 
 ACTIVE_S = 2.0
@@ -48,8 +48,8 @@ ACTIVE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """A reading, and its flight (its intent while it is being sent). is_new: whether the reading's
-    intent is not in the state yet.
+    """A reading, and its flight. A flight is an intent that is being sent. is_new: whether the
+    reading's intent is not in the state yet.
     """
 
     tracked: TrackedFile
@@ -77,7 +77,7 @@ class FileReader:
         self._may_read = may_read
         self._ready: dict[int, TrackedFile] = {}
         self._active: dict[int, float] = {}  # by file: until when turns look at it again
-        self._due: dict[int, float] = {}  # by file: when to read its last line, or to end its id
+        self._due: dict[int, float] = {}  # by file: when to read its last line or to end its id
         self.limits: Mapping[FileKey, int] | None = None
         tracker.when_grown(self.wake)
 
@@ -114,7 +114,7 @@ class FileReader:
                 self._wake_file(file)
 
     def take(self, now: float, read_ms: int, sequence: int) -> list[Taken]:
-        """Makes this turn's readings. Their intents are numbered from `sequence` + 1 on."""
+        """Makes this turn's readings. The readings' intents get numbers from `sequence` + 1 on."""
         taken: list[Taken] = []
         room = TURN_BYTES
         waiting: list[TrackedFile] = []
@@ -151,7 +151,7 @@ class FileReader:
                 return None
             found = self._bytes_of(tracked, handle, now)
         except Moved:
-            return None  # the next look finds out where the file lies now
+            return None  # the next look finds out where the file is now
         except OSError as error:
             self._handles.drop(tracked.file)
             self._tracker.cannot_read(tracked, error)
@@ -169,8 +169,8 @@ class FileReader:
         return Taken(tracked, Reading(intent, data, tracked.birth.host, tracked.birth.path), flight)
 
     def _verify(self, tracked: TrackedFile, handle: Handle, now: float) -> bool:
-        """Checks that the file is the one that was read, before more of it is read. If there is
-        doubt, ends the file id.
+        """Before more of the file is read, checks that it is the file that was read before. If the
+        file may be another file, ends the file id.
         """
         status = handle.status()
         point = tracked.last_point
@@ -191,8 +191,9 @@ class FileReader:
     def _bytes_of(
         self, tracked: TrackedFile, handle: Handle, now: float
     ) -> tuple[bytes, int, int, int, bytes] | None:
-        """Returns, for the next reading, its bytes, its end position, the CRC of its bytes, the CRC
-        of all bytes of the file before the end, and its tail. Returns None if there is no reading.
+        """Returns five values of the next reading: its bytes, its end position, the CRC of its
+        bytes, the CRC of all bytes of the file before the end position, and the tail. Returns None
+        if there is no reading.
         """
         if tracked.long_line is not None:
             return self._go_through(tracked, handle, tracked.long_line, now)
@@ -219,14 +220,14 @@ class FileReader:
         return data, position, crc_of(data), crc_of(data, tracked.read_crc), tail
 
     def _read_behind_tail(self, tracked: TrackedFile, handle: Handle, now: float) -> bytes | None:
-        """Returns the next bytes; None if the bytes before them have changed since they were read,
-        or if the file was cut.
+        """Returns the next bytes; None if the bytes before the read position have changed since
+        they were read, or if the file was cut.
         """
         tail = tracked.tail or b""
         data = handle.read(len(tail) + READ_BYTES, tracked.read_position - len(tail))
         status = handle.status()
         is_alike = data[: len(tail)] == tail if tail else _begins_as_announced(tracked, data)
-        if is_alike and tail and len(data) > len(tail):  # perhaps cut and written anew
+        if is_alike and tail and len(data) > len(tail):  # perhaps the file was cut and written anew
             is_alike = _begins_still(tracked, handle)
         if not is_alike and status.size >= tracked.size:
             self._tracker.replace(tracked, CHANGED, now)
@@ -234,9 +235,9 @@ class FileReader:
         return data[len(tail) :] if self._note(tracked, status, now) else None
 
     def _note(self, tracked: TrackedFile, status: Status, now: float) -> bool:
-        """Notes size and time of change. Returns False if the file was cut. If the time of change
-        is new but the file has not grown, this method leaves the file to the next look, because a
-        write sets the time before the size.
+        """Notes size and time of change. Returns False if the file was cut. A write sets the time
+        of change before the size. So if the time of change is new but the file has not grown, this
+        method leaves the decision to the next look.
         """
         if status.size < tracked.size:
             reason = f"it was cut to {status.size} bytes, {tracked.size} were there"
@@ -301,8 +302,8 @@ class FileReader:
         return at_limit or now - tracked.grown_at >= self._flush_s(tracked)
 
     def _wait(self, tracked: TrackedFile, has_partial_line: bool, now: float) -> None:
-        """Called when no bytes can be read now. Notes when the file's last line must be read, or
-        when the file id must be ended, if nothing else happens until then.
+        """Called when no bytes can be read now. Notes the time at which, if nothing else happens,
+        the agent must read the file's last line or end the file id.
         """
         if has_partial_line:
             self._due[tracked.file] = tracked.grown_at + self._flush_s(tracked)
@@ -329,8 +330,8 @@ class FileReader:
 
 
 def _begins_still(tracked: TrackedFile, handle: Handle) -> bool:
-    """Whether the file's first bytes are still those that were read. A decompressed file is not
-    checked, because nobody writes to it.
+    """Whether the file's first bytes are still those that were read. The method does not check a
+    compressed file, because nobody writes to such a file.
     """
     if isinstance(handle, Decompressed):
         return True

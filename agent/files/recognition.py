@@ -1,10 +1,10 @@
 """Decides what a file on the host is: a new file, a known file, a copy, another file with a known
 inode, or a known file that was rewritten.
 
-A `Sighting` (a found file, and why it matters) comes from a look (tracking), or from the reader if
-a file's bytes are not those that were read before. One decision may lead to the next one: about the
-known file that a compressed file contains, about the original of a copy, or about the successor of
-a replaced file.
+A `Sighting` describes a found file, and says why the file matters. It comes from a look (tracking),
+or from the reader if a file's bytes are not those that were read before. One decision may require
+another decision: about the known file that a compressed file contains, about the original of a
+copy, or about the successor of a replaced file.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ from skidway.agent.values.set_apart import Unseen
 from skidway.agent.values.tracked import FileState, TrackedFile, Written
 
 WRITE_S = 10.0
-"""A write sets the file's time before its size, and may wait for the disk for this long between the
-two.
+"""A write sets the file's time of change before its size. Between the two, the write may wait for
+the disk for this many seconds.
 """
 
 
@@ -69,16 +69,17 @@ class Recognition:
         self._now, self._now_ms = now, now_ms
 
     def take_changed_paths(self) -> tuple[set[str], set[str]]:
-        """The paths at which, since the last call, another file was found with a known file's
-        inode, and the paths at which a file was truncated.
+        """Returns two sets of paths. Since the last call, the agent found a new file with a known
+        file's inode at the paths of the first set, and a truncated file at the paths of the second
+        set.
         """
         taken = self._reborn, self._truncated
         self._reborn, self._truncated = set(), set()
         return taken
 
     def see(self, sighting: Sighting) -> None:
-        """Handles a file that was found at a meant path (a path that a pattern matches) or beside
-        one.
+        """Handles a file that was found at a meant path or beside a meant path. A meant path is a
+        path that a pattern matches.
         """
         found = sighting.found
         self._mind_unopened(sighting)
@@ -95,7 +96,7 @@ class Recognition:
         if answer is None:
             return
         if tracked.state is not FileState.OPEN and not found.size:
-            if tracked.changed_ns != found.changed_ns:  # it was written and cut again
+            if tracked.changed_ns != found.changed_ns:  # the file was written and cut again
                 tracked.changed_ns = found.changed_ns
                 self._truncated.add(found.path)
         elif answer is not Answer.SAME:
@@ -121,9 +122,9 @@ class Recognition:
         return self._compression.adopt(sighting, self._now_ms)
 
     def replace(self, tracked: TrackedFile, reason: str, now: float) -> None:
-        """Ends a file id whose file has, or may have, other bytes than those that were read.
-        Declares the id's unread bytes lost; nobody knows how many they are. Begins a new
-        id for the bytes that are in the file now.
+        """Ends a file id because its file no longer has, or may no longer have, the bytes that were
+        read. Declares the id's unread bytes lost; their number is unknown. Begins a new id for the
+        bytes that are in the file now.
         """
         if self._handles.held(tracked.file) is None:
             self._known.replaced[tracked.meant or tracked.location] = tracked
@@ -150,14 +151,14 @@ class Recognition:
             self._births.succeed(sighting, tracked, handle)
 
     def moved(self, tracked: TrackedFile, path: str) -> None:
-        """Notes the path at which a file lies now."""
+        """Notes the path at which a file is now."""
         if path != tracked.location:
             tracked.location = path
             self._known.note(tracked)
 
     def set_rotated(self, tracked: TrackedFile, is_rotated: bool) -> None:
-        """Notes whether a file is rotated. If it is rotated now, wakes the reader, because the
-        file's id may have to be ended soon.
+        """Notes whether a file is rotated. If the file is rotated now, wakes the reader, because
+        the agent may have to end the file's id soon.
         """
         if is_rotated and not tracked.rotated:
             self._known.on_growth(tracked)
@@ -181,7 +182,7 @@ class Recognition:
     def _see_same(self, tracked: TrackedFile, sighting: Sighting) -> None:
         found, source = sighting.found, sighting.source
         if tracked.is_replaying:
-            # The replay checks the promised bytes first, which proves more than the marks.
+            # The replay checks the promised bytes first, and this check proves more than the marks.
             tracked.location, tracked.source = found.real_path, sighting.number
             tracked.size = max(tracked.size, found.size)
         elif tracked.state is not FileState.OPEN:
@@ -193,8 +194,8 @@ class Recognition:
             self._see_open(tracked, sighting)
 
     def _whole(self, sighting: Sighting) -> Sighting | None:
-        """The sighting of a new file; if the file is compressed, with its plain size. None if the
-        file is not new, or cannot be read yet.
+        """Returns the sighting of a new file. If the file is compressed, the sighting has the plain
+        size. Returns None if the file is not new, or cannot be read yet.
         """
         found = sighting.found
         if not is_decompressed(found.real_path):
@@ -215,9 +216,10 @@ class Recognition:
         return whole
 
     def _see_copy(self, sighting: Sighting, base: str) -> bool:
-        """Handles a file if it is a copy, and returns whether it is. If the file surely is a copy,
-        the agent reads only the bytes that it had not read of the original. If the file may be a
-        copy, the agent reads the whole file, and declares that its bytes may be delivered twice.
+        """If the file is a copy, handles the file. Returns whether the file is a copy. If the file
+        is certainly a copy, the agent reads only the bytes that it had not read of the original. If
+        the file may be a copy, the agent reads the whole file, and declares that its bytes may be
+        delivered twice.
         """
         found = sighting.found
         if self._known.is_copy(found, base):
@@ -277,12 +279,12 @@ class Recognition:
 
     def _see_another(self, old: TrackedFile, sighting: Sighting, answer: Answer) -> None:
         """Handles a found file that has the inode of a known file, but is another file, or may be
-        another file. The found file is read from its first byte.
+        another file. The agent reads the found file from its first byte.
         """
         found = sighting.found
         self._reborn.add(found.path)
         if answer is Answer.OTHER:
-            self._known.detach(old)  # the old file may lie elsewhere, in compressed form
+            self._known.detach(old)  # the old file may be elsewhere, in compressed form
             self._see_new(sighting, old)
             return
         if old.state is FileState.OPEN and not old.is_replaying:
@@ -312,7 +314,7 @@ class Recognition:
 
     def _has_its_bytes(self, tracked: TrackedFile, found: Found) -> bool:
         """Whether the found file has the bytes that were read. Returns True for a file that the
-        agent holds open, because the agent checks the bytes when it reads the file.
+        agent has open, because the agent checks the bytes when it reads the file.
         """
         if self._handles.held(tracked.file) is not None:
             return True
@@ -329,7 +331,7 @@ class Recognition:
             return
         print_, guard = tracked.birth.fingerprint, tracked.last_point.guard
         doubt = identity.doubt(handle.read, found.size, tracked.length, print_, guard)
-        # A job writes the same bytes again into its log, but not into a rotated file.
+        # A job may write the same bytes again into its log, but never into a rotated file.
         is_log = sighting.base is None or tracked.written is not None
         if doubt is None and is_log and self._is_being_written(tracked, sighting, tracked.length):
             handle.close()
@@ -346,9 +348,9 @@ class Recognition:
     def _is_being_written(self, tracked: TrackedFile, sighting: Sighting, size: int) -> bool:
         """Whether the file was written to since the last look, but has not grown yet.
 
-        A write sets the file's time before its size. If the size still has not changed after
-        WRITE_S, the file may have been cut and the same bytes written again, for example by a job
-        that writes the same text at each run. The agent then declares that lines may be unread.
+        A write sets the file's time of change before its size. If the size still has not changed
+        after WRITE_S, somebody may have cut the file and written the same bytes again. For example,
+        a job may write the same text at each run. The agent then declares that lines may be unread.
         """
         found, before = sighting.found, tracked.changed_ns
         is_same = found.size == size == tracked.promised and found.born_ns == tracked.birth.born_ns
@@ -371,7 +373,7 @@ class Recognition:
 
     def _note_rewritten(self, found: Found, sighting: Sighting) -> None:
         """Notes that a file whose id has ended has other bytes than before. The file was cut. If
-        its time of birth is unknown, it may also be another file with the same inode.
+        the file's time of birth is unknown, the file may also be another file with the same inode.
         """
         if found.born_ns is None:
             self._reborn.add(found.path)

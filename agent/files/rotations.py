@@ -1,39 +1,40 @@
-"""Finds generations (rotated files) that were renamed before the agent looked, so that no pattern
-matches their new names.
+"""Finds generations, which are rotated files, if they were renamed before the agent looked. No
+pattern matches their new names.
 
-Two looks at a meant path (a path that a pattern matches), such as `app.log`, may find two different
-files. Between the two looks, still other files may have had this path, and rotation may have
+A meant path is a path that a pattern matches, such as `app.log`. Two looks at a meant path may find
+two different files. Between the two looks, more files may have had this path, and rotation may have
 renamed them to names such as `app.log.1`. So if a look does not find the same file as the last
-look, it goes through the names in the path's directory, or in the directory to which the path's
-link leads. An unknown generation is
+look, it goes through the names in the path's directory. If the path is a link, it goes through the
+directory to which the link points. An unknown generation is
 
     read        if it was made and changed no earlier than the last look. Until that look, it did
                 not exist, or it was the file that the look found. It must also have been made
-                before the file that lies at the path now, unless that file is an old one that came
-                from another path
-    left alone  if it is older (the history before the agent came), if a source excludes it, if it
-                lay under the same name before, if it is a copy of what was read (tracking), or if
-                the path still leads to the same file
+                before the file that is at the path now. This second condition does not apply if the
+                file at the path is an old file that came from another path
+    left alone  if it is older (written before the agent was installed), if a source excludes it, if
+                it had the same name before, if it is a copy of what was read (tracking), or if the
+                path still leads to the same file
     declared    as a loss of unknown length if it is compressed, contains no known file, and cannot
                 be decompressed
 
 A rotation deletes its oldest generation first. The newest known file of a path is its anchor: the
-last look found it there, or beside it. As long as the anchor is still there under any name, no
-younger generation is gone. Generations may have been deleted unread in two cases: the anchor is
-gone although generations lie there, or no anchor was known and this look finds new generations. In
-these cases nobody can know whether generations were deleted, so the agent declares a possible loss.
+last look found the anchor at the path or beside the path. As long as the anchor still exists under
+any name, no younger generation is gone. Generations may have been deleted unread in two cases: the
+anchor is gone although generations exist, or no anchor was known and this look finds new
+generations. In both cases nobody can know whether generations were deleted, so the agent declares a
+possible loss.
 
-A known file of the path may have a name that no known rotation program gives, or may lie in another
-directory (strays). Then the agent also reads each file that was made since the last look and has a
-fitting name. A name fits if it contains the name of the path, or differs from the known file's name
-only in digits. If the known file is the anchor, all other files made since the last look may also
-be generations of the path, and the agent declares a possible loss.
+A known file of the path may have a name that no known rotation program gives, or may be in another
+directory (strays). In both cases, the agent also reads each file that was made since the last look
+and has a fitting name. A name fits if it contains the name of the path, or differs from the known
+file's name only in digits. If the known file is the anchor, all other files made since the last
+look may also be generations of the path, and the agent declares a possible loss.
 
-A directory's listing proves nothing if names change while it is read (stillness). When the agent
-starts, the time of the topic's last seal counts as the time of the last look. If the topic has no
-seal, the time of the agent's first start with the topic counts instead. A directory is listed again
-if its time of change has changed since the last look, or if a meant path in it leads to another
-file.
+If names change while the agent lists a directory, the listing proves nothing (stillness). When the
+agent starts, the time of the topic's last seal counts as the time of the last look. If the topic
+has no seal, the time of the agent's first start with the topic counts instead. The agent lists a
+directory again if its time of change has changed since the last look, or if a meant path in it
+leads to another file.
 """
 
 from __future__ import annotations
@@ -61,7 +62,8 @@ from skidway.agent.files.stillness import STILL_MS, Restless, look_again
 from skidway.agent.values.found import FileKey, Found
 
 CLEAN_AFTER_MS: Final = 2_000
-"""Within this time after a change, a directory may change again without a new time of change."""
+"""If a directory changes twice within this many milliseconds, its time of change may stay the same
+at the second change."""
 
 EMPTY_WAIT_S: Final = 3_600.0
 """For this long, looks check an empty rotated file again, because its program may still write to
@@ -94,7 +96,7 @@ class Rotations:
         rotated: Iterable[tuple[str, str, Found]],
         since: Mapping[str, int],
     ) -> None:
-        """Takes over the files that lay at the meant paths before the agent started. since: by
+        """Takes over the files that were at the meant paths before the agent started. since: by
         topic, the time (ms) that counts as the time of the last look.
 
         rotated: (meant path, present directory, file) of each known file that was rotated from a
@@ -129,11 +131,11 @@ class Rotations:
         self._waiting.setdefault(found.key, (found, index, base, now + EMPTY_WAIT_S))
 
     def look(self, lay: Mapping[str, Found], hidden: set[str], moment: Moment) -> Findings:
-        """Goes through the files that the patterns found (`lay`, by path), one directory after the
-        other.
+        """Goes through the files that the patterns found, one directory after the other. lay: these
+        files, by path.
 
         hidden: paths at or below which the agent cannot look now. For these paths, the agent keeps
-        the notes of the last look. If a single file in a directory cannot be looked at, the agent
+        the notes of the last look. If the agent cannot look at a single file in a directory, it
         keeps the notes about the whole directory.
         """
         moment = replace(moment, reborn=moment.reborn | self._again)
@@ -190,8 +192,8 @@ class Rotations:
     def _led_before(
         self, lay: Mapping[str, Found], sources: Sequence[TailedSource]
     ) -> Iterator[tuple[str, Found]]:
-        """For each meant path that leads to another real path now, or nowhere, the file to which it
-        led before, and the directory of that file.
+        """For each meant path that leads to another real path now, or to no file, yields the file
+        to which the path led before, and that file's directory.
         """
         for path, before in self._lay.items():
             found = lay.get(path)
@@ -259,7 +261,7 @@ class Rotations:
         if is_restless:
             self._again |= moment.reborn.intersection(here)
             del moment.findings.unseen[said:]
-            return  # it was read while names changed
+            return  # the directory was read while names changed
         members = look.members
         if place.restless is not None:
             members = {name: each for name, each in members.items() if name not in unjudged}
@@ -276,7 +278,7 @@ class Rotations:
         )
 
     def _may_lie_somewhere(self, look: Look, path: str, before: Found) -> bool:
-        """Whether the file that lay at a path still exists under another name, or may have been
+        """Whether the file that was at a path still exists under another name, or may have been
         compressed.
         """
         if path in look.unresolved or self._known.where(before.key, before.born_ns):
@@ -284,9 +286,9 @@ class Rotations:
         return self._directories.name_of(look.directory, before.key.inode) is not None
 
     def _is_restless(self, look: Look, changed_ns: int) -> bool:
-        """Whether names were changing while the directory was listed. If so, the next look decides,
-        because the scan of the patterns and the listing show different moments. The notes of the
-        last look are kept, so that nothing is missed.
+        """Whether names were changing while the directory was listed. If so, the scan of the
+        patterns and the listing show different moments. Then the next look decides, and the agent
+        keeps the notes of the last look, so that it misses no file.
         """
         moment, place = look.moment, look.place
         left = [path for path in look.elsewhere if path in place.lay]
@@ -320,7 +322,7 @@ class Rotations:
         return members
 
     def _look_at_links(self, lay: Mapping[str, Found], moment: Moment) -> None:
-        """Finds the files in other directories to which links led between two looks."""
+        """Finds the files in other directories to which links pointed between two looks."""
         for found, places in self._links.moved(lay):
             index = index_of(found.path, moment.sources)
             if index is None:
@@ -360,9 +362,9 @@ class Rotations:
                 moment.findings.generations.append((there, index, base))
 
     def _found_again(self, found: Found, sources: Sequence[TailedSource]) -> Found | None:
-        """The found file, at the path where it lies now. None if the file is gone, even if another
-        file has its inode by now. None also if a pattern matches the path where the file lies now,
-        because a file at such a path is no generation.
+        """The found file, at its present path. None if the file is gone, even if another file has
+        its inode by now. None also if a pattern matches the present path, because a file at such a
+        path is no generation.
         """
         there = self._host.look(found.real_path)
         if there is None or there.key != found.key:
@@ -375,7 +377,7 @@ class Rotations:
 
 def _lay_between(there: Found, now: Found, since_ms: int, *, is_set_back: bool) -> bool:
     """Whether the file `there` was made since the last look and, as far as the clock tells, before
-    the file that lies at the path now.
+    the file that is at the path now.
     """
     since_ns = (since_ms - SLACK_MS) * 1_000_000
     if there.born_ns is None or now.born_ns is None:

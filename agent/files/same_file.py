@@ -5,17 +5,17 @@ These are the kinds of evidence, the strongest first:
 
     another inode, or the known file was seen to lose its last name       other
     both times of birth are known, and differ                             other
-    the known file was held open all the time, so it kept its inode       same
-    the device has another number: the found file must lie where the      same, else other
-    known file lay, and have the bytes that were read
+    the agent had the known file open all the time, so it kept its inode  same
+    the device has another number: the found file must be where the       same, else other
+    known file was, and have the bytes that were read
     both times of birth are known, and are equal                          same
     the found file has other bytes than those that were read              unknown
-    it lies where the known file lay, or where rotation puts that file    same
+    it is where the known file was, or where rotation puts that file      same
     else                                                                  unknown
 
 The answer `same` says nothing about the bytes, because the same file may have been truncated or
-rewritten. If the answer is `unknown`, the agent leaves out no bytes: it may read bytes a second
-time, and declares that these bytes may be delivered twice.
+rewritten. If the answer is `unknown`, the agent skips no bytes: it may read bytes a second time,
+and declares that these bytes may be delivered twice.
 """
 
 from __future__ import annotations
@@ -69,9 +69,9 @@ def same_file(evidence: Evidence) -> Answer:
 
 
 def compressed(*, is_same_time: bool, is_only: bool, count: int) -> Answer:
-    """Whether a compressed file contains a file that is gone. Its plain bytes begin with `count`
-    bytes of the file that is gone, but a few bytes prove little, because short logs may be alike.
-    is_same_time: whether both files have the same time of change, which compressing programs copy.
+    """Whether a compressed file contains a file that is gone. The first `count` plain bytes of both
+    files are equal. But a few equal bytes prove little, because short logs may be alike.
+    is_same_time: whether both files have the same time of change, which compression programs copy.
     is_only: whether no other file that is gone begins with the same `count` bytes.
     """
     if is_same_time or (is_only and count >= FINGERPRINT_BYTES):
@@ -84,11 +84,11 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
     original.
 
     births: the time of birth of the original, then that of the second file. is_in_place: whether
-    the original, whole or truncated, lies at the path where it was born. If so, no younger file can
-    have been renamed from that place to a name that rotation gives. If the original is not in
-    place, the second file may be the next log of a program whose logs are alike. In this case the
-    agent reads the second file. If the two files share many bytes, the agent declares that these
-    bytes may be delivered twice.
+    the original, whole or truncated, is at the path where it was first found. If so, no younger
+    file can have been renamed from that place to a name that rotation gives. If the original is not
+    in place, the second file may be the next log of a program whose logs are alike. In this case
+    the agent reads the second file. If the two files share many bytes, the agent declares that
+    these bytes may be delivered twice.
     """
     original, other = births
     if original is None or other is None:
@@ -101,8 +101,8 @@ def copied(*, births: tuple[int | None, int | None], is_in_place: bool, count: i
 
 
 def is_time_of(changed_ns: int, times: Iterable[int]) -> bool:
-    """Whether a time of change equals one of the times (ns), compared as precisely as programs copy
-    times.
+    """Whether a time of change equals one of the times (ns). The comparison is only as precise as
+    programs copy times.
     """
     units = [unit for unit in (1, 1_000, 1_000_000_000) if changed_ns % unit == 0]
     return any(changed_ns == each - each % unit for each in times for unit in units)

@@ -1,5 +1,5 @@
-"""Finds the source to which a path belongs. The source's patterns match this path, or the path that
-the file had before rotation. This module does no I/O.
+"""Finds the source of a path: the source whose patterns match this path, or match the path that the
+file had before rotation. This module does no I/O.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class TailedSource:
 
 
 class Member(NamedTuple):
-    """The name of a generation (a rotated file) in a directory. base: the meant path (a path that a
-    pattern matches) from which the file was rotated. plain: the file's name before it was
-    compressed; None if it is not compressed.
+    """The name of a generation (a rotated file) in a directory. base: the path, matched by a
+    pattern, from which the file was rotated. plain: the file's name before it was compressed; None
+    if it is not compressed.
     """
 
     inode: int
@@ -52,10 +52,10 @@ class Views:
     """How patterns lead into a real directory.
 
     directories: the paths under which patterns reach the directory. links: by name in the
-    directory, the path of the link that leads to the name. If the name may be a generation of other
-    names, `links` has the link's path also under each of these other names. numbered: for names
-    with numbers, the link's path by the name's `shape`, because the next log has another number
-    (kubelet's `0.log`, `1.log`).
+    directory, the path of the link that leads to the name. If the name may be the name of a
+    generation of other names, `links` also contains the link's path under each of these other
+    names. numbered: for names with numbers, the link's path by the name's `shape`; the shape is
+    used because the next log has another number (kubelet's `0.log`, `1.log`).
     """
 
     directories: list[str] = field(default_factory=list)
@@ -147,8 +147,8 @@ def member_of(path: str, sources: Sequence[TailedSource]) -> Member | None:
 def topics_of(
     members: Mapping[str, Member], left: Iterable[str], sources: Sequence[TailedSource]
 ) -> set[str]:
-    """The topics of a directory's generations, and the topics of the meant paths in `left`, which
-    lead to other files now.
+    """The topics of a directory's generations, and the topics of the paths in `left`. The paths in
+    `left` are meant paths that lead to other files now.
     """
     topics = {sources[each.source].topic for each in members.values()}
     return topics | {each.topic for each in sources for path in left if means(each, path)}

@@ -1,10 +1,11 @@
-"""Decides whether generations (rotated files) were being renamed while the agent looked at a
-directory. Does no I/O.
+"""Decides whether generations, which are rotated files, were being renamed during a look at a
+directory. A look is one search for the host's files. Does no I/O.
 
-If so, the scan of the patterns and the listing of the directory show different moments, and a
-listing may contain a renamed file twice, or not at all. Such a look is repeated, and meanwhile the
-topics of the directory are not sealed. A look is not repeated if all changed names are names that
-no rotation gives. So files beside a log that are no generations never delay the log.
+If so, the scan of the patterns and the listing of the directory show different moments, and the
+listing may contain a renamed file twice or not at all. The agent then repeats the look, and
+meanwhile seals none of the directory's topics. If only names that no rotation gives have changed,
+the agent does not repeat the look. So if a file beside a log is no generation, it never delays the
+log.
 """
 
 from __future__ import annotations
@@ -13,13 +14,13 @@ from dataclasses import dataclass
 from typing import Final
 
 STILL_MS: Final = 50
-"""A look may have seen only a part of the renamings if the directory changed during the look, or
-less than this time before the look.
+"""If the directory changed during a look, or less than this many milliseconds before a look, the
+look may have seen only a part of the renamings.
 """
 
 RESTLESS_S: Final = 30.0
 """In some directories, generations are being renamed at every look. After this time (s) of
-renaming, the listing of such a directory is accepted nevertheless.
+renaming, the agent accepts the listing of such a directory nevertheless.
 """
 
 Seen = frozenset[tuple[str, object]]
@@ -40,8 +41,8 @@ class Restless:
 
 
 def look_again(before: Restless, seen: Seen, now: float, now_ms: int) -> Restless | None:
-    """The value with which the next look at the directory must be compared, because the directory
-    changed just now. None if this look can be trusted.
+    """If the directory changed just now, returns the value with which the next look at the
+    directory must be compared. Returns None if this look can be trusted.
 
     before: the value from the last look. now: the monotonic time (s).
     """

@@ -1,9 +1,9 @@
 """Decides about generations (rotated files of a log) with names that no known rotation program
 gives. Does no I/O.
 
-If a known file now has such a name, the file's program has its own way of rotating. Then a new file
-counts as a generation if its name contains the name of the log, or differs from the known file's
-name only in digits. For other new files, nobody can say whether they are generations.
+If a known file now has such a name, the file's program has its own way of rotating. In this case a
+new file counts as a generation if its name contains the name of the log, or differs from the known
+file's name only in digits. For other new files, nobody can say whether they are generations.
 """
 
 from __future__ import annotations

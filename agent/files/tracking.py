@@ -1,12 +1,12 @@
-"""A look compares the host's files with the known file ids, and finds out which files are new,
-renamed, rotated, replaced or gone.
+"""A look searches through all patterns, compares the host's files with the known file ids, and
+finds out which files are new, renamed, rotated, replaced or gone.
 
     found, unknown key (device, inode)        a new id begins at byte 0
-    found, known key, nothing doubtful        the same id, whatever its path is now
+    found, known key, no doubt about identity the same id, whatever its path is now
     shorter, or other bytes than were read    the id ends; another begins where the bytes are new
-    other topic (settings, made again)        the id ends; another one begins where it ended
-    found nowhere, but held open              read to its end, then closed
-    found nowhere, not held open              its unread bytes are declared lost, with unknown end
+    other topic (settings, made again)        the id ends; another id begins where it ended
+    found nowhere, but open in the agent      read to its end, then closed
+    found nowhere, not open in the agent      its unread bytes are declared lost, with unknown end
     closed, and grew                          another id begins at the final length
     known inode, but another file (same_file) the id ends; another begins at byte 0
     known inode, perhaps another file         as above; bytes perhaps delivered twice are declared
@@ -14,8 +14,8 @@ renamed, rotated, replaced or gone.
     with the same name, inode and bytes
     under a name that rotation gave, unknown  a new id (see rotations)
 
-The agent declares each loss once, with its reason, when it notices the loss. It never skips bytes
-in silence.
+The agent declares each loss once, with its reason, when it notices the loss. The agent never skips
+bytes silently.
 """
 
 from __future__ import annotations
@@ -54,12 +54,12 @@ these files.
 
 LEDGER_MS = 7 * 86_400_000
 """If bytes of a file were lost and the file is gone, the agent still remembers the file for this
-long after its announcement, so that people can ask what was lost.
+long after its announcement, so that operators can find out what was lost.
 """
 
 
 # The class has 33 methods. Some are called by other modules, and the others are the steps of a
-# look. Code that works without a look is in the modules that this module imports.
+# look. The code that does not need a look is in the modules that this module imports.
 class Tracker:
     """Looks for the host's files, and lets `Recognition` decide what each file is. No method waits.
     All I/O is short and goes through `Host`.
@@ -134,7 +134,7 @@ class Tracker:
         since: Mapping[str, int],
         unopened: Iterable[UnopenedFile] = (),
     ) -> None:
-        """Takes over the files that the state kept.
+        """Takes over the files that the state contains.
 
         promised: by file id, the position at which the file's last intent ends. since: by topic,
         the time (ms) up to which the agent has seen all files on the host.
@@ -161,7 +161,7 @@ class Tracker:
         self._known.note(tracked)
 
     def take_changed(self) -> list[TrackedFile]:
-        """The files that were noted since the last call."""
+        """The files that were passed to `note` since the last call."""
         return self._known.take_changed()
 
     def take_unopened(self) -> list[UnopenedFile] | None:
@@ -186,8 +186,8 @@ class Tracker:
         self._recognition.replace(tracked, reason, now)
 
     def cannot_read(self, tracked: TrackedFile, error: OSError) -> None:
-        """Lists a file as unreadable, because its bytes could not be read. Its topic is not sealed
-        meanwhile.
+        """Lists a file as unreadable, because its bytes could not be read. Until the bytes can be
+        read, the agent does not seal the file's topic.
         """
         self._unreadable.add(tracked.birth.topic, tracked.meant or tracked.location, error)
 
@@ -208,7 +208,7 @@ class Tracker:
     # --- a look -------------------------------------------------------------------------------
 
     def reconcile(self, now: float, now_ms: int) -> None:
-        """Looks through all patterns. These looks find every change; events only make the agent
+        """Looks through all patterns. Such looks find every change; events only make the agent
         notice a change earlier.
         """
         self._now_ms = now_ms
@@ -235,8 +235,8 @@ class Tracker:
             self._forget(keys, now)
 
     def look(self, path: str, now: float) -> bool:
-        """Looks at one path. Returns True if the path now leads to another file, or to no file, so
-        that the agent should look through all patterns.
+        """Looks at one path. Returns True if the path now leads to another file, or to no file. In
+        this case the agent should look through all patterns.
         """
         path = self._linked.get(path, path)
         for index, source in enumerate(self.sources):
@@ -299,8 +299,8 @@ class Tracker:
 
     def _known_places(self) -> tuple[list[Found], list[tuple[str, str, Found]]]:
         """Returns the known files at meant paths, and the known files that were rotated from meant
-        paths. Each rotated file comes with its meant path, and with the directory in which rotated
-        files of that path are looked for.
+        paths. Each rotated file comes with its meant path, and with the directory in which the
+        agent looks for rotated files of that path.
         """
         lay: list[Found] = []
         rotated: list[tuple[str, str, Found]] = []
@@ -319,7 +319,7 @@ class Tracker:
         return lay, rotated
 
     def _place_of(self, path: str) -> str:
-        """Where a meant path leads."""
+        """The real path to which a meant path leads."""
         found = self._host.look(path)
         if found is not None:
             return found.real_path
@@ -403,7 +403,7 @@ class Tracker:
             status = Status(found.key, found.size, 1, found.changed_ns, found.born_ns)
         if status is None or (status.size, status.changed_ns) == (tracked.size, tracked.changed_ns):
             if tracked.size > tracked.promised or not tracked.verified:
-                self._known.on_growth(tracked)  # try again to read it
+                self._known.on_growth(tracked)  # the reader tries again to read the file
         elif status.size < tracked.size:
             self._recognition.replace(tracked, cut_reason(tracked, status.size), now)
         else:

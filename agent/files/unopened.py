@@ -1,7 +1,7 @@
-"""Remembers files that were found but could not be opened yet. Each of them is read later, or
-declared lost.
+"""Remembers files that were found but could not be opened yet. The agent reads each of these files
+later, or declares it lost.
 
-The state keeps these files. If one of them is deleted before it can be read, only the state shows
+The state stores these files. If one of them is deleted before it can be read, only the state shows
 that it existed.
 """
 

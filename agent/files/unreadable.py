@@ -1,5 +1,5 @@
-"""The paths that the last look could not list or read. Each of these paths holds back the seal of
-its topic.
+"""The paths that the last look (search through all patterns) could not list or read. While a topic
+has such a path, the agent does not seal the topic.
 """
 
 from __future__ import annotations
@@ -26,15 +26,15 @@ class Unreadable:
         self._dead = set()
 
     def add_scan(self, topic: str, scan: Scan) -> None:
-        """Lists as unreadable the paths that a scan of the patterns of a topic's source could not
-        look into.
+        """Lists paths as unreadable: the paths that a scan could not look into. The scan searched
+        for the patterns of a source of the topic.
         """
         self._dead.update(scan.dead)
         for path, reason in scan.unreadable:
             self.add(topic, path, reason)
 
     def add(self, topic: str, path: str, reason: str | OSError) -> None:
-        """Lists a path as unreadable, with the reason why nobody knows what lies there."""
+        """Lists a path as unreadable, with the reason why its content is unknown."""
         if isinstance(reason, OSError):
             if reason.errno == errno.EAGAIN:  # the file is being decompressed, or renamed
                 self.wait(topic, path, reason.strerror or str(reason))
@@ -56,13 +56,13 @@ class Unreadable:
             del self.by_topic[topic][path]
 
     def hidden(self) -> set[str]:
-        """The unreadable paths at or below which there may be files. Links that lead nowhere are
-        left out, because they hide no file.
+        """The unreadable paths at or below which there may be files. Broken links are left out,
+        because they hide no file.
         """
         return {path for reasons in self.by_topic.values() for path in reasons} - self._dead
 
     def hides(self, location: str) -> bool:
-        """Whether a path lies in a directory that could not be looked into."""
+        """Whether a path is in a directory that the look could not list."""
         return any(
             location.startswith(path.rstrip("/") + "/")
             for reasons in self.by_topic.values()

@@ -1,13 +1,13 @@
 """Receives the operating system's events about log files. Events only make the agent notice changes
 earlier.
 
-The thread of the library watchdog hands over paths through a bounded set and a descriptor, and the
-agent's loop takes them. Events can be lost if there are too many, if the kernel has no watch left,
-or if the file system reports no events. The next look through the patterns finds what the lost
-events would have shown.
+The thread of the library watchdog hands over paths: it puts them into a bounded set and signals
+through a descriptor. The agent's loop takes the paths out of the set. Events can be lost if there
+are too many, if the kernel has no watch left, or if the file system reports no events. The next
+look through the patterns finds what the lost events would have shown.
 
-Each event costs more than reading the line that caused it. So while many events come, the agent
-watches nothing. Files that are always being written are looked at all the time anyway.
+An event costs more time than reading the line that caused the event. So while many events come, the
+agent watches nothing. The agent looks at busy files in every turn anyway.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ through all patterns.
 """
 
 RATE_MAX = 400.0
-"""If more events than this come in a second, the agent watches nothing for REST_S."""
+"""If more events than this come in a second, the agent watches nothing for REST_S seconds."""
 
 RATE_WINDOW_S = 1.0
 REST_S = 10.0
@@ -104,7 +104,7 @@ class Inbox(FileSystemEventHandler):
 
 
 class Watch:
-    """Watches the directories of some patterns, and the directories to which links lead. Stops
+    """Watches the directories of some patterns, and the directories to which links point. Stops
     watching for a while if events come too fast.
     """
 
@@ -133,7 +133,7 @@ class Watch:
         self.inbox.close()
 
     def follow(self, directories: frozenset[str]) -> None:
-        """Watches the directories to which links lead now. If `directories` is the same object as
+        """Watches the directories to which links point now. If `directories` is the same object as
         in the previous call, nothing has changed.
         """
         if directories is self._asked:

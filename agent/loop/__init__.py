@@ -1,7 +1,7 @@
 """The agent's loop runs in one thread, which owns everything that changes while the agent runs.
 
-loop       one turn: what was acknowledged, what is looked at, what is promised, what is sent
-parts      what the loop is made of
+loop       one turn: handles acknowledgements, looks at files, promises bytes, sends batches
+parts      the objects that the loop works with
 beginning  what a starting agent finds in the state, and what it writes first
 schedule   when all patterns are looked through
 unreadable_paths  paths that cannot be read, each named once in the log

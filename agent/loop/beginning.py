@@ -57,8 +57,9 @@ def open_topics(intents: Iterable[Intent], recipes: Mapping[bytes, Recipe]) -> s
 def first_changes(
     state: StateDatabase, cluster: Cluster, destinations: Sequence[Destination], now_ms: int
 ) -> Changes:
-    """Writes the name and id of the cluster, and for each new topic the time at which the agent
-    first started with the topic. Deletes recipes and losses that are not needed any more.
+    """Writes the name and id of the cluster. For each new topic, writes the present time as the
+    time at which the agent first started with the topic. Deletes recipes and losses that are not
+    needed any more.
     """
     changes = Changes()
     changes.forget_recipes()
@@ -74,11 +75,11 @@ def first_changes(
 def without_floor(
     state: StateDatabase, destinations: Iterable[Destination]
 ) -> list[TopicPartition]:
-    """The partitions without a floor (the offset from which the agent reads a partition when it
-    looks for records). Before a starting agent sends anything, it asks the cluster for the log end
-    offsets of these partitions. These offsets become the floors.
+    """The partitions without a floor. A partition's floor is the offset from which the agent reads
+    the partition when it looks for records. Before a starting agent sends anything, it asks the
+    cluster for the log end offsets of these partitions. These offsets become the floors.
 
-    If the state has unsettled intents, the list is empty. Records of these intents may lie before
+    If the state has unsettled intents, the list is empty. Records of these intents may be before
     the log end offsets, so the partitions must be read from their beginning.
     """
     if state.intents():
@@ -108,7 +109,7 @@ def floors(
 
 
 def _floors(state: StateDatabase, destinations: Iterable[Destination]) -> dict[TopicPartition, int]:
-    """The floors that the state kept, except those of topics that were made again."""
+    """The floors from the state, except the floors of topics that were made again."""
     ids = _topic_ids(destinations)
     return {
         tp: floor
@@ -124,8 +125,8 @@ def _topic_ids(destinations: Iterable[Destination]) -> dict[str, str]:
 
 def since(state: StateDatabase) -> dict[str, int]:
     """For each topic, the time (ms) of its last seal, which says that all lines up to this time are
-    counted. For a topic without a seal, the time at which the agent first started with the topic.
-    Files that changed after that time may be unknown to the agent.
+    counted. If a topic has no seal, returns the time at which the agent first started with the
+    topic. Files that changed after that time may be unknown to the agent.
     """
     found = state.since()
     for name, topic in state.topics().items():

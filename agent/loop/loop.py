@@ -1,9 +1,9 @@
-"""Makes the agent's turns. Bytes that are read become an intent (a durable promise to send their
-records). The agent sends these records. When brokers have acknowledged them, the checkpoint moves
-past the intent.
+"""Makes the agent's turns. An intent is a durable promise to send the records of a byte range. Each
+turn makes intents for the bytes that it reads, and the agent sends their records. When brokers have
+acknowledged them, the checkpoint moves past the intent.
 
     deliveries -> settle
-    logs       -> inquiry, refused                       (while something is read back)
+    logs       -> inquiry, refused                       (while records are looked for in logs)
     patterns   -> files, announcements, losses           (when due)
     flights    -> checkpoint, counts                     (when due)
     counts     -> deltas; files -> seals                 (when due)
@@ -11,16 +11,16 @@ past the intent.
                     ONE TRANSACTION for all of this
     readings   -> press -> producer
 
-In this picture, a flight is an intent that is being sent, a delta carries new counts to the audit,
-and a seal tells the audit up to when the counts are complete. The press makes batches of readings
-(intents with their bytes). The inquiry and `refused` find out from the brokers' logs which records
-arrived.
+In this picture, a flight is an intent that is being sent, a delta reports new counts to the audit,
+and a seal tells the audit up to which time the counts are complete. A reading is an intent with its
+bytes, and the press makes batches of readings. The inquiry and `refused` find out from the brokers'
+logs which records arrived.
 
-There is one loop, in one thread. It owns every part whose state lasts longer than a turn; the
-module `parts` makes these parts. No record is sent until the transaction with its intent is
-durable. If the disk is full, the loop keeps the transaction unchanged and tries to commit it again.
-Until the commit succeeds, the loop reads nothing new, and does not send the records that the
-transaction promises.
+There is one loop, in one thread. The loop owns every part whose state lasts longer than a turn; the
+module `parts` makes these parts. The loop sends a record only after the transaction with the
+record's intent is durable. If the disk is full, the loop keeps the transaction unchanged and tries
+to commit it again. Before the commit succeeds, the loop reads nothing new, and sends no records
+that the transaction promises.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ PATIENCE_S = 0.2
 """The longest time (s) for which the loop sleeps after a turn."""
 
 PATIENCE_QUIET_S = 1.0
-"""The longest time (s) for which the loop sleeps while nothing is read, sent or due. An event wakes
-the loop earlier.
+"""The longest time (s) for which the loop sleeps while it has nothing to read or send and nothing
+is due. An event wakes the loop earlier.
 """
 
 
@@ -108,8 +108,8 @@ class Loop:
     # --- what the program calls -----------------------------------------------------------------
 
     def update(self, destinations: Sequence[Destination]) -> None:
-        """Takes new destinations, because topics may have more partitions than before. The bytes
-        that are read from now on get the new recipes.
+        """Takes new destinations, because topics may have more partitions than before. For bytes
+        that the agent reads from now on, it uses the new recipes.
         """
         self.tracker.sources[:] = [destination.tailed() for destination in destinations]
         self._sealed = self._topics.sealed(destinations)
@@ -118,7 +118,7 @@ class Loop:
 
     def touch(self, paths: Iterable[str], *, everything: bool = False) -> None:
         """Looks at paths about which events came. everything: whether to look through all patterns,
-        because the changed paths are not known.
+        because the changed paths are unknown.
         """
         now = self._clock.monotonic()
         for path in paths:
@@ -127,19 +127,21 @@ class Loop:
             self._looks.ask(now)
 
     def limit(self, limits: Mapping[FileKey, int]) -> None:
-        """Sets the position up to which each of these files is read. Other files are not read."""
+        """Sets the position up to which each of these files is read. The agent reads no other
+        files."""
         self.reader.limits = limits
 
     def leave(self) -> None:
-        """Begins to leave for good. The agent sends each topic's last word (a seal after which the
-        audit waits for nothing more) as soon as all bytes of the topic's files are read and
-        acknowledged.
+        """Begins to leave for good. The last word of a topic is a seal after which the audit waits
+        for nothing more. The agent sends a topic's last word as soon as all bytes of the topic's
+        files are read and acknowledged.
         """
         self._accounts.leaving.is_asked = True
 
     @property
     def has_left(self) -> bool:
-        """Whether every topic's last word is published, and no new bytes were found since."""
+        """Whether every topic's last word is published, and the agent has found no new bytes
+        since."""
         return not self.unsaid and self.is_settled
 
     @property
@@ -209,8 +211,8 @@ class Loop:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all promised bytes are settled (for example acknowledged or declared lost) and
-        counted, and all messages to the audit are published.
+        """Whether all promised bytes are settled and counted, and all messages to the audit are
+        published. Bytes are settled if they are, for example, acknowledged or declared lost.
         """
         return (
             self._unwritten is None
@@ -296,8 +298,8 @@ class Loop:
         return True
 
     def _take(self, now: float, now_ms: int) -> list[Taken]:
-        """The readings of this turn. While bytes that were promised before the agent started can be
-        sent again, no new bytes are read.
+        """Returns the readings of this turn. While bytes that were promised before the agent
+        started can be sent again, the turn reads no new bytes.
         """
         if not self.outbound.has_room or self._refused.is_full:
             return []
@@ -352,7 +354,8 @@ class Loop:
         self._looks.took(now, self._clock.monotonic())
 
     def _mind_news(self, changes: Changes, now_ms: int) -> None:
-        """Announces the files that the tracker found, and declares the losses that it noticed."""
+        """Announces the files that the tracker found, and declares the losses that the tracker
+        noticed."""
         news = self.tracker.news.take()
         for tracked in news.born:
             birth = tracked.birth

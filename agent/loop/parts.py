@@ -55,8 +55,8 @@ class Surroundings:
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """All parts of a loop. first: the changes that the first transaction writes besides the first
-    turn's changes.
+    """All parts of a loop. first: the changes that the first transaction writes together with the
+    first turn's changes.
     """
 
     mail: Mail

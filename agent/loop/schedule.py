@@ -1,5 +1,5 @@
 """Decides when the agent looks through all patterns of its sources: often if there are few files,
-seldom if there are many, and soon if an event asks for a look.
+seldom if there are many files, and soon if an event asks for a look.
 """
 
 from __future__ import annotations
@@ -14,8 +14,8 @@ SHARE_ASKED: Final = 20
 
 INTERVAL_MIN_S: Final = 1.0
 ASKED_AFTER_S: Final = 0.1
-"""How long a look waits after an event. Events come in bursts, and one look serves a whole
-burst.
+"""How many seconds after an event the look begins. Events come in bursts, and one look covers a
+whole burst.
 """
 
 

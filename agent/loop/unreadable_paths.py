@@ -1,4 +1,4 @@
-"""Logs each unreadable path once. Logs it again only if it could be read in between."""
+"""Logs each unreadable path once. If the path was readable in between, logs the path again."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ class UnreadablePaths:
         self._named: set[tuple[str, str]] = set()
 
     def name(self, tracker: Tracker) -> None:
-        """Logs each path that the last look through the patterns could not read, but that the look
-        before could read.
+        """Logs each path that the last look through the patterns could not read, although the
+        previous look could read it.
         """
         found = {
             (topic, path): reason

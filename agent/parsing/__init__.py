@@ -6,14 +6,14 @@
                                   json    one object a line, members are fields
 
 A parser is a pure function of a line and of `now_ms`, the moment at which the line was read. So the
-result for a line never depends on other lines, nor on the time at which the line is parsed again. A
-line that cannot be parsed becomes a Reject with a reason from a closed set. Such a line is never
-dropped, and never raises an error.
+result for a line depends neither on other lines nor on the time at which the line is parsed again.
+A line that cannot be parsed becomes a Reject with a reason from a closed set. Parsers never drop
+such a line, and never raise an error for it.
 
 Read the modules in this order: framing (where each record begins and ends), lines (bytes to Arrow),
 parser (the interface of parsers), timestamps (event times), and the parsers raw, regex and
-json_lines. Then come containers (takes a container's lines out of its runtime's lines), multiline
+json_lines. Then read containers (takes a container's lines out of its runtime's lines), multiline
 (records of several lines), paths (fields that come from a file's path), replacing, which wraps
 another parser for lines that are not UTF-8, and derived, which makes a schema for sources that name
-none. `skidway.agent.batches.recipe` picks the parser of a source.
+no schema. `skidway.agent.batches.recipe` picks the parser of a source.
 """

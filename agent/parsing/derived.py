@@ -2,13 +2,13 @@
 fields for times.
 
 raw     one string field `line`
-regex   each named group a string field, and with `timestamp` configured the parsed time as
-        timestamp-millis in a field `timestamp` (`event_time` if a group is named `timestamp`)
+regex   a string field for each named group; if `timestamp` is set, also the parsed time as
+        timestamp-millis in a field `timestamp` (or `event_time`, if a group is named `timestamp`)
 
 A source with `container` also has the fields of `containers.FIELDS`, and a source with
 `path.pattern` has a string field for each named group. With `on_error: replace`, a schema also has
-the mark (see `replacing`), a boolean field that is false by default. Because of this default,
-schemas with and without the mark are compatible in both directions.
+the mark (see `replacing`), a boolean field that is false by default. Because of this default, a
+schema with the mark and a schema without the mark are compatible in both directions.
 """
 
 from __future__ import annotations

@@ -7,11 +7,11 @@ calls.
       a  b  c  d  e  f  g  h  CR  LF      ...
 
 LF and CRLF both end a line, and do not belong to its value. A blank line is a record. The last line
-of a range may lack its terminator, because the agent reads such a line when the file has not
-changed for `idle.flush.ms`. Then the record ends where the range ends. A record without a
-terminator needs no mark, because it is recognised by its length: it is as long as its value. Each
-range is framed without knowledge of other ranges, so it is framed the same way whenever it is read
-again.
+of a range may lack its terminator: if the file has not changed for `idle.flush.ms`, the agent reads
+such a line too. In this case the record ends where the range ends. A record without a terminator
+needs no mark: readers recognise it because it is exactly as long as its value. The framing of a
+range does not depend on other ranges. So if the agent reads a range again, the range yields the
+same records.
 
 Positions here count from the start of the buffer. If a change to this module makes other records
 from the same bytes, FRAMING_VERSION must change. If a range was promised under another version, the
@@ -29,8 +29,8 @@ import numpy.typing as npt
 FRAMING_VERSION = 1
 
 READ_BYTES = 1 << 20
-"""How many bytes are read at once. A line that does not end within this many bytes is over-long,
-whatever the settings say.
+"""How many bytes of a file are read at once. A line that does not end within this many bytes is
+over-long, whatever the settings say.
 """
 
 LF = 10
@@ -67,7 +67,7 @@ class Framer(Protocol):
     """Divides bytes into records."""
 
     def frame(self, data: bytes, range_ends: Int64s) -> Frames:
-        """The records of one or several ranges, which lie one after the other in `data`.
+        """The records of one or several ranges, which follow one another in `data`.
 
         range_ends: where each range ends, in rising order; the last element is len(data). No record
         crosses the end of a range.
@@ -88,7 +88,7 @@ class LineFramer:
         """The lines of one or several ranges."""
         array = np.frombuffer(data, np.uint8)
         end = np.flatnonzero(array == LF).astype(np.int64) + 1
-        if (array[range_ends - 1] != LF).any():  # a last line without its end
+        if (array[range_ends - 1] != LF).any():  # a last line without a terminator
             end = np.union1d(end, range_ends)
         first = np.empty_like(end)
         first[:1], first[1:] = 0, end[:-1]

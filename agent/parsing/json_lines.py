@@ -2,12 +2,12 @@
 schema.
 
 A member without a field in the schema is left out. If the object has no member for a field, the
-field takes its default, or null if it may be null. Values must have the field's type: a string is
-not turned into a number, and a fraction is not turned into an integer. The value of a timestamp
-field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond JSON (NaN, Infinity) are
-refused.
+field gets its default. If there is no default, the field gets null, if it may be null. Values must
+have the field's type: the parser turns no string into a number, and no fraction into an integer.
+The value of a timestamp field is a number, as Avro stores it, or an RFC 3339 string. Numbers beyond
+JSON (NaN, Infinity) are refused.
 
-Each line is decoded by itself, so that the result never depends on the lines beside it.
+The parser decodes each line separately, so that the result for a line never depends on other lines.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ _UNIT_PER_MS = {"ms": 1, "us": 1000, "ns": 1_000_000}
 
 
 class JsonParser:
-    """Fills the schema's fields. defaults: the default of each field that has one."""
+    """Fills the schema's fields. defaults: the defaults of those fields that have a default."""
 
     def __init__(
         self,
@@ -137,13 +137,14 @@ def _objects(
 
 
 def _is_shallow(text: str) -> bool:
-    """Whether the line is nested at most DEPTH_MAX deep. The decoder can recurse to this depth,
-    however deep the stack of its caller is.
+    """Whether the line is nested at most DEPTH_MAX deep. However deep the caller's stack is, the
+    decoder can recurse to this depth.
     """
     if text.count("[") + text.count("{") <= DEPTH_MAX:
         return True
     depth = deepest = 0
-    for char in text:  # counts brackets in strings, too: better reject an odd line than crash
+    # counts brackets in strings too: rejecting an odd line is better than crashing
+    for char in text:
         if char in "[{":
             depth += 1
             deepest = max(deepest, depth)
@@ -173,7 +174,7 @@ def _joined(values: list[Any]) -> str | None:
 def _strings(texts: list[str | None]) -> pa.StringArray:
     try:
         return pa.array(texts, pa.string())
-    except ValueError:  # a text with half of a surrogate pair is no time
+    except ValueError:  # a text with half of a surrogate pair cannot be a time
         return pa.array([None if t is None else t.encode("utf-8", "replace") for t in texts]).cast(
             pa.string()
         )
@@ -218,7 +219,8 @@ def _one_by_one(values: list[Any], field: pa.Field, unfit: list[int]) -> tuple[p
 
 
 def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
-    """Turns strings into numbers in the type's unit, or into _UNFIT if they are no times."""
+    """Turns each string into a number in the type's unit, or into _UNFIT if the string is not a
+    time."""
     places = [index for index, value in enumerate(values) if type(value) is str]
     if not places:
         return values
@@ -230,8 +232,8 @@ def _instants(values: list[Any], kind: pa.DataType, now_ms: int) -> list[Any]:
 
 
 def _plain_types(kind: pa.DataType) -> set[type]:
-    """The Python types whose values fit `kind`. The type `object` is never among them. It is the
-    type of _MISSING and _UNFIT, so `_column` handles these two values one by one.
+    """The Python types whose values fit `kind`. The type `object` is never among them. _MISSING and
+    _UNFIT have this type, so `_column` handles these two values one by one.
     """
     none = type(None)
     if types.is_integer(kind) or types.is_timestamp(kind):

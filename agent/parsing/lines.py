@@ -1,4 +1,4 @@
-"""Makes an Arrow column of records. Cuts their bytes out of the buffer that was read."""
+"""Makes an Arrow column of records: cuts the records' bytes out of the buffer that was read."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
     least, most = int(terminators.min()), int(terminators.max())
     if least != most or least == 0 or not frames.are_lines:
         return slices(data, frames.first, frames.content_end)
-    # All records have the same terminator. Its bytes occur nowhere else, so every occurrence of
-    # these bytes can be removed.
+    # All records have the same terminator. The terminator's bytes occur nowhere else, so every
+    # occurrence of these bytes can be removed.
     values = data.replace(b"\n" if least == 1 else b"\r\n", b"")
     bounds = np.zeros(len(frames) + 1, np.int32)
     np.cumsum(frames.content_end - frames.first, out=bounds[1:])
@@ -26,10 +26,10 @@ def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
 
 
 def slices(data: bytes, first: Int64s, end: Int64s) -> pa.BinaryArray:
-    """data[first[i]:end[i]] for every i. The slices must come in rising order and not overlap.
-    Their starts and ends become the offsets of an array, in which each slice is followed by the
-    bytes between it and the next slice. Taking every second element of this array is the cheapest
-    way to cut many slices out of one buffer.
+    """data[first[i]:end[i]] for every i. The slices must be in rising order and must not overlap.
+    Their starts and ends become the offsets of an array. In this array, slices alternate with the
+    bytes between two slices, so every second element is a slice. Taking these elements is the
+    cheapest way to cut many slices out of one buffer.
     """
     count = len(first)
     if count == 0:
@@ -57,8 +57,8 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
 
 def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
     """Returns the values with U+FFFD in place of bytes that are not UTF-8, and the rows in which
-    bytes were replaced. If a character is begun but not complete, all its bytes together become one
-    U+FFFD, as Unicode recommends.
+    bytes were replaced. The bytes of an incomplete character together become one U+FFFD, as Unicode
+    recommends.
     """
     _, bad = text(values)
     if not len(bad):

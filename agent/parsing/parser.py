@@ -1,4 +1,4 @@
-"""The interface of parsers. A parser makes either a row or a reject of each line."""
+"""The interface of parsers. A parser turns each line into either a row or a reject."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import pyarrow as pa
 Int64s = npt.NDArray[np.int64]
 
 NO_TIME: Final = np.int64(-(1 << 63))
-"""This value in `Parsed.event_ms` says that the line has no event time. The time at which the line
-was read is used instead.
+"""This value in `Parsed.event_ms` says that the line has no event time. The record then gets the
+time at which the line was read.
 """
 
 NO_MATCH: Final = "no-match"

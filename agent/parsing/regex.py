@@ -1,9 +1,9 @@
 r"""Parses lines with a regular expression (RE2). The expression must match the whole line, and its
 named groups are the fields.
 
-Groups are strings. If a group's field is a number or a boolean in the schema, the string is
-converted, and a line whose string cannot be converted is rejected. A group that took no part in the
-match is the empty string. In a field that is not a string and may be null, an empty string becomes
+Groups are strings. If a group's field is a number or a boolean in the schema, the parser converts
+the string, and rejects the line if the string cannot be converted. If a group took no part in the
+match, its string is empty. In a field that is not a string and may be null, an empty string becomes
 null.
 """
 
@@ -37,7 +37,8 @@ _CONVERTIBLE = (types.is_integer, types.is_floating, types.is_boolean)
 
 
 def groups_of(pattern: str) -> list[str]:
-    """The named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses it."""
+    """The named groups of a pattern, in order. Raises ConfigurationRefused if RE2 refuses the
+    pattern, or if the groups have no names or equal names."""
     nothing = pa.array([], pa.string())
     try:
         pc.extract_regex(nothing, pattern)  # unanchored, so that RE2's error does not quote anchors
@@ -183,8 +184,8 @@ def _converted(column: pa.StringArray, field: pa.Field) -> tuple[pa.Array, np.nd
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.ndarray) -> None:
-    """Marks the values that cannot be converted. Halves the column again and again, so that a few
-    unfit values among many are found with few casts.
+    """Marks the values that cannot be converted. Halves the column repeatedly, so that it finds a
+    few unfit values among many with few casts.
     """
     try:
         column.cast(target)

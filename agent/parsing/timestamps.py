@@ -1,21 +1,21 @@
 """Parses event times as strptime does, but a whole column at once, in NumPy.
 
 Formats consist of Python's strptime directives: %Y %y %m %d %j %H %I %M %S %f %p %z %a %A %b %B and
-%%. Python's rules apply: white space stands for one or more blanks, numbers may lack their leading
-zero, upper and lower case do not differ, names are English, and a leap second (:60) is the second
-after :59. One rule differs from Python: each number takes as many digits as it may have. So
-adjacent numbers (%y%m%d) need their leading zeros, while Python would guess which number lacks its
+%%. Python's rules apply: white space matches one or more blanks, numbers may lack their leading
+zero, and upper and lower case do not differ. Names are English. A leap second (:60) is the second
+after :59. One rule differs from Python: each directive reads as many digits as its number may have.
+So adjacent numbers (%y%m%d) need their leading zeros; Python would guess which number lacks its
 zero. A format can also be one of three names: `rfc3339` (fraction and zone may be missing), `epoch`
 (seconds, with or without a fraction) and `epoch_ms`.
 
-If a format has no year, the latest year is taken in which the time is at most a day after `now_ms`,
-the moment at which the line was read. So a line that is parsed again with the same `now_ms` gives
-the same time. Without %z, times are local times of the configured zone. If a local time happens
-twice because clocks were changed, the first of the two moments is taken.
+If a format has no year, the parser chooses the latest year in which the time is at most a day after
+`now_ms`, the moment at which the line was read. So a line that is parsed again with the same
+`now_ms` gives the same time. Without %z, times are local times of the configured zone. If a local
+time happens twice because clocks were changed, the parser chooses the first of the two moments.
 
-The column becomes a matrix of characters with one row per value. Every directive is read in all
-rows at once. As long as the next directive begins at the same place in all rows, this place is kept
-as one number. Otherwise it is kept as one number per row.
+The column becomes a matrix of characters with one row per value. The parser reads each directive in
+all rows at once. As long as the next directive begins at the same place in all rows, the parser
+stores this place as one number. Otherwise it stores one number per row.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ Int64s = npt.NDArray[np.int64]
 Bools = npt.NDArray[np.bool_]
 
 WIDTH_MAX = 80
-"""The most characters that a time may have. A longer value is no time."""
+"""The most characters that a time may have. A longer value is not a time."""
 
 DAY_MS = 86_400_000
 YEAR_GUESS_AHEAD_MS = DAY_MS
@@ -62,8 +62,8 @@ class TimeFormat:
         self._epoch_unit_ms = {"epoch": 1000, "epoch_ms": 1}.get(format, 0)
 
     def parse(self, values: pa.StringArray, now_ms: int) -> tuple[Int64s, Bools]:
-        """Returns the ms since 1970 UTC, and which rows have a time. Nulls have no time. In rows
-        without a time, the ms are undefined.
+        """Returns the milliseconds since 1970 UTC, and which rows have a time. Nulls have no time.
+        In rows without a time, the milliseconds are undefined.
         """
         matrix, width = _matrix(values)
         scan = _Scan(matrix, width)
@@ -100,14 +100,15 @@ class TimeFormat:
         if self._has_zone:
             return local_ms - scan.get("zone_ms")
         zoned = local_ms if self._zone is UTC else local_ms - _zone_offsets(self._zone, local_ms)
-        if "zone_given" in scan.found:  # in rfc3339, some rows may name a zone, and others not
+        if "zone_given" in scan.found:  # in rfc3339, some rows may name a zone while others do not
             return np.where(scan.get("zone_given") > 0, local_ms - scan.get("zone_ms"), zoned)
         return zoned
 
 
 @dataclass(slots=True)
 class _Scan:
-    """The place at which each row is being read, and the values that were found in it so far."""
+    """The place at which the parser reads each row next, and the values that it has found in the
+    row so far."""
 
     matrix: npt.NDArray[np.uint8]  # rows x (WIDTH_MAX + a margin of zeros)
     width: Int64s  # characters of each row
@@ -132,8 +133,8 @@ class _Scan:
         return self.at
 
     def move(self, used: int | Int64s) -> None:
-        """Moves the place in each row by `used`. `at` stays one number while all rows move by the
-        same count.
+        """Moves the place in each row by `used` characters. `at` stays one number as long as all
+        rows move by the same number of characters.
         """
         if not isinstance(used, int) and isinstance(self.at, int):
             first = int(used[0])
@@ -220,8 +221,8 @@ def _zone(name: str) -> tzinfo:
 
 
 def _number(name: str, digits: int, least: int, most: int, *, exact: bool = False) -> _Step:
-    """Reads one to `digits` digits. If another digit would make the number exceed `most`, that
-    digit is left to the next directive.
+    """Reads one to `digits` digits. If another digit would make the number exceed `most`, the next
+    directive reads that digit.
     """
 
     def step(scan: _Scan) -> None:
@@ -504,5 +505,5 @@ def _matrix(values: pa.StringArray) -> tuple[npt.NDArray[np.uint8], Int64s]:
         inside = np.arange(columns) < np.minimum(width, columns)[:, None]
         at = bounds[:-1, None].astype(np.int64) + np.arange(columns)
         matrix[:, :columns][inside] = data[at[inside]]
-    # A value that is too long is no time. It gets a width that no format can reach.
+    # A value that is too long is not a time. It gets a width that no format can reach.
     return matrix, np.where(width > WIDTH_MAX, WIDTH_MAX + _MARGIN + 1, width)

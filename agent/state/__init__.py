@@ -2,16 +2,16 @@
 
     tables      what is stored where
     database    opening, refusing, one transaction a turn
-    changes     what one transaction writes, gathered before it begins
+    changes     what one transaction writes, gathered before the transaction begins
     renewal     new file ids, after an operator has adopted an older copy of a state
 
-The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss. A
-new database is first made completely under another name, and then renamed. So an empty or half-made
-database is a sign of damage, not of a first start. The agent refuses such a database with an error
-message, and never starts over by itself. The rows that decide what is read or sent again have a
-checksum, because SQLite notices damaged pages, but not changed values.
+The database uses WAL with synchronous=FULL, so a commit that has returned survives a power loss.
+The agent first makes a new database completely under another name, and then renames it. So an empty
+or half-made database is a sign of damage, not of a first start. The agent refuses such a database
+with an error message, and never begins a new state by itself. The rows that decide what is read or
+sent again have a checksum, because SQLite can notice damaged pages, but not changed values.
 
-A full disk does not damage the database. The transaction is rolled back, kept in memory, and tried
-again. Until the transaction succeeds, the agent reads nothing, and sends nothing that the
-transaction promises.
+A full disk does not damage the database. The agent rolls the transaction back, keeps its changes in
+memory, and tries the transaction again. Before the transaction succeeds, the agent reads nothing,
+and sends nothing that the transaction promises.
 """

@@ -1,5 +1,5 @@
-"""The statements of one transaction. They are gathered before the transaction begins, so that the
-whole transaction can be tried again.
+"""Gathers the statements of one transaction before the transaction begins, so that the agent can
+try the whole transaction again.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ LEFT: Final = "last_words"
 """The key of `meta` for the topics that have a last word (see `LastWord`)."""
 
 ADOPTED: Final = "adopted"
-"""The key of `meta` for the number of the last message before an operator adopted the state
-(`skidway agent state adopt`).
+"""The key of `meta` for the epoch and the number of the last message before an operator adopted the
+state (`skidway agent state adopt`).
 """
 
 _MARK = struct.Struct("<qI")
@@ -62,7 +62,7 @@ checksum = excluded.checksum
 class LastWord(NamedTuple):
     """The seal that is a topic's last word. After this seal, the audit waits for no more lines of
     the agent. wall_ms: the wall time up to which the seal vouches for the files. at: the number of
-    the agent's last delta at the moment when it noted this time.
+    the agent's last delta when the agent noted this time.
     """
 
     epoch: int
@@ -98,7 +98,8 @@ class Changes:
 
     def put_adopted(self, last: tuple[int, int] | None) -> None:
         """Stores the epoch and the number of the last message that was sent before the state was
-        adopted. With None, deletes them, because the agent has been started since the adoption."""
+        adopted. With None, deletes both numbers, because the agent has been started since the
+        adoption."""
         self.put_meta(ADOPTED, json.dumps(last))
 
     def forget_offsets(self, topic: str) -> None:
@@ -150,8 +151,8 @@ class Changes:
         self._do("DELETE FROM intents WHERE sequence = ?", *[(each,) for each in sequences])
 
     def put_sums(self, sums: Iterable[tuple[BucketKey, Sums]]) -> None:
-        """Sets, for each given bucket (a span of event time), the sums of all records that were
-        counted since the last delta (a message with counts).
+        """Sets, for each given bucket (a span of event time), the sums of all counted records that
+        are in no delta (a message with counts) yet.
         """
         self._do(
             _PUT_SUM,
@@ -166,8 +167,8 @@ class Changes:
         self._do("DELETE FROM sums", ())
 
     def forget_touched(self) -> None:
-        """Deletes all numbers that `put_touched` set. Called when the bucket size or the epoch is
-        new, so that no delta has counts of the new buckets yet.
+        """Deletes all numbers that `put_touched` set. Called when the bucket size or the epoch
+        changes, because no delta has counts of the new buckets yet.
         """
         self._do("DELETE FROM touched", ())
 
@@ -201,7 +202,7 @@ class Changes:
         self._do("UPDATE losses SET number = ? WHERE number IS NULL", (number,))
 
     def forget_losses(self) -> None:
-        """Deletes each loss that is in a delta, if its file id is forgotten, because such a loss
+        """Deletes each loss that is in a delta and whose file id is forgotten, because such a loss
         cannot be declared again.
         """
         self._do(

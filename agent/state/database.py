@@ -60,7 +60,7 @@ class StateFull(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A row of the outbox, which keeps messages to the audit until they are acknowledged. number:
+    """A row of the outbox, which stores messages to the audit until they are acknowledged. number:
     the number of the delta (new counts) or seal in the message. file: the file id that the message
     announces.
     """
@@ -73,7 +73,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class TopicState:
-    """What the state keeps about a topic."""
+    """The facts about a topic that the state stores."""
 
     topic_id: str
     sealed_until: int | None
@@ -134,7 +134,7 @@ class StateDatabase:
 
         The list is first sorted by sequence number. But if an intent was divided, its parts have
         higher sequence numbers than the intents of later bytes. So the intents of each file are
-        then sorted by their bytes. The intents of other files keep their places meanwhile.
+        then sorted by their bytes, within the places that this file's intents have in the list.
         """
         found = [self._intent(row) for row in self._rows("SELECT * FROM intents ORDER BY sequence")]
         of_file: dict[int, list[Intent]] = {}
@@ -147,7 +147,7 @@ class StateDatabase:
         return [next(rising[intent.file]) for intent in found]
 
     def last_sequence(self) -> int:
-        """The highest sequence number among the kept intents; 0 if there is none."""
+        """The highest sequence number among the stored intents; 0 if there are none."""
         return int(self._rows("SELECT coalesce(max(sequence), 0) FROM intents")[0][0])
 
     def recipes(self) -> dict[bytes, Recipe]:
@@ -176,8 +176,8 @@ class StateDatabase:
         return {TopicPartition(topic, partition): last for topic, partition, last in rows}
 
     def floors(self) -> list[tuple[TopicPartition, str, int]]:
-        """Returns (partition, its topic's id, offset below which no intent has a record) for each
-        floor.
+        """Returns a tuple for each floor: the partition, its topic's id, and the offset below which
+        no intent has a record.
         """
         rows = self._rows("SELECT topic, partition, topic_id, floor FROM floors")
         return [(TopicPartition(topic, part), id_, floor) for topic, part, id_, floor in rows]
@@ -319,7 +319,7 @@ def check_machine(state: StateDatabase, machine: str) -> None:
 
 def _create_file(path: Path) -> None:
     """Makes the whole database under another name, and then renames it. So a half-made database
-    never has the right name.
+    never has the database's name.
     """
     new = path.with_name(f"{path.name}.new")
     try:

@@ -22,8 +22,8 @@ from skidway.schemas.client import RegistryClient, RegistryRefused
 
 
 def check_settings(settings: AgentSettings) -> None:
-    """Raises ConfigurationRefused if a source cannot work. A schema that is only in the registry is
-    not checked.
+    """Raises ConfigurationRefused if a source cannot work. Does not check a schema that is only in
+    the registry.
     """
     for source in settings.sources:
         try:

@@ -1,5 +1,5 @@
-"""The values that the agent's packages hand to each other, and the class for all that is known
-about one file.
+"""The values that the agent's packages exchange, and the class for all that is known about one
+file.
 
 identity   how hosts and files are recognised: machine id, fingerprint, guard, marks
 intents    which bytes of a file are promised to be sent, and by which recipe

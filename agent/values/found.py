@@ -12,8 +12,8 @@ DAMAGED: Final = -2
 
 
 class FileKey(NamedTuple):
-    """Identifies a file by device and inode, whatever its name is. Numbers from 2^63 on become
-    negative, because they are stored as signed numbers.
+    """Identifies a file by device and inode, whatever the file's name is. Numbers from 2^63 on
+    become negative, because the state stores signed numbers.
     """
 
     device: int

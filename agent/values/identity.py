@@ -6,11 +6,11 @@ the file:
 
     fingerprint   SHA-256 of the first bytes (up to FINGERPRINT_BYTES)
     guard         CRC-32C of the last bytes before the position (up to GUARD_BYTES)
-    marks         (position, CRC-32C of everything before it), denser towards the end
+    marks         (position, CRC-32C of all bytes before it), denser towards the end
 
-The fingerprint and the guard are checked before more of the file is read. If one of them does not
-match, the file is not the file that was read. It gets a new id, and the marks show from which
-position on its bytes are new.
+Before the agent reads more of the file, it checks the fingerprint and the guard. If one of the two
+does not match, the file is not the file that was read. The file gets a new id, and the marks show
+from which position on its bytes are new.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ on.
 
 
 def new_id() -> int:
-    """A random id, above 0 and below 2^63, because all stores keep it as a signed number."""
+    """A random id, above 0 and below 2^63, because every database stores it as a signed number."""
     return secrets.randbits(ID_BITS) or 1
 
 
@@ -106,8 +106,8 @@ def guard_of(tail: bytes) -> Guard:
 def doubt(
     read: Read, size: int, position: int, fingerprint: Fingerprint, guard: Guard
 ) -> str | None:
-    """The reason why the file cannot be the file that was read up to `position`; None if it can be
-    that file.
+    """The reason why the file cannot be the file that was read up to `position`; None if the file
+    can be that file.
     """
     if size < position:
         return f"it was cut to {size} bytes, {position} were read"
@@ -124,7 +124,7 @@ def doubt(
 
 def doubt_beginning(read: Read, marks: tuple[Mark, ...]) -> str | None:
     """The reason why the first bytes cannot be the bytes that were read; None if they can be these
-    bytes. Checks the highest mark that lies within PROOF_BYTES.
+    bytes. Checks the highest mark whose position is at most PROOF_BYTES.
     """
     near = [mark for mark in marks if mark.position <= PROOF_BYTES]
     if near and crc_of(read(near[-1].position, 0)) != near[-1].crc:
@@ -155,7 +155,7 @@ def prove(read: Read, size: int, fingerprint: Fingerprint, marks: tuple[Mark, ..
 
 def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Proven:
     """The proof that a mark gives. The proof also says whether the file still has the same
-    beginning. If so, bytes after the mark may be the bytes that were read, too.
+    beginning. If so, bytes after the mark may also be the bytes that were read.
     """
     if size < fingerprint.length:
         same = size > 0
@@ -165,12 +165,12 @@ def _proven(read: Read, mark: Mark, fingerprint: Fingerprint, size: int) -> Prov
 
 
 def with_mark(marks: tuple[Mark, ...], mark: Mark) -> tuple[Mark, ...]:
-    """The marks, with `mark` added at the end. Marks are dropped in such a way that the gaps
-    between the remaining marks double towards the start of the file.
+    """The marks, with `mark` added at the end. The function drops marks so that the gaps between
+    the remaining marks double towards the start of the file.
 
-    If there are more than MARKS_MAX marks, one of them is dropped. For each mark, the distance
-    between its two neighbours is divided by the mark's own distance from the end. The mark with the
-    lowest result is dropped.
+    If there are more than MARKS_MAX marks, the function drops one of them. For each mark, it
+    divides the distance between the mark's two neighbours by the mark's own distance from the end.
+    It drops the mark with the lowest result.
     """
     if marks and marks[-1].position >= mark.position:
         marks = tuple(each for each in marks if each.position < mark.position)

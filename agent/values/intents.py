@@ -1,11 +1,12 @@
-"""An intent says which bytes of a file the agent promises to send, and by which recipe (the
-settings and schemas that decide which records the bytes become).
+"""An intent says which bytes of a file the agent promises to send, and by which recipe. A recipe is
+the settings and schemas that decide which records the bytes become.
 
-An intent is durable before any of its bytes is first sent. It ends at the end of a whole record, so
-it can be cut into records without the bytes of other intents. After a crash, the agent repeats all
-intents that the checkpoint has not passed: it sends their bytes again, by the same recipes. It does
-so only if the bytes still have their CRC and the program still makes the same records from them.
-The agent reads on at the end of the file's last intent.
+An intent is durable before any of its bytes is first sent. An intent ends at the end of a whole
+record, so the agent can cut it into records without the bytes of other intents. After a crash, the
+agent repeats all intents that the checkpoint has not passed: it sends the intents' bytes again, by
+the same recipes. Two conditions must be met: the bytes still have their CRC, and the program still
+makes the same records from them. The agent continues to read a file at the end of the file's last
+intent.
 """
 
 from __future__ import annotations

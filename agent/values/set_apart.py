@@ -1,5 +1,5 @@
 """Byte ranges that are lost, or of which nobody knows whether they were delivered exactly once.
-Each range comes with the reason for this.
+Each range has a reason.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ class SetApart:
 
 
 class Unseen(NamedTuple):
-    """Files that lay one after the other at the same path. The agent did not read them, or may not
-    have read them.
+    """Files that were at the same path, one after the other. The agent did not read them, or may
+    not have read them.
 
-    oldest_ms: a time that is not later than the time of the files' first line. None if this line
-    cannot be older than the last seal.
+    oldest_ms: a lower bound for the time of the files' first line. None if this line cannot be
+    older than the last seal.
     """
 
     topic: str

@@ -7,9 +7,9 @@ them.
 
 The checkpoint is `position` together with evidence, which shows later whether the file still has
 the same bytes before `position`. The bytes before `position` are settled: for example acknowledged,
-or set apart (declared lost or uncertain). The state keeps the checkpoint. The read position is the
-end of the last intent. The state keeps the intents, and with them the read position. At all times,
-begin <= position <= read position.
+or set apart, that is, declared lost or uncertain. The state stores the checkpoint. The read
+position is the end of the last intent. The state stores the intents, and so also the read position.
+At all times, begin <= position <= read position.
 """
 
 from __future__ import annotations
@@ -24,8 +24,9 @@ from skidway.audit.counts.counts import Counts
 
 
 class FileState(StrEnum):
-    """OPEN: the file may be read. ENDED: the file is not read any more, but the closure (the
-    message with the file's final length) is not durable yet. CLOSED: the closure is durable.
+    """OPEN: the file may be read. ENDED: the agent reads the file no more, but the closure is not
+    durable yet. CLOSED: the closure is durable. The closure is the message with the file's final
+    length.
     """
 
     OPEN = "open"
@@ -35,9 +36,9 @@ class FileState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Birth:
-    """The values with which a file id was announced. They never change, with two exceptions: `key`
-    changes if the device gets another number, and `key` and `born_ns` change if the file is
-    compressed.
+    """The values with which a file id was announced. They never change, with two exceptions. If the
+    device gets another number, `key` changes. If the file is compressed, `key` and `born_ns`
+    change.
 
     path: as text for people (bytes that are not UTF-8 are escaped). topic_id: the topic's id when
     the file id began. serial: a number that rises with every file id of this state. born_ns: when
@@ -60,8 +61,8 @@ class Birth:
 
 @dataclass(slots=True)
 class Tally:
-    """How many bytes of a file were acknowledged, rejected, and so on. Together with the pending
-    bytes, these are all bytes of the file.
+    """How many bytes of a file were acknowledged, rejected, and so on. These bytes and the pending
+    bytes together are all bytes of the file.
     """
 
     acknowledged: int = 0
@@ -88,7 +89,7 @@ class Checkpoint:
 
 @dataclass(frozen=True, slots=True)
 class ReadingOutcome:
-    """How one reading's bytes are accounted for, and which counts are added, when the reading's
+    """How the agent accounts for a reading's bytes, and which counts it adds, when the reading's
     batches are acknowledged.
     """
 
@@ -133,10 +134,10 @@ class LongLine:
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """Says that a file was written to, but has not grown.
+    """Notes that a file was written to, but has not grown.
 
-    changed_ns: the file's time of change before this. since: when the agent noticed the new time of
-    change (s).
+    changed_ns: the file's time of change before the write. since: when the agent noticed the new
+    time of change (s).
     """
 
     changed_ns: int
@@ -150,7 +151,7 @@ class TrackedFile:
     birth: Birth
     checkpoint: Checkpoint
     location: str  # the file's real path, links followed; empty if the file was deleted
-    meant: str = ""  # the path at which a pattern finds the file, or found it before rotation
+    meant: str = ""  # the path at which a pattern finds the file, or found the file before rotation
     tally: Tally = field(default_factory=Tally)
     state: FileState = FileState.OPEN
     announced: bool = False
@@ -158,7 +159,7 @@ class TrackedFile:
     length: int | None = None  # the final length; None while the file is OPEN
     changed_ns: int | None = None  # the file's time of change at the last look
 
-    # The fields from here on are not durable. They are made anew when the agent starts.
+    # The fields from here on are not durable. A starting agent makes them anew.
     read_position: int = 0
     read_crc: int = 0  # CRC-32C of [0, read position)
     tail: bytes | None = None  # the last bytes before the read position; None until they are read
@@ -172,7 +173,7 @@ class TrackedFile:
     long_line: LongLine | None = None
     written: Written | None = None
     is_unwatched: bool = False  # whether the agent's first look found the file changed
-    flights: list[Flight] = field(default_factory=list)  # no deque: an empty one takes 600 bytes
+    flights: list[Flight] = field(default_factory=list)  # no deque: an empty deque takes 600 bytes
 
     @property
     def file(self) -> int:
@@ -199,7 +200,7 @@ class TrackedFile:
 
     @property
     def lost_promised(self) -> int:
-        """How many lost bytes lie before the position. These bytes were read before they were lost.
+        """How many lost bytes are before the position. These bytes were read before they were lost.
         All other lost bytes were never read.
         """
         tally = self.tally
@@ -221,7 +222,7 @@ class TrackedFile:
     @property
     def is_deleted(self) -> bool:
         """Whether the agent saw that the file lost its last name. After that, any other file may
-        get its inode.
+        get the file's inode.
         """
         return not self.location
 
@@ -241,15 +242,15 @@ class TrackedFile:
         return Checkpoint(end, prefix_crc, guard_of(self.tail), marks)
 
     def skip_to(self, end: int) -> Checkpoint:
-        """Moves the read position over bytes for which there is no proof any more that they are the
-        bytes that were read.
+        """Moves the read position over bytes that can no longer be proven to be the bytes that were
+        read.
         """
         self.read_position, self.read_crc, self.tail = end, 0, None
         self.promised = max(self.promised, end)
         return Checkpoint(end, 0, Guard(0, 0), self.last_point.marks)
 
     def end(self) -> None:
-        """Ends the file id: no more of its bytes are read, and its length is the end of the
+        """Ends the file id: the agent reads no more of its bytes, and its length is the end of the
         promised bytes.
         """
         self.state = FileState.ENDED

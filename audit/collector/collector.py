@@ -148,7 +148,7 @@ class _Expected:
         self.policy = settings.policy(() if self._file is None else self._file.entries)
 
     def look(self) -> None:
-        """Reads the roster's file again if it has changed, and then uses the new roster. A bad file
+        """If the roster's file has changed, reads it again and uses the new roster. A bad file
         changes nothing."""
         if self._file is not None and self._file.look():
             self.policy = self._settings.policy(self._file.entries)

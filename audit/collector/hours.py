@@ -3,15 +3,15 @@ hour as complete.
 
     /complete.json?topic=dc1.logs&since=...&until=...    the answer of `skidway audit complete`
     /hours.json?topic=dc1.logs&since=...&until=...       the last judgement of each hour that has
-                                                         buckets; cheap, but may be a little old. An
-                                                         hour that may have lines of a declared loss
-                                                         is not complete here: ask /complete.json
+                                                         buckets; cheap, but perhaps a little old.
+                                                         An hour that may have lines of a declared
+                                                         loss is not complete here: ask
+                                                         /complete.json
 
 `topic` is a name as reports print it. `since` and `until` are times: 2026-02-01T00:00:00Z, 90m.
-With `output=<name>`, the answer of /complete.json also names the newest message of that output that
-the collector has. A program must compare this message with the last message that it published
-itself. Only if the collector has that message does the answer take all rows of the program into
-account.
+With `output=<name>`, the answer of /complete.json also names the newest message that the collector
+has from that output. A program must compare this message with the last message that it published
+itself. If the collector has that message, the answer takes all rows of the program into account.
 """
 
 from __future__ import annotations
@@ -96,7 +96,8 @@ class Hours:
         return [x for x in hours if any(y.may_have_lost((x, BLOCK_MS)) for y in judgements)]
 
     def _reach(self) -> int:
-        """How many blocks before an hour may contain a bucket that ends inside the hour."""
+        """The number of blocks before an hour that may contain a bucket that ends inside the
+        hour."""
         size = self._ledger.bucket_ms() or BLOCK_MS
         return -(-size // BLOCK_MS) if BLOCK_MS % size else 0
 

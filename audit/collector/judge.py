@@ -1,10 +1,10 @@
 """Judges all buckets of a ledger, again and again, in bounded memory and time.
 
-Buckets are judged in blocks of one hour of event time. Every step judges the newest blocks and some
+The judge works on blocks of one hour of event time. Every step judges the newest blocks and some
 older blocks. The older blocks take turns. So every block is judged again from time to time, and its
-new verdicts take changes into account (for example a late line, a seal, a decision, or the time on
-our clock). The standing is the result for all blocks together. Until every block has been judged
-once, the standing says how many blocks have not been judged.
+new verdicts take changes into account. Such changes are, for example, a late line, a seal, a
+decision, or the passage of time. The standing is the result for all blocks together. While there
+are blocks that were never judged, the standing says how many there are.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Watches the roster's file while a program runs, and reads the file again when it has changed. The
 roster says which hosts must report.
 
-A bad file (missing, unreadable, or with a mistake in it) changes nothing: the program goes on with
-the last good roster, and logs the problem once. `problem` describes it until the file is good
-again.
+A bad file is missing, unreadable, or has a mistake in it. A bad file changes nothing: the program
+continues with the last good roster, and logs the problem once. `problem` describes the mistake
+until the file is good again.
 """
 
 from __future__ import annotations

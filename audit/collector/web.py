@@ -6,8 +6,8 @@
     /index.json, /buckets.json, /agents.json    the same for programs
     /complete.json, /hours.json                 for programs that wait for whole hours, see `hours`
 
-This module renders the pages. They work without JavaScript and load only /style.css, and the
-content security policy allows nothing else. Text from outside is escaped by the templates.
+This module renders the pages. The pages work without JavaScript and load only /style.css. The
+content security policy allows nothing else. The templates escape text from outside.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ _KEY = {
     "statuses": list(MEANINGS),
     "glyphs": GLYPHS,
     "meanings": MEANINGS,
-    "style": f"/style.css?{zlib.crc32(_STYLE.encode()):08x}",  # a changed style has another URL
+    "style": f"/style.css?{zlib.crc32(_STYLE.encode()):08x}",  # a changed style gets a new URL
 }
 
 HEADERS = {

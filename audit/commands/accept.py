@@ -1,8 +1,8 @@
 """`skidway audit accept` and `skidway audit retire`: a person's decisions about verdicts.
 
 A decision is a message on the audit topic of the cluster that the collector reads. So the collector
-learns of the decision a moment later, and still has it after its ledger was rebuilt. These commands
-read evidence from the same places as the other commands (`options`).
+receives the decision a moment later, and receives it again when its ledger is rebuilt. These
+commands read evidence from the same places as the other commands (`options`).
 """
 
 from __future__ import annotations
@@ -140,8 +140,8 @@ def _signature(args: argparse.Namespace, clock: Clock) -> Signature:
 def _buckets(
     args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
 ) -> tuple[list[BucketVerdict], list[Acceptance]]:
-    """The present verdicts of the buckets that the arguments name, and all acceptances that nobody
-    took back."""
+    """Returns the present verdicts of the buckets that the arguments name, and all acceptances that
+    nobody took back."""
     now_ms = clock.time_ms()
     first = parse_moment(args.bucket, now_ms, "BUCKET")
     last = first if args.last is None else parse_moment(args.last, now_ms, "LAST")
@@ -174,15 +174,15 @@ def _buckets(
 
 
 def _retired_places(evidence: Evidence, place: str, text: str) -> list[Place]:
-    """The places at which senders other than agents have counted, and that lie within both `place`
+    """The places at which senders other than agents have counted, and that are within both `place`
     and `text`."""
     found = zip(_places_of(evidence, place), _places_of(evidence, text), strict=True)
     return list(dict.fromkeys(x for meant, x in found if meant.is_retired and x.is_retired))
 
 
 def _places_of(evidence: Evidence, place: str) -> list[Place]:
-    """For each sender that is not an agent, the place at which the sender counts. A place is
-    marked as retired if it is `place` or lies within `place`."""
+    """For each sender that is not an agent, the place at which the sender counts. A place is marked
+    as retired if it is `place` or is within `place`."""
     retired = RetiredPlaces([place])
     known = (key for key in evidence.senders if key.tier is not Tier.AGENT)
     return [place_of(key, evidence, retired) for key in known]

@@ -1,5 +1,5 @@
-"""`skidway audit hosts` and `skidway audit wait`: shows the hosts of the roster, or waits until
-hosts are proven complete. An upgrade can wait for this proof."""
+"""`skidway audit hosts` and `skidway audit wait`: the first command shows the hosts of the roster,
+and the second waits until hosts are proven complete. An upgrade can wait for this proof."""
 
 from __future__ import annotations
 
@@ -113,9 +113,9 @@ def _wait(args: argparse.Namespace) -> int:
 
 
 def _gate_policy(args: argparse.Namespace, settings: AuditSettings | None) -> Policy:
-    """The policy of `wait`. Without --tiers, the policy leaves out the tier hdfs, whose counts come
-    only with the next load. The policy keeps hdfs if it is the only tier besides agent, because the
-    counts of one tier alone cannot be compared."""
+    """The policy of `wait`. Without --tiers, the policy leaves out the tier hdfs, because hdfs
+    counts come only with the next load. If hdfs is the only tier besides agent, the policy includes
+    hdfs, because the counts of one tier alone cannot be compared."""
     policy = options.policy_of(args, settings)
     if args.tiers is None and set(policy.tiers) != {Tier.AGENT, Tier.HDFS}:
         policy = replace(policy, tiers=tuple(x for x in policy.tiers if x is not Tier.HDFS))

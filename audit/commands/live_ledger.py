@@ -1,5 +1,5 @@
-"""A ledger that is kept up to date while a command waits: either the collector's ledger, or a
-ledger in memory."""
+"""A ledger that is updated while a command waits: either the collector's ledger, or a ledger in
+memory."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from skidway.kafka.client import Client, Fetcher
 
 
 class LiveLedger:
-    """If there is a store, the ledger is the collector's, and the collector updates it. Otherwise
-    the ledger is in memory, and `catch_up` reads the new messages of the cluster's audit topics.
-    Only one thread uses this object."""
+    """If there is a store, the ledger is the collector's ledger, and the collector updates it.
+    Otherwise the ledger is in memory, and `catch_up` reads the new messages of the cluster's audit
+    topics. Only one thread uses this object."""
 
     def __init__(
         self, args: argparse.Namespace, settings: AuditSettings | None, clock: Clock
@@ -45,7 +45,7 @@ class LiveLedger:
         self.ledger.close()
 
     def catch_up(self) -> None:
-        """Takes all messages that are in the audit topics now. Raises Unreachable, KafkaError,
+        """Reads all messages that are in the audit topics now. Raises Unreachable, KafkaError,
         CorruptBatch. After an error, the next call begins with new connections."""
         if self.is_store:
             return

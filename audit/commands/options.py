@@ -1,8 +1,8 @@
-"""The common options of the commands that query the audit. They say where to read evidence, and
-what to expect of the hosts.
+"""The common options of the commands that query the audit. The options say where to read evidence,
+and what to expect of the hosts.
 
-Evidence comes from the collector's store if there is one. Otherwise it comes from the audit topics
-of a cluster, which are read into a ledger in memory.
+If there is a collector's store, evidence comes from this store. Otherwise the command reads the
+audit topics of a cluster into a ledger in memory.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ def add_topic(parser: argparse.ArgumentParser) -> None:
 
 
 def settings_of(args: argparse.Namespace) -> AuditSettings | None:
-    """The collector's settings, from the options and from a file. If no option names a file, the
-    file is the one that is installed on this host, even if the evidence is read elsewhere. Returns
-    None if the options give no settings and no file is installed. Also returns None if the options
-    only say where to read the evidence, and this user cannot read the installed file. Raises
-    ConfigurationRefused."""
+    """Returns the collector's settings, from the options and from a file. If no option names a
+    file, reads the settings file that is installed on this host, even if the evidence is read
+    elsewhere. Returns None if the options give no settings and no file is installed. Also returns
+    None if the options only say where to read the evidence, and this user cannot read the installed
+    file. Raises ConfigurationRefused."""
     elsewhere = args.bootstrap_server is not None or args.store is not None
     file = _installed()
     installed = os.access(file, os.R_OK) if elsewhere else file.exists()
@@ -92,7 +92,7 @@ def _defaults(policy: Policy) -> str:
 
 
 def listed(given: AuditSettings) -> tuple[roster.RosterEntry, ...]:
-    """The entries of the roster's file, if there is one. Raises ConfigurationRefused."""
+    """The entries of the roster's file; empty if no file is set. Raises ConfigurationRefused."""
     return () if given.roster_file is None else roster.read_file(given.roster_file)
 
 
@@ -107,8 +107,8 @@ def tiers_of(text: str) -> tuple[Tier, ...]:
 
 
 def ledger_of(args: argparse.Namespace, given: AuditSettings | None, clock: Clock) -> Ledger:
-    """The collector's ledger if there is a store. Otherwise a ledger in memory, which is read from
-    the audit topics."""
+    """The collector's ledger if there is a store. Otherwise a ledger in memory, filled from the
+    audit topics."""
     folder = store_of(args, given)
     if folder is not None:
         return _stored(folder / DATABASE, clock)
@@ -147,16 +147,16 @@ def _stored(path: Path, clock: Clock) -> Ledger:
 
 
 def note_staleness(ledger: Ledger, clock: Clock) -> None:
-    """Prints a note if the collector of this store has never taken a record, or has not taken a
-    record for a while."""
+    """Prints a note if the collector of this store has never read a record, or has read no record
+    for a while."""
     words = staleness(ledger.taken_ms, clock.time_ms())
     if words:
         print(f"note: {words}", file=sys.stderr)
 
 
 def staleness(taken_ms: int, now_ms: int) -> str:
-    """A note that says how long ago a collector last took a record; empty if this was a short time
-    ago. taken_ms: when it took the record; 0 for never."""
+    """Returns a note that says how long ago a collector last read a record; empty if this was a
+    short time ago. taken_ms: when the collector read the record; 0 if it never read a record."""
     if not taken_ms:
         return "the collector has not read anything yet"
     stale_ms = now_ms - taken_ms

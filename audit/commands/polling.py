@@ -1,5 +1,5 @@
-"""Looks at hosts or topics again and again, until the time is over or none of them is short any
-more: all hosts are proven, or all topics are complete."""
+"""Looks at hosts or topics repeatedly, until none of them is short any more or the time is over. A
+host is short until it is proven, and a topic is short until it is complete."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ POLL_SHARE = 2
 takes at most a third of the time."""
 
 NAMES_MAX = 3
-"""The line of progress names at most this many short hosts or topics. The others are only
-counted."""
+"""The progress line names at most this many short hosts or topics, and gives the number of the
+others."""
 
 
 class Awaited(Protocol):
@@ -27,12 +27,11 @@ class Awaited(Protocol):
 
     @property
     def name(self) -> str:
-        """The name of the host or topic, for the line of progress."""
+        """The name of the host or topic, for the progress line."""
 
     @property
     def is_short(self) -> bool:
-        """Whether a host is not proven yet, or a topic is not complete yet, so that the wait goes
-        on."""
+        """Whether the wait must go on: a host is not proven yet, or a topic is not complete yet."""
 
 
 T = TypeVar("T", bound=Awaited)
@@ -46,10 +45,10 @@ def patiently(
     progress: Progress,
     poll_s: float = POLL_S,
 ) -> list[T]:
-    """Looks until no host or topic is short, or the time is over. If the cluster is unreachable at
-    the first look, raises the error at once. If the cluster becomes unreachable later, raises the
-    error only when the time is over, because the brokers may just be restarting. poll_s: the
-    shortest pause between two looks."""
+    """Looks repeatedly until no host or topic is short, or the time is over. Returns what the last
+    look found. If the cluster is unreachable at the first look, raises the error at once. If the
+    cluster becomes unreachable later, raises the error only when the time is over, because the
+    brokers may just be restarting. poll_s: the shortest pause between two looks."""
     deadline = clock.monotonic() + timeout_s
     found: list[T] | None = None
     while True:

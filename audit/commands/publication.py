@@ -26,8 +26,8 @@ def say(
     clock: Clock,
     what: str,
 ) -> None:
-    """Publishes messages, all in one partition of the audit topic, on the cluster whose audit
-    topics the commands read. Raises Unreachable.
+    """Publishes messages to one partition of the audit topic, on the cluster whose audit topics the
+    commands read. Raises Unreachable.
 
     what: what the messages report, in words for the error message.
     """

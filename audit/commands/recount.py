@@ -78,12 +78,13 @@ def _compared(
     since_ms: int | None,
     clock: SystemClock,
 ) -> list[tuple[Recounted, list[Difference]]]:
-    """Each topic that the output has or should have, with its recount, and with the differences
-    between the recount and the audit's counts."""
+    """Returns each topic that the output has or should have, with its recount and with the
+    differences between the recount and the audit's counts."""
     asked = None if args.topic is None else set(with_rejects(args.topic))
     known = [manifests.head(output, topic) for topic in recount.topics(output)]
     recounts = [recount.recount(output, x, since_ms) for x in known if _is_asked(x, asked)]
-    # The ledger is read after the rows, because by then the loader has published their counts.
+    # The command reads the ledger after the rows, because by then the loader has published the
+    # rows' counts.
     ledger = options.ledger_of(args, settings, clock)
     try:
         evidence = ledger.evidence((FOREVER[0] if since_ms is None else since_ms, FOREVER[1]))

@@ -60,8 +60,8 @@ def runs(following: Following, batches: Iterable[memoryview]) -> Iterator[Run]:
 
 
 def _together(steps: list[Step], batches: list[UnpackedBatch]) -> Iterator[Run]:
-    """Yields the run of these batches; nothing if there are none. If a batch is damaged, yields the
-    run of the batches before it, and then raises CorruptBatch."""
+    """Yields the run of these batches. If there are no batches, yields nothing. If a batch is
+    damaged, yields the run of the batches before it, and then raises CorruptBatch."""
     if not batches:
         return
     try:

@@ -3,10 +3,10 @@ the previous batch ended, or where a named gap ends. A named gap consists of mis
 message reports.
 
 After an interruption, the counter first reads the last counted batch of a partition again, and
-compares it with what the state notes about that batch. If the batch has another CRC or leader
-epoch, the log has diverged from the log that was counted. Then the partition is not counted
-further, and /health gives the reason. The counter never skips a gap silently, but reports it in the
-next delta.
+compares it with the facts that the state has about that batch. If the batch has another CRC or
+leader epoch, the log has diverged from the log that was counted. In this case the counter stops
+counting the partition, and /health gives the reason. The counter never skips a gap silently, but
+reports it in the next delta.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from skidway.kafka.batch import BatchHeader
 @dataclass(frozen=True, slots=True)
 class Following:
     """How far the counter has followed a partition. comparing: whether the last counted batch must
-    still be compared with what the state notes about it."""
+    still be compared with the state's facts about it."""
 
     position: Position
     comparing: bool = False
 
     @property
     def fetch_offset(self) -> int:
-        """The offset to fetch. This is the next offset, or one less if the last counted batch must
-        be compared first."""
+        """The offset to fetch. Normally this is the next offset. If the last counted batch must be
+        compared first, it is the next offset minus 1."""
         return self.position.next_offset - (1 if self.comparing else 0)
 
 
@@ -97,7 +97,7 @@ def out_of_range(following: Following, log_start: int, log_end: int) -> Step:
 
 
 def identity(header: BatchHeader) -> BatchId:
-    """What identifies the batch."""
+    """Returns the values that identify the batch."""
     return BatchId(header.base_offset, header.crc, header.leader_epoch)
 
 

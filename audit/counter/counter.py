@@ -6,13 +6,13 @@ records, and reports the counts.
     commit ---> offsets, marks, numbers, deltas            one transaction
     outbox ---> _skidway_audit                             acks=all
 
-The counter is an ordinary consumer, so it works with our broker and with Apache Kafka alike, and
-the broker need not understand the records. Like the loader, it recognizes repeats by marks
+The counter is an ordinary consumer, so it works with Skidway's broker and with Apache Kafka, and
+the broker need not understand the records. Like the loader, the counter recognizes repeats by marks
 (`counts.marks`) and drops them, so it counts unique records.
 
-One thread owns the whole counter. If a partition cannot be counted further, for example because its
-log diverged or a batch is damaged, the counter stops counting this partition, and /health names it.
-The other partitions are still counted.
+One thread owns the whole counter. If the counter cannot count a partition further, it stops
+counting this partition, and /health names the partition. This happens, for example, if the log
+diverged or a batch is damaged. The counter still counts the other partitions.
 """
 
 from __future__ import annotations
@@ -110,7 +110,8 @@ class Counter:
             self._health = self._examine()
 
     def heartbeat(self) -> bytes | None:
-        """The bytes of a heartbeat if one is due. A heartbeat need not be durable."""
+        """The bytes of a heartbeat if a heartbeat is due; otherwise None. A heartbeat need not be
+        durable."""
         if self._clock.monotonic() < self._beat_at:
             return None
         self._beat_at = self._clock.monotonic() + self._settings.heartbeat_interval_ms / 1000
@@ -167,7 +168,7 @@ class Counter:
         return self._health
 
     def is_away(self, reason: str) -> None:
-        """Notes in the health that the cluster does not answer. The next turn tries again."""
+        """Records in `health` that the cluster does not answer. The next turn tries again."""
         _log.error("cluster_unreachable", reason=reason)
         self._health = Health(False, {"unreachable": reason})
 
@@ -176,8 +177,8 @@ class Counter:
     def _sources_of(
         self, names: Iterable[str], topic_ids: Mapping[str, object]
     ) -> Iterable[tuple[str, Source]]:
-        """Yields those of the given topics that our tier counts, each with its source. The counter
-        asks the cluster only once for the source of each topic and topic id."""
+        """Yields those of the given topics that this counter's tier counts, each with its source.
+        The counter asks the cluster only once for the source of each topic and topic id."""
         fresh = [name for name in names if (name, topic_ids[name]) not in self._sources]
         if fresh:
             asked = sources_of(self._client, fresh, self._settings.cluster)
@@ -225,7 +226,7 @@ class Counter:
                 self._count_run(part.tp, counted, run)
         except CorruptBatch as error:
             self._stop(part.tp, counted, f"a batch is damaged: {error}")
-        except (Unreachable, KafkaError) as error:  # the mirror's reason could not be read
+        except (Unreachable, KafkaError) as error:  # the gap's reason could not be read
             self._fetcher.remove(part.tp)
             self._failed(error)
 
@@ -265,8 +266,8 @@ class Counter:
         return step if named is None else replace(step, reason=f"the mirror named them: {named}")
 
     def _take(self, tp: TopicPartition, counted: _Counted, step: Step) -> None:
-        """Moves a partition on by one step. Notes for the next commit the gap and the range of the
-        step, and the partition's new position."""
+        """Moves a partition on by one step. For the next commit, notes the step's gap, the range of
+        offsets that the step counted, and the partition's new position."""
         if step.stop:
             self._stop(tp, counted, step.stop)
             return
@@ -305,8 +306,8 @@ class Counter:
             self._fetcher.seek(error.tp, counted.following.fetch_offset)
 
     def _failed(self, error: KafkaError | CorruptBatch | Unreachable) -> None:
-        """Notes that the fetcher gave up a partition, so that the next refresh seeks all partitions
-        again."""
+        """Notes that the fetcher has stopped fetching a partition. As a result, the next refresh
+        seeks all partitions again."""
         _log.error("partition_failed", reason=str(error))
         self._seek_again, self._failure = True, str(error)
 

@@ -2,11 +2,11 @@
 
     partitions   per source topic and partition: the next offset, and the last batch before it
     marks        per partition and (agent, file): the highest end byte seen
-    touched      per (source topic, agent, bucket): the number of the last delta that touched it
+    touched      per (source topic, agent, bucket): the number of the last delta that counted in it
     outbox       deltas that are not published yet
     meta         the epoch, the last message number that was used, and the size of the buckets
 
-One transaction moves offsets, marks, numbers and deltas together, or none of them. After a crash,
+One transaction writes offsets, marks, numbers and deltas together, or none of them. After a crash,
 the counter counts the records after the last transaction again, and gives the deltas the same
 numbers.
 """
@@ -67,8 +67,8 @@ class BatchId:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """The position up to which a partition was counted. below: the last counted batch, which lies
-    before the position; None if no batch was counted yet."""
+    """The position up to which a partition was counted. below: the last counted batch, which ends
+    at the position; None if no batch was counted yet."""
 
     next_offset: int = 0
     below: BatchId | None = None
@@ -98,7 +98,7 @@ class CounterState:
 
     @property
     def where(self) -> str:
-        """A name of the state and its file, for error sentences."""
+        """A name of the state and its file, for error messages."""
         return f"The counter's state in {self._path}"
 
     @property
@@ -145,8 +145,7 @@ class CounterState:
         return {(agent, file): end for agent, file, end in rows}
 
     def touched(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """For each of these buckets, the number of the last delta that touched it, if there was
-        one."""
+        """For each of these buckets that a delta has touched, the number of the last such delta."""
         found = {}
         for key in keys:
             row = self._connection.execute(

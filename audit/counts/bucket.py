@@ -1,9 +1,9 @@
 """Buckets of event time are the windows in which counts are compared.
 
-A bucket is named by its start, in ms since 1970, and contains the event times in [start, start +
-size). Starts are multiples of the size, even before 1970, so all tiers with the same size have the
-same buckets. Event times farther than FARTHEST_MS from 1970 are counted in the first or the last
-bucket. So every store can store the start of every bucket, and can find a bucket by its start.
+The name of a bucket is its start, in ms since 1970. The bucket contains the event times in [start,
+start + size). Starts are multiples of the size, even before 1970, so all tiers with the same size
+have the same buckets. Event times farther than FARTHEST_MS from 1970 are counted in the first or
+the last bucket. So the start of every bucket fits into 64 bits in every store.
 """
 
 from __future__ import annotations

@@ -2,9 +2,9 @@
 records.
 
 Each record has a 64-bit hash of its origin. The checksum of a set is the sum of these hashes modulo
-2^64, as a signed long. If one record is lost and another one is doubled, the checksum changes,
-although the count stays the same. The hash chains the finalizer of splitmix64 over the four fields
-of the origin. All arithmetic is modulo 2^64:
+2^64, as a signed long. If one record is lost and another record is doubled, the count stays the
+same, but the checksum changes. The hash chains the finalizer of splitmix64 over the four fields of
+the origin. All arithmetic is modulo 2^64:
 
     mix(z) = z ^= z >> 30;  z *= 0xBF58476D1CE4E5B9;  z ^= z >> 27;  z *= 0x94D049BB133111EB;
              z ^= z >> 31
@@ -52,8 +52,8 @@ def signed(number: int) -> int:
 
 
 def _file_hash(agent: Int64s, file: Int64s) -> UInt64s:
-    """The part of the hash that comes from agent and file. For each run of records of one file,
-    this part is computed once."""
+    """The part of the hash that comes from agent and file. The function computes this part once for
+    each run of records of one file."""
     count = len(agent)
     if count == 0:
         return np.zeros(0, np.uint64)

@@ -1,9 +1,9 @@
 """Counts records per (source topic, agent, bucket of event time).
 
 Every tier counts with this module, so that equal records give equal counts. A record with an origin
-counts for the agent in its origin. A record without an origin ("audited from the broker on") counts
-for agent 0. Such a record is identified by its partition and offset, which mirrors keep. Its origin
-is then file = partition, first = offset, length = 0.
+counts for the agent in its origin. A record without an origin counts for agent 0; reports say that
+it is "audited from the broker on". Its partition and offset identify such a record, because mirrors
+keep both. It counts under the origin file = partition, first = offset, length = 0.
 """
 
 from __future__ import annotations
@@ -30,13 +30,14 @@ BucketKey = tuple[Source, int, int]
 
 _POSITION_MAX = np.int64((1 << 63) - 1)
 _RUNS_MAX = 256
-"""If the records of one call have more runs of equal (agent, bucket) than this, the runs are sorted
-and merged before they are added."""
+"""If the records of one call have more runs of equal (agent, bucket) than this, `add` sorts and
+merges the runs first."""
 
 
 @dataclass(frozen=True, slots=True)
 class Sums:
-    """The counts of one key. They are signed, because counts that are taken back are negative.
+    """The counts of one key. The counts are signed, because counts that are taken back are
+    negative.
 
     count: the number of unique records, including rejects.
     bytes: the sum of the lengths in the origins of these records.
@@ -69,9 +70,9 @@ class Sums:
 def identify(
     origins: Origins | None, has_origin: Bools, partition: int, offsets: Int64s
 ) -> Origins:
-    """The origins under which records are counted and marked, one for each offset. A record whose
-    own origin is sound (its numbers are possible) is counted under this origin. Any other record is
-    counted under agent 0, by its partition and offset."""
+    """The origins under which records are counted and marked, one for each offset. A record's own
+    origin is sound if its numbers are possible. A record with a sound origin is counted under this
+    origin. Any other record is counted under agent 0, by its partition and offset."""
     if origins is None:
         return _by_offset(partition, offsets)
     sound = has_origin & (origins.agent > 0) & (origins.file >= 0) & (origins.first >= 0)
@@ -107,8 +108,8 @@ class Counts:
     ) -> None:
         """Counts the records for which `keep` or `straddle` is true. If neither is given, counts
         all records. The records for which `repeat` is true are counted separately, as repeats.
-        `marks.walk` makes these three columns. A straddle is a record that lies on both sides of
-        its file's mark.
+        `marks.walk` makes these three columns. A straddle is a record that begins before its file's
+        mark and ends after it.
 
         rejected: a column that is true for the counted records that the loader rejects. If
         `rejected` is given, straddles always count as rejects. If `rejected` is not given (agent,
@@ -141,8 +142,8 @@ class Counts:
 
     def to_messages(self, previous: Mapping[BucketKey, int]) -> tuple[Count, ...]:
         """The counts as entries of deltas. previous: for each bucket that an earlier delta of this
-        producer touched, the number of the last delta that touched it. (If deltas.number_deltas
-        splits the entries into several deltas, it keeps these numbers right.)"""
+        producer touched, the number of the last delta that touched it. If deltas.number_deltas
+        splits the entries into several deltas, these numbers stay correct."""
         return tuple(
             count_message(key, sums, self.bucket_ms, previous.get(key, 0))
             for key, sums in self._sums.items()

@@ -1,10 +1,10 @@
-"""Turns sums and progress into one numbered delta (a message that reports counts), or into several
-deltas if one would be too large.
+"""Turns sums and progress into a numbered delta, which is a message that reports counts. If one
+delta would be too large, makes several deltas.
 
-The numbers of a producer must have no holes, so a number is used only in the transaction that also
-makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the deltas of a
-call, so that the `previous` numbers form one chain per bucket. Losses come last, because a loss
-concerns every bucket that its own delta touches, or that a delta with a lower number touches.
+The numbers of a producer must have no holes, so a producer uses a number only in the transaction
+that also makes the progress durable. Each (source topic, agent, bucket) is in exactly one of the
+deltas of a call, so that the `previous` numbers form one chain per bucket. Losses come last,
+because a loss concerns the buckets that its own delta and all deltas with lower numbers touch.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ LIMIT_BYTES = 900_000
 """The greatest size of one message in bytes. It is less than the smallest usual max.message.bytes
 (1 MiB), so that the record batch with the message also fits."""
 
-_LONG_BYTES = 10  # the most bytes of a long in Avro; strings and bytes add their length
+# the most bytes of a long in Avro; a string has its length as a long before its bytes
+_LONG_BYTES = 10
 _HEAD_BYTES = 400
 
 
@@ -38,7 +39,7 @@ class Numbered:
     last: int
 
 
-def number_deltas(  # its arguments are the fields of a delta, and the limit
+def number_deltas(  # its arguments are the fields of a delta and the limit
     sender: Sender,
     time_ms: int,
     last: int,
@@ -119,7 +120,7 @@ def _field_bytes_at_most(value: object) -> int:
         return _source_bytes(value)
     if isinstance(value, str):
         return _LONG_BYTES + 4 * len(value)
-    if isinstance(value, tuple):  # a tuple holds the (partition, offset) pairs of a seal
+    if isinstance(value, tuple):  # a tuple contains the (partition, offset) pairs of a seal
         return 2 * _LONG_BYTES * (len(value) + 1)
     return _LONG_BYTES + 1
 

@@ -1,7 +1,7 @@
 """Loader and counters use marks to recognize records that were sent again.
 
-For each partition and (agent, file), the mark is the highest end byte of the records so far, in
-offset order. Let m be the mark before a record [first, end):
+For each partition and (agent, file), the mark is the highest end (the position after the last byte)
+of the records so far, in offset order. Let m be the mark before a record [first, end):
 
     end <= m           repeat: the record is dropped, and counted as a repeat
     first < m < end    straddle: the agent must not send such a record; it counts once, as a reject
@@ -9,10 +9,11 @@ offset order. Let m be the mark before a record [first, end):
     then m = max(m, end), in all three cases
 
 Because the formula for the next mark is the same in all three cases, numpy can compute marks as a
-running maximum per file. Slices (offset ranges) of one partition can be walked in parallel, each as
-if there were no marks before it. The result of a slice is wrong only if one of the slice's files
-begins at a lower position than the mark that the earlier slices leave for that file. The marks
-after a slice depend only on each file's mark before the slice and its highest end in the slice.
+running maximum per file. To walk records is to apply this rule to them in offset order. Slices
+(offset ranges) of one partition can be walked in parallel, each as if there were no marks before
+it. The result of a slice is wrong only if, for one of the slice's files, a record begins below the
+mark that the earlier slices leave for that file. The marks after a slice depend only on each file's
+mark before the slice and its highest end in the slice.
 The function `join` says which slices have to be walked again, and with which marks.
 
 The origins come from counts.identify, so positions are >= 0, lengths are >= 1 (or 0 under agent 0),
@@ -41,8 +42,8 @@ class Walked:
     """What the module's rule gives for each record and each file.
 
     keep, repeat, straddle: exactly one of the three is true for each record. lowest: each file's
-    lowest first byte in these records. highest: each file's highest end in these records, which
-    becomes the file's mark unless the mark was higher before.
+    lowest first byte in these records. highest: each file's highest end in these records. If this
+    end is above the file's mark, it becomes the mark.
     """
 
     keep: Bools
@@ -89,7 +90,7 @@ def advance(marks: dict[FileKey, int], highest: Mapping[FileKey, int]) -> dict[F
 
 @dataclass(frozen=True, slots=True)
 class SliceEnds:
-    """The values that `join` needs of a slice that was walked without marks: its Walked.lowest and
+    """The values that `join` needs from a slice that was walked without marks: Walked.lowest and
     Walked.highest."""
 
     lowest: Mapping[FileKey, int]
@@ -122,9 +123,9 @@ def join(slices: Sequence[SliceEnds], marks: Mapping[FileKey, int]) -> Joined:
 
 
 def _by_file(agent: Int64s, file: Int64s) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """A stable order that brings each file's records together, and the index at which each file
-    begins in that order. Agents write the records of a file in runs, so it is enough to sort these
-    runs."""
+    """Returns a stable order that brings each file's records together, and the index at which each
+    file begins in that order. Agents write the records of a file in runs, so the function sorts
+    only these runs."""
     changed = np.flatnonzero((agent[1:] != agent[:-1]) | (file[1:] != file[:-1])) + 1
     runs = np.concatenate(([0], changed))
     if len(runs) == 1:

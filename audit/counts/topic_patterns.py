@@ -1,10 +1,10 @@
-"""Finds the topics that a configuration means. The configuration lists names, and regular
+"""Finds the topics that a configuration chooses. The configuration lists names, and regular
 expressions that match whole names.
 
 An entry of the configuration is a name if each of its characters is legal in a topic name. Any
 other entry is a pattern. Patterns never match Skidway's own topics, such as `_skidway_audit`, with
-or without the cluster prefix of a mirror. An entry that is a topic's name also chooses
-the topic to which the rejects of this topic go.
+or without the cluster prefix of a mirror. An entry that is a topic's name also chooses the topic
+for this topic's rejects.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from collections.abc import Iterable, Sequence
 from skidway.errors import ConfigurationRefused
 
 REJECTED_SUFFIX = ".rejected"
-"""A topic's name with this suffix is the name of the topic to which its rejects go."""
+"""The topic for a topic's rejects has the name of that topic and this suffix."""
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
 

@@ -1,7 +1,7 @@
-"""Evidence is the content of all audit messages together. It is kept in SQLite, and read for any
-window of buckets.
+"""Evidence is the content of all audit messages together. The ledger stores it in SQLite, and
+readers get it for any window of buckets.
 
-hearing          where and when each message was taken, and the clocks of the senders
+hearing          where and when each message was read, and the clocks of the senders
 rereading        which agents may have read the same bytes, and during which time
 overlaps         which agents with one host name were alive at the same time
 evidence         sums, seals, losses and gaps as values, without I/O

@@ -1,4 +1,4 @@
-"""Reads all audit topics of a cluster, its own and the mirrored ones, into a ledger."""
+"""Reads all audit topics of a cluster, both its own topic and mirrored topics, into a ledger."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from skidway.kafka.types import TopicPartition
 REFRESH_S = 5.0
 STALLED_AFTER_S = 30.0
 LIVE_WITHIN_S = 5.0
-"""If a record arrives within this many seconds after we were at the end of its partition, it counts
-as appended after that moment."""
+"""If a record arrives within this many seconds after the reader reached the end of the record's
+partition, the record counts as appended after that moment."""
 
 _MESSAGES = Metric("skidway_audit_messages_read_total", "Records read from audit topics.")
 
@@ -66,8 +66,8 @@ class Collection:
 
     def refresh(self) -> None:
         """Finds new audit topics, such as those of a newly mirrored cluster. Also finds audit
-        topics that were deleted and created again, and reads these topics from the beginning,
-        because offsets of the old topic mean nothing in the new topic."""
+        topics that were deleted and created again. Reads these topics from the beginning, because
+        offsets of the old topic mean nothing in the new topic."""
         found = self._client.metadata().topics
         known = self._ledger.positions()
         for name in filter(topic.is_audit_topic, found):
@@ -81,7 +81,7 @@ class Collection:
                     self._fetcher.seek(tp, self._begins[tp])
 
     def catch_up(self) -> None:
-        """Takes all records up to the current high watermarks. Raises Unreachable if nothing
+        """Reads all records up to the current high watermarks. Raises Unreachable if nothing
         arrives for STALLED_AFTER_S."""
         self.refresh()
         found = topic.bounds(self._client, {tp.topic for tp in self._begins})
@@ -104,8 +104,8 @@ def _id(found: TopicMetadata) -> str:
 
 
 def _begin(known: Position | None, topic_id: str) -> int:
-    """The offset at which reading continues. If the id of the topic that was read or the id of the
-    present topic is unknown, the two count as the same topic."""
+    """The offset at which reading continues. If the id of the topic that was read is unknown, or
+    the id of the present topic is unknown, the two topics count as the same topic."""
     if known is None or (known.topic_id and topic_id and known.topic_id != topic_id):
         return 0
     return known.next_offset

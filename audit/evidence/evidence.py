@@ -1,16 +1,16 @@
-"""Evidence is the content of all audit messages together. It does not depend on the order in which
-the messages arrived, nor on how often they arrived.
+"""Evidence is the content of all audit messages together. Evidence depends neither on the order in
+which the messages arrived nor on how often they arrived.
 
 The judgement works on an `Evidence`, which the ledger makes from its tables for a window of
 buckets. Every number in an `Evidence` is a sum, a minimum or a maximum over distinct messages, so
-order and repetition do not matter. The only order that is kept is the order in which the senders
-were first heard. That order is used only to raise a doubt (see counting_places).
+order and repetition do not matter. One order is stored: the order in which the first messages of
+the senders arrived. The judgement uses that order only to raise a doubt (see counting_places).
 
 The deltas of a bucket form a chain: each count names the number of the sender's previous delta that
-touched the bucket. A tally contains the counts of one sender in a bucket. It also contains the sum
-of link(number) - link(previous) over these deltas. If no delta is missing, this sum is link(last) -
-link(0). Any other sum means that a delta of the bucket is missing, for example because its record
-expired.
+touched the bucket. A tally contains the counts of one sender in a bucket. The tally also contains
+the sum of link(number) - link(previous) over these deltas. If no delta is missing, this sum is
+link(last) - link(0). Any other sum means that a delta of the bucket is missing, for example because
+its record expired.
 """
 
 from __future__ import annotations
@@ -60,8 +60,8 @@ class SenderKey(NamedTuple):
 class SealNote(NamedTuple):
     """One seal of one topic by one agent: the agent vouches that it has counted all lines up to
     `sealed_until`. Seals are sorted by (epoch, number), so the oldest seal comes first. taken_ms:
-    if the agent's clock was ahead, the time at which the seal arrived, by our clock or the
-    broker's; otherwise NEVER_AHEAD_MS."""
+    if the agent's clock was ahead, the time at which the seal arrived, by the reader's clock or the
+    broker's clock; otherwise NEVER_AHEAD_MS."""
 
     epoch: int
     number: int
@@ -79,12 +79,12 @@ class SealNote(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Says which numbered messages of a sender have arrived.
+    """The facts about the numbers of those messages of a sender that have arrived.
 
     first, last: the least and the greatest known number. A number that a heartbeat names is known,
     so it can be `last`. missing: the least number between `first` and `last` whose message did not
-    arrive. first_time_ms: the sender's time in message `first`. cloned_at: the least number that
-    arrived with two different contents.
+    arrive. first_time_ms: the sender's time in message `first`. cloned_at: the least number for
+    which two messages with different contents arrived.
     """
 
     cluster: str
@@ -135,8 +135,8 @@ class GapNote:
 
 
 class Coverage(NamedTuple):
-    """The range of offsets that a sender has counted in a partition: the least offset, and one past
-    the greatest."""
+    """The range of offsets that a sender has counted in a partition: the least offset, and the
+    greatest offset plus 1."""
 
     first: int
     end: int
@@ -179,24 +179,25 @@ class TopicEvidence:
 class Evidence:
     """The evidence of all messages, for a window of buckets.
 
-    senders: all senders, in the order in which they were first heard.
-    hosts: the host of each agent, from the agent's message with the greatest number, whatever
-        the message's time.
+    senders: all senders, in the order in which their first messages arrived.
+    hosts: the host of each agent, from the agent's message with the greatest number, even if
+        another message has a later time.
     last_seen: by (tier, producer), the latest time in any of the sender's messages, by the
         sender's clock.
     began: by agent, the earliest time in any of the agent's messages, by the agent's clock.
     bounds: by agent, the widest bounds for event times that the agent ever announced.
     unread: by the schema's fingerprint, the number of messages whose schema this version of the
         program does not have.
-    heard, readings, offsets: values that do not depend on the senders' clocks alone (see the module
-        hearing). The offsets are by agent.
+    heard, readings: values that do not depend on the senders' clocks alone (see the module
+        hearing). offsets: the same, by agent.
     overlaps: pairs of agents of one host that were alive at the same time.
     resumed: by agent and epoch (except an agent's first epoch), the time at which the epoch's
         first seal arrived (see Hearings.seal).
-    taken_ms: the time by our clock at which the last record was taken; 0 if no record was taken.
+    taken_ms: the time by the reader's clock at which the last record was read; 0 if no record was
+        read.
     retirements: people's decisions to retire places, except those that were taken back.
-    asked: the names of the topics to judge; None for all. Other topics are included only
-        because the judgement of the asked topics needs them.
+    asked: the names of the topics to judge; None for all topics. The evidence includes other topics
+        only if the judgement of these topics needs them.
     window: the range of time in which the judged buckets start; its end is excluded.
     bucket_ms: the greatest size among the newest buckets of all topics; 0 if there are no buckets.
     """
@@ -238,8 +239,9 @@ class Evidence:
         return self.last_seen.get((Tier.AGENT, str(agent)), 0)
 
     def heard_ms(self, sender: SenderName) -> int:
-        """The time of a sender's last message by the sender's clock, but never later than the time
-        at which we took the message by our clock; 0 if the sender was never heard."""
+        """The time of a sender's last message by the sender's clock. If the reader's clock showed
+        an earlier time when the message was read, that earlier time. 0 if no message of the sender
+        arrived."""
         return self.heard.get(sender, self.last_seen.get(sender, 0))
 
     def first_heard(self, agent: int) -> int | None:
@@ -302,25 +304,26 @@ def sender_key(sender: Sender) -> SenderKey:
 
 
 def loss_note(sender: SenderKey, number: int, time_ms: int, loss: Loss) -> LossNote:
-    """The note of a declared loss. If a sender other than the agent declared the loss, the loss
-    counts as older than any seal."""
+    """Makes the note of a declared loss. If a sender other than the agent declared the loss, the
+    loss counts as older than any seal."""
     if sender[:2] != (Tier.AGENT, str(loss.agent)):
         return LossNote(0, 0, time_ms, loss)
     return LossNote(sender.epoch, number, time_ms, loss)
 
 
 def only_claimed(cluster: str, host: str, number: int, time_ms: int) -> Numbers:
-    """What is known about a sender of which only a heartbeat is left, because its numbered messages
-    are gone."""
+    """The facts about a sender if its numbered messages are gone, so that only a heartbeat is
+    left."""
     return Numbers(cluster, host, number + 1, number, time_ms)
 
 
 def hear(hearings: Hearings, message: Message, where: Heard | None) -> None:
-    """Notes what the log position and the times of a message show about its sender.
+    """Records what the log position and the times of a message show about its sender.
 
-    If the broker writes its own time into records, the sender's clock is read from the message's
-    own time. Only seals and heartbeats are used for this, because they are sent as soon as they are
-    made. A delta may have waited before it was sent, for example a loader's delta for a day.
+    If the broker writes its own time into records, the function reads the sender's clock from the
+    time in the message. The function uses only seals and heartbeats to read a clock, because
+    senders send them as soon as they make them. A delta may wait before it is sent; a loader's
+    delta, for example, may wait for a day.
     """
     if isinstance(message, Acceptance | Retirement | Revocation | RecountResult):
         return  # messages of these four kinds do not prove that any sender is alive

@@ -1,23 +1,24 @@
-"""Collects where and when records of the audit topics were read, and what these places and times
-show about the senders of the records.
+"""Collects where and when the audit read the records of the audit topics, and what these places and
+times show about the senders of the records. In this module, "we" and "our clock" mean the reader of
+the topics.
 
-A message carries its sender's time, but a sender's clock may be wrong. Three values about a sender
+A message contains its sender's time, but a sender's clock may be wrong. Three values about a sender
 do not depend on its clock alone:
 
-    heard     when it was heard last, by its own clock, but never later than our clock at that time
+    heard     when its last message was made, by its own clock, but never later than our clock then
     offsets   the least and greatest offset of its messages in a log: offsets show in which order
-              senders of one log began and ended, whatever their clocks say
+              senders of one log began and ended, even if their clocks are wrong
     reading   the difference of its clock from ours, as far as it is known
 
-A lag is our clock when a record was taken, minus the sender's clock when the record was sent. We
+A lag is our clock when we read a record, minus the sender's clock when the record was sent. We
 divide the time of our clock into windows. The reading of a window is the least lag in the window.
 If a record waits, its lag only becomes greater, so the least lag is nearest to the difference of
-the clocks. A lag below zero is always used, because no record is sent after it was taken, so the
-sender's clock must be ahead. A lag above zero is used only if the record came live, that is, if it
-came while we were at the end of its log. Otherwise the record was in a backlog, or the topic is
-being read again from its beginning. The readings of the two windows before the newest are kept as
-well. One window is not enough, because a record that waited in a mirror, or for a broker, makes its
-sender's clock look slow in that window.
+the clocks. A lag below zero always counts: no record is sent after it was read, so the sender's
+clock must be ahead. A lag above zero counts only if the record came live, that is, if it came while
+we were at the end of its log. Otherwise the record was in a backlog, or we are reading the topic
+again from its beginning. We also keep the readings of the two windows before the newest window. One
+window is not enough: if records wait in a mirror or for a broker, their sender's clock looks slow
+in that window.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ from skidway.audit.counts.counts import NO_AGENT
 from skidway.audit.topic.messages import Tier
 
 WINDOW_MS = 120_000
-"""The length of a window. A sender sends two heartbeats in this time, so every sender that runs has
-a reading in each window."""
+"""The length of a window. A sender sends two heartbeats in this time, so every running sender has a
+reading in each window."""
 
 _LAG_MAX_MS = 1 << 61
 
@@ -38,13 +39,13 @@ SenderName = tuple[Tier, str]
 
 
 class Heard(NamedTuple):
-    """Where and when a record was taken.
+    """Where and when we read a record.
 
     topic, topic_id, partition, offset: the place of the record.
     sent_ms: the time by the sender's clock at which it sent the record; None if the broker writes
         its own time into records (LogAppendTime).
-    taken_ms: the time by our clock at which we took the record.
-    is_live: whether we had been at the end of the log just before we took the record.
+    taken_ms: the time by our clock at which we read the record.
+    is_live: whether we had been at the end of the log just before we read the record.
     appended_ms: the time by the broker's clock at which it appended the record; None if the broker
         does not write this time into records.
     """
@@ -60,8 +61,8 @@ class Heard(NamedTuple):
 
     @property
     def arrived_ms(self) -> int:
-        """A time by which the record had certainly been sent: our time or the broker's time,
-        whichever is earlier."""
+        """A time at which the record had certainly been sent already: our time or the broker's
+        time, whichever is earlier."""
         return self.taken_ms if self.appended_ms is None else min(self.taken_ms, self.appended_ms)
 
 
@@ -95,9 +96,9 @@ class Spoken(NamedTuple):
 
 class Reading(NamedTuple):
     """The difference of a sender's clock from ours. window: the number of the last window of our
-    time in which any lag was used. least_ms: the least lag in that window. earlier_ms: the least
-    lag in the window before `window`. earliest_ms: the least lag in the window before that one.
-    `earlier_ms` and `earliest_ms` are None if no lag of their windows is used."""
+    time in which any lag counted. least_ms: the least lag in that window. earlier_ms: the least lag
+    in the window before `window`. earliest_ms: the least lag two windows before `window`. If no lag
+    of its window counts, `earlier_ms` or `earliest_ms` is None."""
 
     window: int
     least_ms: int
@@ -106,9 +107,9 @@ class Reading(NamedTuple):
 
 
 class Hearings:
-    """Collects what messages show about their senders. It has one entry for each sender, and in
-    `offsets` one entry for each agent and log. spoken: one entry for each message of an agent, in
-    the order in which the messages were taken."""
+    """Collects what messages show about their senders. The dictionaries have one entry for each
+    sender; `offsets` has one entry for each agent and log. spoken: one entry for each message of an
+    agent, in the order in which the messages were read."""
 
     def __init__(self) -> None:
         self.heard: dict[SenderName, int] = {}
@@ -152,8 +153,8 @@ class Hearings:
 
 
 def then(known: Reading | None, new: Reading) -> Reading:
-    """Merges a new reading into the known one. If the new window is neither the known window nor
-    the next one (for example because our own clock was set), the known reading is dropped."""
+    """Merges a new reading into the known reading. If the new window is neither the known window
+    nor the window after it, for example because our own clock was set, drops the known reading."""
     if known is None or new.window not in (known.window, known.window + 1):
         return new
     if new.window == known.window:

@@ -1,16 +1,16 @@
 """The ledger stores all audit messages in SQLite, and returns the evidence for any window of
 buckets.
 
-Its rows contain sums per (source topic, bucket, agent, sender), the number of each message with a
-digest of the message's content, and seals, losses, gaps, coverage and files. The same transaction
-writes a message and the position up to which its topic was read, so no message counts twice. A
-message that arrives a second time is recognized by its number. The whole ledger can be rebuilt from
-the audit topics.
+Its rows contain sums per (source topic, bucket, agent, sender), and seals, losses, gaps, coverage
+and files. For each message, a row contains the message's number and a digest of its content. The
+same transaction writes a message and the position up to which its topic was read, so no message
+counts twice. If a message arrives a second time, the ledger recognizes it by its number. The whole
+ledger can be rebuilt from the audit topics.
 
 A newer version of the program may have written a message whose schema this version does not have.
-Such a message may concern any bucket. It is counted as unread, under the schema's fingerprint, and
-makes every verdict unknown. A later version that has the schema reads the topics again from the
-first unread message on, and then takes the messages that were unread.
+Such a message may concern any bucket. The ledger counts such a message as unread, under the
+schema's fingerprint, and every verdict becomes unknown. A later version that has the schema reads
+the topics again from the first unread message on, and stores the messages that were unread.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class Position(NamedTuple):
 
 class Ledger:
     """One connection to the database. The writer opens one `Ledger`, and each reader in another
-    thread opens another one."""
+    thread opens a `Ledger` of its own."""
 
     def __init__(self, path: Path | str = IN_MEMORY) -> None:
         self._connection = open_database(
@@ -97,7 +97,7 @@ class Ledger:
                     "INSERT OR REPLACE INTO positions VALUES (?, ?, ?, ?)",
                     ((tp.topic, tp.partition, *at) for tp, at in reached.items()),
                 )
-        except BaseException:  # self._rows contains ids of rows that were rolled back
+        except BaseException:  # `self._rows` contains ids of rows that were rolled back
             self._rows = Rows(self._connection)
             raise
 
@@ -133,8 +133,8 @@ class Ledger:
 
     @property
     def taken_ms(self) -> int:
-        """The time, by the collector's clock, at which it last took records; 0 if it never took
-        any."""
+        """The time, by the collector's clock, at which the collector last stored records; 0 if it
+        never stored any."""
         return int(self._connection.execute("SELECT taken FROM meta").fetchone()[0])
 
     # Reading.
@@ -159,8 +159,8 @@ class Ledger:
         self, count: int, until: int | None = None, topic: str | None = None
     ) -> list[int]:
         """The starts of the newest buckets in which anything was counted or declared lost, newest
-        first. With `until`, only buckets that begin before this time. With `topic`, only buckets of
-        the topic with this name in the source cluster."""
+        first. until: if given, only buckets that begin before this time are returned. topic: if
+        given, only buckets of the topic with this name in the source cluster are returned."""
         given = (FOREVER[1] if until is None else until, count, topic)
         found: set[int] = set()
         for table, column in (("tallies", "bucket"), ("losses", "to_bucket")):
@@ -174,8 +174,8 @@ class Ledger:
         return sorted(found, reverse=True)[:count]
 
     def blocks(self, size_ms: int) -> list[int]:
-        """Divides time into blocks of this size. Finds the blocks in which at least one bucket that
-        must be judged begins. Returns the starts of these blocks, oldest first."""
+        """Divides time into blocks of this size. Returns the starts, oldest first, of the blocks in
+        which at least one bucket begins that must be judged."""
         found: list[int] = []
         after = FOREVER[0]
         while True:
@@ -196,7 +196,7 @@ class Ledger:
 
 
 def ledger_of(values: Iterable[bytes]) -> Ledger:
-    """A ledger in memory that has taken all these records."""
+    """Returns a ledger in memory that contains all these records."""
     ledger = Ledger()
     ledger.take(values)
     return ledger

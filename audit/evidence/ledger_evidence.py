@@ -1,7 +1,7 @@
 """Reads evidence from the ledger's tables, for a window of buckets.
 
-Sums are read only for the window. Evidence that concerns every bucket (numbers, losses, gaps,
-coverage) is read completely. Only the seals that a judgement can use are read.
+This module reads sums only for the window, and only the seals that a judgement can use. It reads
+all evidence that concerns every bucket: numbers, losses, gaps and coverage.
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ HOSTS = """
 SELECT agent, coalesce(host_names.host, hosts.host) AS host
 FROM hosts LEFT JOIN host_names USING (agent)
 """
-"""The host name of each agent. Names that an older version wrote into the ledger are only in the
-table `hosts`."""
+"""Selects the host name of each agent. Names that an older version wrote into the ledger are only
+in the table `hosts`."""
 
 _NO_LIMIT = 1 << 62
 
@@ -86,8 +86,8 @@ FROM inodes AS x WHERE source = :source AND born IS NOT NULL AND (host, inode, b
     GROUP BY host, inode, born HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The agents and file ids of each file that several agents announced. Here two announcements are of
-one file if their host, inode and time of birth are equal."""
+"""Selects the agents and file ids of each file that several agents announced. Here two
+announcements belong to one file if their host, inode and time of birth are equal."""
 
 _BY_BEGINNING = f"""
 SELECT host, device, inode, length, fingerprint, f.time, agent, file, f.path, x.born, ({_REPLACED})
@@ -97,9 +97,9 @@ WHERE source = :source AND (host, device, inode, length, fingerprint) IN (
     GROUP BY host, device, inode, length, fingerprint HAVING min(agent) < max(agent)
 )
 """  # noqa: S608 - our own text
-"""The agents and file ids of each file that several agents announced. Here two announcements are of
-one file if their host, device, inode and fingerprint of the first bytes are equal. Announcements
-that an older version took have no row in `inodes`."""
+"""Selects the agents and file ids of each file that several agents announced. Here two
+announcements belong to one file if their host, device, inode and fingerprint of the first bytes are
+equal. Announcements that an older version stored have no row in `inodes`."""
 
 
 def read(connection: sqlite3.Connection, window: Window, topics: Sequence[str] | None) -> Evidence:
@@ -364,8 +364,8 @@ def _may_be_in(window: Window, loss: Loss) -> bool:
 
 
 def _with_parents(topics: Sequence[str] | None) -> set[str] | None:
-    """The given topics and, for each topic of rejects among them, the topic whose lines were
-    rejected."""
+    """Returns the given topics and, for each topic of rejects among them, also the topic whose
+    lines were rejected."""
     if topics is None:
         return None
     return set(topics) | {topic.removesuffix(REJECTED_SUFFIX) for topic in topics}

@@ -1,14 +1,15 @@
 """Turns one message into the ledger's rows. The rows depend neither on the order of messages nor on
 repetitions.
 
-Every row is a sum, a minimum or a maximum over distinct messages. The caller has begun a
-transaction. If the transaction fails, the ids that it gave to sources and senders do not exist, so
-the caller must make a new `Rows`.
+Every row is a sum, a minimum or a maximum over distinct messages. The caller begins the
+transaction. If the transaction fails, the ids that `Rows` has assigned to sources and senders do
+not exist, so the caller must make a new `Rows`.
 
-If the number of a message is known already, the digests of the two messages are compared. The new
-message is a repetition if it has the same content, and a clone if it has different content. A
-digest is made of the encoded bytes, and another version of the program may encode the same message
-differently. So the new message is compared in every encoding before it counts as a clone.
+If a message with the same number is known already, this module compares the digests of the two
+messages. The new message is a repetition if it has the same content, and a clone if it has
+different content. A digest is made of the encoded bytes, and another version of the program may
+encode the same message differently. So before the new message counts as a clone, this module
+compares its digest in every encoding.
 """
 
 from __future__ import annotations
@@ -51,7 +52,7 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 _FINGERPRINTS_MAX = 64
-"""Unread messages are counted separately for at most this many schemas, by fingerprint. The
+"""For at most this many schemas, unread messages are counted separately, by fingerprint. The unread
 messages of all other schemas are counted together, under an empty fingerprint."""
 
 _log = log.get(__name__)
@@ -96,7 +97,8 @@ class Rows:
         self._senders: dict[SenderKey, int] = {}
 
     def take(self, value: bytes, where: Heard | None, hearings: Hearings) -> bool:
-        """Takes one record. Returns False for a message that only a newer version can read."""
+        """Writes the rows of one record. Returns False for a message that only a newer version can
+        read."""
         try:
             message = messages.decode(value)
         except SchemaUnknown as error:
@@ -361,8 +363,9 @@ class Rows:
         )
 
     def _take_overlaps(self, spoken: Sequence[Spoken]) -> None:
-        """Writes which agents of one host name were alive at the same time, as these messages show.
-        The caller must call this method before it writes the offsets of these messages."""
+        """Writes which agents of one host name were alive at the same time, according to these
+        messages. The caller must call this method before it writes the offsets of these
+        messages."""
         select = self._connection.execute
         namesakes: dict[int, list[int]] = {}
         agents = json.dumps(sorted({x.agent for x in spoken}))
@@ -417,6 +420,6 @@ def _digest(value: bytes) -> bytes:
 
 
 def _is_repetition(message: Delta | Seal, digest: bytes, known: bytes) -> bool:
-    """Whether a message with this digest has the same content as the message with the known
-    digest."""
+    """Whether a message has the same content as an earlier message. digest: the message's digest.
+    known: the earlier message's digest."""
     return known == digest or known in map(_digest, messages.encodings(message))

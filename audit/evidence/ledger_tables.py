@@ -146,7 +146,7 @@ CREATE TABLE IF NOT EXISTS recounts (
 """,
 )
 """Tables and indexes that an older version of the program does not have. The older version can
-still open a store with these tables, so an upgrade of the collector can be undone, and the version
+still open a store with these tables. So an upgrade of the collector can be undone, and the version
 number of the store's format stays the same.
 
     finals: the last seals of agents that left for good.

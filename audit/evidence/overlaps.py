@@ -1,14 +1,13 @@
-"""Finds, without I/O, two machines that run under the same host name. They are recognized because
-the messages of their two agents alternate in one log.
+"""Finds, without I/O, two machines that have the same host name and run at the same time. The
+module recognizes them because the messages of their two agents alternate in one log.
 
 If an agent's state is lost, messages of a new agent follow those of the old agent. If the old state
-is brought back, messages of the old agent follow again. In both cases one of the two agents has all
-its messages together, with no message of the other agent between them. But if the messages of
-agents A and B come in the order A, B, A, B, both are alive at the same time. This test needs no
-clock.
+is restored, messages of the old agent follow again. In both cases, no message of the other agent
+comes between the messages of one of the two agents. But if the messages of agents A and B come in
+the order A, B, A, B, both are alive at the same time. This test needs no clock.
 
-If messages are taken in the order of the log, every overlap is found. In any other order an overlap
-may be missed, but no false overlap is found.
+If messages are read in the order of the log, this test finds every overlap. In any other order it
+may miss an overlap, but never finds a false overlap.
 """
 
 from __future__ import annotations

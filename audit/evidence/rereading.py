@@ -1,42 +1,43 @@
 """Finds out from announcements, without I/O, which agents may have read the same bytes, and when.
 
-An agent that starts with a new state has a new id, and reads every file from its beginning, even
-bytes that another agent of the host has already delivered. If both agents announced the file, both
-may have read it. Two announcements on one host are of the same file
+If an agent starts with a new state, it has a new id, and reads every file from its beginning. So it
+also reads bytes that another agent of the host has already delivered. If both agents announced the
+file, both may have read it. Two announcements on one host belong to the same file
 
     if both have a time of birth    and inode and birth are equal, whatever bytes were announced: a
                                     small file grows, and its disk may have another number after a
                                     restart
     if one of them has none         and device, inode and first bytes are equal
 
-A time of birth in nanoseconds identifies a file well enough, so device and file system id are not
-compared as well. Besides, both of these can have changed when the state was lost. It is better to
-take two files for one file, because then buckets are only `unknown` for a minute. If the audit took
-one file for two files, a bucket could be falsely `complete`. The host's name is always compared.
-Otherwise machines that are made from one image could not be told apart. All of them have the
-image's log files (perhaps emptied), with the same inode, birth and file system, and their agents
-run at the same time. Without the comparison of names, none of their buckets would ever be complete.
-But because names are compared, rereading is not recognised if the host's name is lost together with
-the state, or if the disk moves to another host.
+A time of birth in nanoseconds identifies a file well enough, so the audit does not compare device
+and file system id as well. Besides, both of these can change when the state is lost. The audit may
+by mistake treat two files as one file; in this case buckets are only `unknown` for a minute. The
+opposite mistake is worse: if the audit treated one file as two files, a bucket could be falsely
+`complete`. The audit always compares the host's name. Otherwise it could not distinguish machines
+that are made from one image. All of them have the image's log files (perhaps emptied), with the
+same inode, birth and file system, and their agents run at the same time. Without the comparison of
+names, none of their buckets would ever be complete. The comparison has a price: if the host's name
+is lost together with the state, or if the disk moves to another host, the audit does not recognise
+a rereading.
 
 Call two such agents R and O. If R delivered a line that O had delivered already, all of this is
 true:
 
     R had announced the file: the announcement comes before the file's first record
     O had begun: if O began later than R, R delivered the line after O's first message
-    the line was in the file before O was last heard, because O had read the line
+    the line was in the file before O's last message, because O had read the line
 
 So R can deliver lines a second time from O's beginning (`since_ms`) until R has read all lines that
-the file had when O was last heard (`until_ms`). R's seals say when R had read these lines (see
-doublings). All of these times come from the clock of one host.
+the file had at the time of O's last message (`until_ms`). R's seals say when R had read these lines
+(see doublings). All of these times come from the clock of one host.
 
-An agent may have several ids for one file, for instance one after each truncation. Until
-R has announced all of R's ids for the file, R may not have read all that O had read. So `until_ms`
-is not earlier than these announcements. Ids whose content came after O was last heard are left out.
-It is safe to leave them out. If R announced an inode after O was last heard, R has seen all content
-that O can have read in this inode. R may later have another id for that inode. If the content of
-this id does not continue the earlier content, it consists of newer lines, or of lines that R itself
-has delivered.
+An agent may have several ids for one file, for instance one after each truncation. Before R has
+announced all of R's ids for the file, R may not have read all that O had read. So `until_ms` is not
+earlier than these announcements. The audit leaves out ids whose content came after O's last
+message. Leaving them out is safe: if R announced an inode after O's last message, R has seen all
+content that O can have read in this inode. R may later have another id for that inode. If the
+content of this id does not continue the earlier content, it consists of newer lines, or of lines
+that R itself has delivered.
 """
 
 from __future__ import annotations
@@ -55,8 +56,8 @@ class FileNote(NamedTuple):
     born_ns: the time at which the file's inode was made, in ns since 1970; None if no announcement
         gives this time.
     replaced_ms: this id's content may have replaced the content of another id of the agent in the
-        same inode. If so, this is the time at which the agent first announced that other id;
-        otherwise None.
+        same inode. If so, `replaced_ms` is the time at which the agent first announced that other
+        id; otherwise None.
     """
 
     time_ms: int
@@ -75,7 +76,8 @@ and fingerprint."""
 @dataclass(frozen=True, slots=True)
 class Rereading:
     """The time during which an agent may have delivered doubled lines: lines that other agents had
-    delivered already. reason: why this is suspected; names the file and the two agents.
+    delivered already. reason: why the audit suspects doubled lines; names the file and the two
+    agents.
 
     since_ms: lines that the agent had sealed before this time are not doubled; None if any of the
     agent's lines may be doubled. until_ms: a seal that the agent noted after this time shows that
@@ -90,9 +92,9 @@ class Rereading:
 @dataclass(frozen=True, slots=True)
 class Rereadings:
     """The rereadings of one agent. of_earlier: the rereading of lines from agents that began before
-    this agent. of_later: the rereading of lines from agents that began after this agent. (This
-    happens if this agent's state was brought back, or if both agents ran at once.) group: the least
-    id among the agents that share files with this agent, directly or through other agents."""
+    this agent. of_later: the rereading of lines from agents that began after this agent, which
+    happens if this agent's state was restored, or if both agents ran at once. group: the least id
+    among the agents that share files with this agent, directly or through other agents."""
 
     of_earlier: Rereading | None
     of_later: Rereading | None
@@ -103,12 +105,13 @@ class Rereadings:
 
 
 def identity_of(message: Announcement) -> FileIdentity | None:
-    """For a file without a time of birth, the values by which two ids of the same file are
-    recognised. None if the file has no content yet.
+    """For a file without a time of birth, returns the values by which the audit recognises two ids
+    of the same file. Returns None if the file has no content yet.
 
     The announcement's `predecessor` is not one of these values. It is an id of the same agent, so
     it says nothing about what other agents read. Besides, predecessors are common: an id for
-    content after a truncation has one, and so has an id for a file in the inode of a deleted file.
+    content after a truncation has a predecessor, and an id for a file in the inode of a deleted
+    file has one too.
     """
     if message.fingerprint_length == 0:
         return None
@@ -125,8 +128,8 @@ def replaced_by(message: Announcement) -> int | None:
     """The id whose content the announced content replaced; None if there is no such id, or if the
     announced content continues the content of that id.
 
-    An id is replaced only by an id with the same inode and birth, because a file that was copied or
-    moved has another inode.
+    The two ids must have the same inode and birth, because a file that was copied or moved has
+    another inode.
     """
     end = message.predecessor_position
     if message.predecessor is None or end is None or message.begin >= end:
@@ -135,8 +138,8 @@ def replaced_by(message: Announcement) -> int | None:
 
 
 def is_untold(notes: Iterable[FileNote]) -> bool:
-    """Whether the times of birth do not show which of these notes are of the same file. All of the
-    notes have the same first bytes."""
+    """Whether the times of birth fail to show which of these notes belong to the same file. All of
+    the notes have the same first bytes."""
     return any(note.born_ns is None for note in notes)
 
 
@@ -148,8 +151,8 @@ def rereadings(
     """The rereadings of one topic, by agent. files: for each file, the notes of all agents that
     announced it.
 
-    began: returns the time (ms) at which an agent was first heard, or None if its first message is
-    gone. last_heard: returns the time (ms) at which an agent was last heard.
+    began: returns the time (ms) of an agent's first message, or None if this message is gone.
+    last_heard: returns the time (ms) of an agent's last message.
     """
     found: dict[int, Rereadings] = {}
     groups = _Groups()
@@ -179,8 +182,8 @@ class _Reader(NamedTuple):
         return self.notes[-1].path
 
     def announced_ms(self, heard_ms: int) -> int:
-        """The time by which the agent had announced all of its ids whose content other agents can
-        have read by `heard_ms`."""
+        """The time at which the agent had announced all those of its ids whose content other agents
+        can have read before `heard_ms`."""
         first, *others = self.notes
         counting = [x for x in others if x.replaced_ms is None or x.replaced_ms <= heard_ms]
         return max(x.time_ms for x in (first, *counting))
@@ -247,8 +250,8 @@ def _wider(one: Rereading | None, other: Rereading | None) -> Rereading | None:
 
 
 class _Groups:
-    """Groups of agents that share files, directly or through other agents. A group is named by the
-    least id in it."""
+    """Groups of agents that share files, directly or through other agents. The name of a group is
+    the least id in it."""
 
     def __init__(self) -> None:
         self._parents: dict[int, int] = {}

@@ -1,10 +1,10 @@
-"""Decides, without I/O, which findings of which buckets a person can accept, and makes the messages
-with the person's decisions.
+"""Decides, without I/O, which findings of which buckets a person can accept. Also makes the
+messages with the person's decisions.
 
 Only existing findings can be accepted: each acceptance names the findings and warnings of one
-bucket as they are now. A bucket that is not due yet, because it is too young, cannot be accepted,
-because it may still become complete. Nothing can be accepted while there are messages of a newer
-version of the program, because such messages may concern any bucket.
+bucket as they are now. Nobody can accept a bucket that is too young to be due, because it may still
+become complete. While the audit has messages of a newer version of the program, nobody can accept
+anything, because such messages may concern any bucket.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ NEAREST_MAX = 5
 
 @dataclass(frozen=True, slots=True)
 class Signature:
-    """Says who decides, when and why."""
+    """Who makes a decision, when, and why."""
 
     time_ms: int
     person: str
@@ -35,7 +35,7 @@ class Signature:
 
 def acceptances(found: Sequence[BucketVerdict], signed: Signature) -> list[Acceptance]:
     """Makes an acceptance for each bucket that has findings or warnings to accept. Raises
-    UsageError if no bucket has any."""
+    UsageError if no bucket has such findings or warnings."""
     accepted = [
         Acceptance(
             new_id(), signed.time_ms, signed.person, signed.reason,
@@ -79,8 +79,8 @@ def retirement(place: str, known: Sequence[Place], signed: Signature) -> Retirem
 
 
 def _those_that_did(place: str, known: Sequence[Place]) -> str:
-    """A text with the counting places whose names are most similar to `place`, sorted by name, and
-    with the number of other counting places."""
+    """Returns a text with the counting places whose names are most similar to `place`, sorted by
+    name, and with the number of other counting places."""
     names = [reasons.of_place(each) for each in known]
     nearest = sorted(get_close_matches(place, names, NEAREST_MAX, cutoff=0))
     others = len(names) - len(nearest)
@@ -94,8 +94,9 @@ def reinstatements(
     signed: Signature,
     others: Mapping[str, Sequence[Place]] | None = None,
 ) -> list[Revocation]:
-    """Takes back the retirements of a place. Raises UsageError if no decision retires the place.
-    others: the other settings and decisions that also retire the place (see other_retirements)."""
+    """Makes the messages that take back the retirements of a place. Raises UsageError if no
+    decision retires the place. others: the other settings and decisions that also retire the place
+    (see other_retirements)."""
     ids = [each.id for each in retirements if is_same(each.place, place)]
     if not ids and others:
         raise UsageError(f"{place} was not retired by these words, but by {_and(others)}.")
@@ -117,8 +118,8 @@ def other_retirements(
     """Finds what else retires a place or a part of the place: texts in the settings, and decisions
     with other texts. Maps a description of each text or decision to the places that it retires.
 
-    texts: `retired.places` of the settings. held: a function that returns, for a text, the counting
-    places within `place` that the text retires.
+    texts: `retired.places` of the settings. held: a function with a text as argument; it returns
+    the counting places within `place` that the text retires.
     """
     found: dict[str, Sequence[Place]] = {}
     for text in texts:

@@ -1,18 +1,21 @@
-"""Decides, without I/O, which clock is wrong: ours, or a sender's. The module evidence.hearing
-describes the measurements.
+"""Decides, without I/O, which clock is wrong: our clock, which is the clock of this program, or a
+sender's clock. The module evidence.hearing describes the measurements.
 
-Most clocks agree. So if more than half of the senders with a recent reading have clocks that differ
-from ours in the same direction, our clock is wrong by the median of these differences. Then the
-senders' clocks are compared with the time that our clock should show. If there is only one sender,
-nobody can tell which of the two clocks is wrong, and our clock counts as wrong.
+Most clocks agree. A reading is a measured difference between a sender's clock and our clock. If
+more than half of all recent senders have clocks that differ from ours in the same direction, our
+clock is wrong by the median of these differences. The senders' clocks are then compared with the
+time that our clock should show. A recent sender without a reading counts as a sender whose clock
+agrees with ours. If there is only one sender and its clock differs from ours, nobody can tell which
+of the two clocks is wrong. In this case our clock counts as wrong.
 
-A sender's clock counts as slow if its lag is constant. This means that the lag is above the bound
-(policy.clock_difference_ms) in three windows in a row, and that the first two of these windows have
-about the same lag. (The lag of a backlog shrinks, and the lag of a mirror that falls behind grows.)
-For `present_ms`, one window is enough, because `present_ms` only has to be cautious.
+A sender's clock counts as slow if its lag is constant: the lag is above the bound
+(policy.clock_difference_ms) in three successive windows of time, and is about the same in the first
+two of these windows. Other causes of a lag do not keep it constant: the lag of a backlog shrinks,
+and the lag of a mirror that falls behind grows. For `present_ms`, one window is enough, because
+`present_ms` only has to be cautious.
 
 A program that reads the collector's store also compares its own clock with the collector's clock:
-by its own clock, the time at which the collector took records must lie in the past.
+by its own clock, the time at which the collector read records must be in the past.
 """
 
 from __future__ import annotations
@@ -47,7 +50,7 @@ class Clocks:
         wrong.
     senders: the number of senders with a recent reading.
     others: the senders whose clocks differ, the greatest difference first.
-    unheard_ms: the time since any sender was last heard, by our clock; 0 if this time is no
+    unheard_ms: the time, by our clock, since the last message of any sender; 0 if this time is no
         longer than policy.silence_ms.
     is_behind_store: whether the collector's clock shows that ours is behind.
     """
@@ -60,18 +63,19 @@ class Clocks:
 
     @property
     def is_ours_wrong(self) -> bool:
-        """Whether our clock is wrong, so that no judgement that depends on it is certain."""
+        """Whether our clock is wrong. If so, no judgement that depends on the present time is
+        certain."""
         return self.ours_ms != 0
 
     @property
     def wrong(self) -> frozenset[SenderName | None]:
-        """The senders whose clocks differ; None stands for our clock."""
+        """The senders whose clocks differ; None means our clock."""
         others = {(x.tier, x.producer) for x in self.others}
         return frozenset(others | {None}) if self.is_ours_wrong else frozenset(others)
 
 
 def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
-    """Compares the clocks by the evidence. now_ms: the time that our clock shows."""
+    """Compares the clocks on the basis of the evidence. now_ms: the time that our clock shows."""
     bound = policy.clock_difference_ms
     lately = _lately(evidence)
     known = {name: ahead for name, x in lately.items() if (ahead := _ahead(x, bound)) is not None}
@@ -94,9 +98,9 @@ def clocks(evidence: Evidence, policy: Policy, now_ms: int) -> Clocks:
 
 
 def present_ms(evidence: Evidence, policy: Policy, now_ms: int) -> int:
-    """The present time for a cautious judgement. This is the time that our clock shows. But if most
-    senders show that our clock is ahead, it is the time that our clock should show. So no bucket is
-    judged as over before it is over."""
+    """The present time for a cautious judgement. Normally, returns the time that our clock shows.
+    If most senders show that our clock is ahead, returns the time that our clock should show. So
+    the judgement never treats a bucket as over before it is over."""
     return now_ms - ours_ahead_ms(evidence, policy)
 
 
@@ -110,8 +114,8 @@ def ours_ahead_ms(evidence: Evidence, policy: Policy) -> int:
 def behind_ms(
     evidence: Evidence, policy: Policy, sender: SenderName, present_ms: int, ours_ahead_ms: int
 ) -> int:
-    """How far behind a sender is; 0 if it is not behind, or if it is silent. A sender is behind if
-    it looks silent by its own clock, but we took a message from it within policy.silence_ms. A
+    """How far behind a sender is; 0 if the sender is not behind, or is silent. A sender is behind
+    if it looks silent by its own clock, but we read a message from it within policy.silence_ms. A
     sender that is behind has a slow clock, or its messages come late."""
     reading = evidence.readings.get(sender)
     silent_ms = present_ms - evidence.heard_ms(sender)
@@ -130,7 +134,7 @@ def _lately(evidence: Evidence) -> dict[SenderName, Reading]:
 def _unremarkable(
     evidence: Evidence, policy: Policy, lately: Mapping[SenderName, Reading]
 ) -> Iterator[int]:
-    """Yields a zero for each sender that was heard within policy.silence_ms and has no recent
+    """Yields a zero for each sender that sent a message within policy.silence_ms and has no recent
     reading. When a command reads a topic all at once, no record comes live, so only senders whose
     clocks are ahead have readings."""
     for name, heard_ms in evidence.heard.items():
@@ -139,8 +143,8 @@ def _unremarkable(
 
 
 def _ahead(reading: Reading, bound_ms: int) -> int | None:
-    """How far the sender's clock is ahead of ours; negative if it is behind, None if this is not
-    known yet."""
+    """How far the sender's clock is ahead of ours; negative if it is behind, None if the difference
+    is not known yet."""
     _, least_ms, earlier_ms, earliest_ms = reading
     if least_ms <= bound_ms:
         return -least_ms

@@ -2,30 +2,32 @@
 complete`.
 
 A job runs this command before it reads the rows of a day. The answer is yes only if the audit knows
-that no record of the span can be missing. It is not enough that no known bucket lacks records.
+that no record of the span can be missing. It is not enough that all known buckets are complete.
 These are the conditions:
 
     each bucket     the report has only buckets in which somebody counted something. Here every
                     bucket of the span has a verdict: an empty bucket is complete if every expected
-                    agent has sealed it, and if the counters were heard since it was due
-    due             a bucket is due when it has been over for lateness_ms; before that, it is not
-                    complete. So a span that ends in the future is not complete either. A bucket
-                    that lies only partly in the span is judged as a whole
+                    agent has sealed it, and if the counters sent messages after it was due
+    due             a bucket is due when lateness_ms have passed since its end; before that, it is
+                    not complete. So a span that ends in the future is not complete either. A bucket
+                    that is only partly in the span is judged as a whole
     known topic     the audit has messages about the topic, in each cluster for which the roster
-                    (the list of the hosts that must report) names it. If a host of the roster was
-                    never heard, and the roster does not name its topics, no topic of its cluster is
-                    complete, because the host may have any of them
-    heard lately    an agent or a counter of the topic's cluster was heard within the policy's
+                    (the list of the hosts that must report) names it. If a host of the roster never
+                    sent a message, and the roster does not name its topics, no topic of its cluster
+                    is complete, because the host may have any of these topics
+    heard lately    an agent or a counter of the topic's cluster sent a message within the policy's
                     silence_ms. Otherwise the collector, which reads the audit's messages, has
-                    stopped or still reads old ones, and may not know yet that later lines have
+                    stopped or still reads old messages, and may not know yet that later lines have
                     opened a bucket again
-    as the report   there are not too many rejects, no recount differs, and no clock is wrong. In
-                    any other case `skidway audit report` ends with status 1, too
+    as the report   there are not too many rejects, no recount differs, and no clock is wrong. If
+                    one of these three conditions is not met, `skidway audit report` ends with
+                    status 1, too
 
 A bucket also counts as complete if a person accepted its findings. Nobody can accept a bucket in
-which nothing was counted, because reports do not list it. For an empty bucket, acceptances of other
-buckets are used. A declared loss counts as accepted if it was accepted in any bucket of the span.
-Any other finding counts as accepted if it was accepted in an earlier bucket and in a later bucket.
+which nothing was counted, because reports do not list it. For an empty bucket, the acceptances of
+other buckets apply. If a declared loss was accepted in any bucket of the span, it counts as
+accepted in the empty bucket. If any other finding was accepted in both an earlier bucket and a
+later bucket, it counts as accepted in the empty bucket.
 """
 
 from __future__ import annotations
@@ -57,9 +59,9 @@ BUCKETS_MAX = 10_080
 @dataclass(frozen=True, slots=True)
 class Question:
     """What the caller asks about. name: the topic's name, as it was given. names: whether a topic
-    has that name. covers: whether a topic has that name, or is the topic of its rejects. since_ms,
-    until_ms: the span of event time. bucket_ms: the size that a bucket is assumed to have while the
-    audit has no buckets."""
+    has that name. covers: whether a topic has that name, or is the topic for the rejects of such a
+    topic. since_ms, until_ms: the span of event time. bucket_ms: the size that a bucket is assumed
+    to have while the audit has no buckets."""
 
     name: str
     names: Callable[[Source], bool]
@@ -71,7 +73,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class Completeness:
-    """What is known of one topic in the span. name: cluster and topic, or the given name if the
+    """The answer for one topic in the span. name: cluster and topic, or the given name if the
     cluster is not known. source: None if no message mentions the topic. verdicts: one verdict for
     every bucket of the span, oldest first. doubts: reasons against completeness that do not concern
     a single bucket."""
@@ -97,9 +99,9 @@ class Completeness:
         return tuple(x for x in self.verdicts if x.is_accepted)
 
     def lacking(self) -> dict[Place, int]:
-        """For each place that is not retired, how many records it lacks in the short buckets. For
-        each agent, a place lacks the difference to the highest count that any place has for this
-        agent."""
+        """For each place that is not retired, how many records the place lacks in the short
+        buckets. For each agent, the lack is the highest count that any place has for this agent,
+        minus the place's own count."""
         found: Counter[Place] = Counter()
         for part in (part for verdict in self.short for part in verdict.agents):
             counts = {place: 0 if sums is None else sums.count for place, sums in part.sums.items()}
@@ -119,9 +121,9 @@ def is_good(verdict: BucketVerdict) -> bool:
 def completeness(
     evidence: Evidence, policy: Policy, question: Question, now_ms: int
 ) -> list[Completeness]:
-    """One answer for each topic that has this name in any cluster, and one for each topic of the
-    rejects of these topics. Raises UsageError for a span that is empty or has more than BUCKETS_MAX
-    buckets."""
+    """Returns one answer for each topic that has this name in any cluster, and one answer for each
+    topic with the rejects of such a topic. Raises UsageError for a span that is empty or has more
+    than BUCKETS_MAX buckets."""
     grid = _grid(question, evidence.bucket_ms or question.bucket_ms)
     known = [x for x, topic in evidence.topics.items() if question.covers(x) and _is_known(topic)]
     asking = _Asking(evidence, policy, question, grid, now_ms)
@@ -163,7 +165,8 @@ def _unknown(policy: Policy, question: Question, known: Sequence[Source]) -> Ite
 
 
 def _may_have_any_topic(state: HostState) -> bool:
-    """Whether a host of the roster was never heard, and the roster does not name its topics."""
+    """Whether a host of the roster never sent a message, and the roster does not name its
+    topics."""
     return state.expected and state.status is HostStatus.NEVER_HEARD and not state.topics
 
 
@@ -216,9 +219,9 @@ class _Asking:
                 yield f"by the newest recount of {recount.output} its rows are not what was counted"
 
     def _last_heard(self, source: Source) -> int:
-        """The time at which an agent or a counter that sends from the topic's cluster was last
-        heard. If there is no such sender, or if the cluster is retired, the time at which any
-        sender was last heard."""
+        """The time of the last message from an agent or a counter that sends from the topic's
+        cluster. If there is no such sender, or if the cluster is retired, the time of the last
+        message from any sender."""
         evidence = self._evidence
         retired = retired_by(self._policy.retired_places, evidence.retirements)
         here = [
@@ -233,8 +236,8 @@ class _Asking:
     def _accepted_beside(
         self, verdict: BucketVerdict, named: Mapping[FindingName, Sequence[Acceptance]]
     ) -> BucketVerdict:
-        """The verdict on a bucket without counts, to which the acceptances of the same findings in
-        other buckets are added."""
+        """Returns the verdict on a bucket without counts. Adds the acceptances of the same findings
+        in other buckets to the verdict."""
 
         def accepted(agent: int, finding: Finding) -> Finding:
             given = named.get(FindingName(agent, finding.name), ())

@@ -1,9 +1,9 @@
 """Finds, without I/O, which senders count a topic in which places. A place is a cluster or an
-output. For each partition, the counts of the newest epoch are used.
+output. For each partition, the verdict uses the counts of the newest epoch.
 
-Retired places are included. Their counts are compared, and the records that they lack are reported.
-If a retired place lacks records, the verdict becomes worse in only one case: the tier has another
-place that is not retired, and that place does not have the topic.
+Retired places are included: the audit compares their counts, and reports the records that they
+lack. If a retired place lacks records, the verdict becomes worse in only one case: the tier has
+another place that is not retired, and that place does not have the topic.
 """
 
 from __future__ import annotations
@@ -34,9 +34,9 @@ class Counting:
 def counting_places(
     evidence: Evidence, topic: TopicEvidence, tiers: Collection[Tier], retired: RetiredPlaces
 ) -> Iterator[Counting]:
-    """For each place of these tiers, and for each of its partitions, the senders with the highest
-    epoch. The counts of these senders replace those of all other senders. `evidence.senders` has
-    the senders in the order in which they were first heard."""
+    """Yields, for each place of these tiers, the senders that have the highest epoch in at least
+    one partition. The counts of these senders replace those of all other senders.
+    `evidence.senders` has the senders in the order in which their first messages arrived."""
     places: dict[Place, list[SenderKey]] = {}
     for key in sorted(topic.coverage):
         if key.tier in tiers and key in evidence.senders:
@@ -106,10 +106,10 @@ def _used_again(
     older: list[SenderKey], newest: list[SenderKey], evidence: Evidence
 ) -> Iterator[Finding]:
     """Findings for outputs that used an epoch number a second time, although there is a higher
-    epoch. Such an output was started over. The counts of the higher epoch replace the output's new
-    counts, but the new counts may be the only true ones. (There is no such finding for counters. If
-    a counter used an epoch number a second time, it is more likely that a copy of the counter was
-    running, and the counts of the higher epoch repair this.)"""
+    epoch. An operator started such an output anew. The counts of the higher epoch replace the
+    output's new counts, but the new counts may be the only true ones. Counters have no such
+    finding. If a counter used an epoch number a second time, a copy of the counter was probably
+    running, and the counts of the higher epoch repair the mistake."""
     for key in older:
         if key.tier is Tier.HDFS and evidence.senders[key].cloned_at is not None:
             words = f"{reasons.of_sender(key)} used epoch {key.epoch} again, which epoch"
@@ -119,10 +119,10 @@ def _used_again(
 def _behind_their_time(
     older: list[SenderKey], newest: list[SenderKey], heard: Mapping[SenderKey, int]
 ) -> Iterator[Finding]:
-    """Findings for epochs that were first heard after a higher epoch. A sender that starts over
-    takes an epoch higher than all epochs that it knows, so the sender of the lower epoch did not
-    know the higher one. The counts of the higher epoch replace this sender's counts, but this
-    sender's counts may be the only true ones."""
+    """Findings for epochs whose first message arrived after the first message of a higher epoch. A
+    sender that starts anew uses an epoch higher than all epochs that it knows, so the sender of the
+    lower epoch did not know the higher epoch. The counts of the higher epoch replace this sender's
+    counts, but this sender's counts may be the only true ones."""
     first = min(heard[key] for key in newest)
     for key in older:
         if heard[key] > first:

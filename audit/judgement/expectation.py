@@ -20,8 +20,8 @@ from skidway.kafka.source import Source
 
 
 class Expectation:
-    """The agents that are concerned with one source topic, and those of them that must have sealed
-    it.
+    """The agents that may have lines of one source topic, and those of them that must have sealed
+    the topic.
 
         topics: the evidence of the topic and, for a topic of rejects, of the topic whose lines were
             rejected.
@@ -30,11 +30,11 @@ class Expectation:
         agents: the agents that must have sealed the topic, even if they sent nothing. For a host
             that the roster names, these are the host's newest agents (newest_agents).
         replaced: the other agents of such a host, each with the time (ms, by the host's clock)
-            until which the lines that this agent did not read may have been written.
+            until which lines that this agent did not read may have been written.
 
     A topic that was deleted and created again has another id but the same agents, so `namesakes`
-    has both topics. An agent that seals the new topic has delivered all lines for the old one, and
-    an agent that only has messages about the old topic may have lines for the new one.
+    contains both topics. If an agent seals the new topic, it has delivered all lines for the old
+    topic. If an agent has messages only about the old topic, it may have lines for the new topic.
     """
 
     def __init__(self, evidence: Evidence, source: Source, policy: Policy, now_ms: int) -> None:
@@ -53,8 +53,8 @@ class Expectation:
         self.replaced = self._replaced(waited - self.agents) if is_told else {}
 
     def unheard(self) -> list[str]:
-        """The hosts that must report the topic, but did not, because no message of their agents
-        mentions the topic. Agents that are retired by their ids are ignored."""
+        """The hosts that must report the topic, but have not reported it: no message of their
+        agents mentions the topic. Agents that are retired by their ids are ignored."""
         heard = {self._host(agent) for agent in self.known if not self.is_retired(agent)}
         return sorted(self._roster.hosts(self._cluster, self._name) - heard)
 
@@ -63,7 +63,7 @@ class Expectation:
         return self._roster.is_retired(self._cluster, self._host(agent), agent)
 
     def is_gone(self, agent: int) -> bool:
-        """Whether the agent may be gone for good, because it is retired or because its host has a
+        """Whether the agent may never send again, because it is retired or because its host has a
         newer agent."""
         if self.is_retired(agent):
             return True
@@ -72,7 +72,7 @@ class Expectation:
 
     def side_by_side(self, agent: int) -> list[int]:
         """All agents of this agent's host that are alive at the same time, including this agent.
-        The audit waits for all of them. Empty if this agent is the only one."""
+        The audit waits for all of them. Empty if no other agent is alive at the same time."""
         newest = self._newest.get(self._host(agent), [])
         found = namesakes(self._evidence, newest)
         return sorted(found) if agent in found else []
@@ -129,8 +129,8 @@ def usable_seals(evidence: Evidence, topics: Iterable[TopicEvidence], agent: int
 
 
 def _of_names(evidence: Evidence, source: Source) -> list[Source]:
-    """The topic itself, and all topics that have its name or the name of its parent, whatever their
-    ids."""
+    """The topic itself, and all topics, with any topic id, that have its name or the name of its
+    parent."""
     names = {source.topic, source.topic.removesuffix(REJECTED_SUFFIX)}
     named = [x for x in evidence.topics if x.cluster == source.cluster and x.topic in names]
     return named if source in named else [source, *named]

@@ -1,22 +1,22 @@
 """Decides, without I/O, whether hosts are proven healthy since a given time, for `skidway audit
 wait`.
 
-The proof concerns the bucket that contains the given time. Each host needs, for each agent that
-counts as its newest (newest_agents):
+The proof concerns the bucket that contains the given time. For each agent that counts as a newest
+agent of the host (newest_agents), the host needs:
 
-    heard      the agent was heard, and is not silent
+    heard      the agent has sent a message, and is not silent
     sealed     each of its topics is sealed past the end of that bucket, and past the end of each
                later bucket that is due. So brokers have acknowledged all bytes that the files had
                when these buckets ended, and these bytes are counted
     counted    these buckets are complete in the requested tiers: each tier has the same records,
-               nothing is lost, and no message is missing. The proof does not wait for lateness: a
-               bucket that the agent has sealed is judged as it is now
+               nothing is lost, and no message is missing. The proof does not wait for late lines:
+               it judges a bucket as soon as the agent has sealed it
 
 So a host that writes nothing is proven by its seals, and a host that writes is proven by the
 records that the other tiers have from it. A host is proven once three things are true: the bucket
 of the given time is over, a seal past the bucket's end has arrived, and the counters have reported
-the bucket. Later buckets are left out as long as they are not over, or are too young to be due,
-because there are always such buckets.
+the bucket. The proof ignores later buckets that are not over, or are too young to be due, because
+there are always such buckets.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from skidway.kafka.source import Source
 
 BUCKETS_MAX = 10_080
 """The greatest number of buckets in a proof. If a bucket is one minute long, this is a week. For
-earlier times, people can use `report`."""
+earlier times, operators can use `report`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,11 +69,11 @@ def proofs(
     bucket_ms: int = bucket.DEFAULT_BUCKET_MS,
 ) -> list[Proof]:
     """A proof for each host in each of its clusters. A host's clusters are those for which the
-    roster names the host. If the roster names no cluster for the host, they are the clusters in
-    which the host was heard. bucket_ms: the size to assume while there are no buckets.
+    roster names the host. If the roster names no cluster for the host, its clusters are those from
+    which its agents sent messages. bucket_ms: the size to assume while there are no buckets.
 
-    Raises UsageError for a host that no roster names and that was never heard, for a retired host,
-    and for a time more than BUCKETS_MAX buckets ago.
+    Raises UsageError for a retired host, for a time more than BUCKETS_MAX buckets ago, and for a
+    host that the roster does not name and that never sent a message.
     """
     asking = _Asking(evidence, policy, since_ms, now_ms, bucket_ms)
     states = survey(evidence, policy, now_ms)
@@ -156,10 +156,10 @@ class _Asking:
         return None
 
     def _uncounted(self, agent: int, source: Source, *, is_sealed: bool) -> Iterator[str]:
-        """The reasons why buckets are not proven by counts. is_sealed: whether the agent has
-        sealed the topic, by its name. If only a missing seal keeps a bucket open, this method
-        yields no reason for the bucket: either `_unsealed` has given that reason, or the agent will
-        still seal the present topic of that name."""
+        """The reasons why buckets are not proven by counts. is_sealed: whether the agent has sealed
+        a topic of this name. If only a missing seal keeps a bucket open, this method yields no
+        reason for the bucket: either `_unsealed` has given that reason, or the agent will still
+        seal the present topic of that name."""
         tallies = self._evidence.topic(source).tallies
         for each in self._buckets(agent, source):
             counted = agent in tallies.get(each, {})

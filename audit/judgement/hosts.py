@@ -3,10 +3,10 @@ silent, never heard, or retired.
 
 A state belongs to one host in one cluster. So a host that reports to two clusters has two states,
 and each state comes from the agents that report to that cluster. The state of a host is the state
-of its newest agents (see the module newest_agents). Normally this is only one agent.
+of its newest agents (see the module newest_agents). Normally a host has only one newest agent.
 
-An agent has sealed a topic until a time if it vouches that all lines which the topic's files had at
-that time are counted.
+An agent has sealed a topic until a time if it vouches that it has counted all lines that the
+topic's files had at that time. A host is heard when a message of its agent arrives.
 """
 
 from __future__ import annotations
@@ -62,12 +62,13 @@ class HostState:
     topics: the topics of all these agents and of the roster. Each has the time (ms) until which all
         agents that have the topic have sealed it, or None for never.
     expected: whether the audit waits for the host.
-    last_heard_ms: the time by the agent's clock at which the host was last heard, but never later
-        than our clock showed at that moment; 0 for never. If there are namesakes, this is the time
-        of the namesake that has been silent longest.
-    behind_ms: how far the host is behind. A host is behind if its messages arrive, but have such
-        old times that the host would count as silent by these times. Otherwise 0.
-    namesakes: agents that were alive at the same time, as on two machines with the same name.
+    last_heard_ms: the time, by the agent's clock, at which the host was last heard, but never later
+        than the audit's clock showed then; 0 for never. If there are namesakes, `last_heard_ms` is
+        the time of the namesake that has been silent longest.
+    behind_ms: how far the host is behind; 0 if it is not behind. A host is behind if its messages
+        arrive, but their times are so old that by these times the host would be silent.
+    namesakes: agents that were alive at the same time, for example on two machines with the same
+        name.
     """
 
     cluster: str | None
@@ -115,8 +116,8 @@ class _Survey:
         return [self._state(*key) for key in keys]
 
     def _place(self) -> None:
-        """Sorts agents by cluster and host. An agent whose cluster is not known yet may be of any
-        cluster."""
+        """Sorts agents by cluster and host. An agent whose cluster is not known yet may belong to
+        any cluster."""
         for source, topic in self._evidence.topics.items():
             for agent in topic.agents:
                 self._speaks_of.setdefault(agent, []).append(source)
@@ -180,7 +181,7 @@ class _Survey:
 
     def _topics(self, cluster: str | None, host: str, agent: int) -> dict[str, int | None]:
         """The agent's topics, as in AgentState. If a topic was deleted and created again, the
-        newest of the seals of both topics is used."""
+        newest seal of both topics counts."""
         by_name: dict[str, list[Source]] = {
             name: [] for name in self._policy.roster.topics(cluster, host)
         }

@@ -1,21 +1,21 @@
 """Finds, without I/O, the agents of a host that count as its newest agents. The verdict waits for
-their seals, which say that all lines up to a time are counted. `skidway audit wait` demands a proof
-for each of them.
+the seals of these agents. A seal says that all lines up to a time are counted. `skidway audit wait`
+demands a proof for each of them.
 
-Normally only one agent counts: the agent that was heard last. But this agent may run on an old
-state that was brought back. So an agent that began later counts as well, until it is silent. Such
-an agent is silent once its last message is at least `silence_ms` old by our own clock, and is also
-at least `silence_ms` older than the last message of the agent that was heard last. Two machines may
-also have the same name. Then the agents that were alive at the same time (`evidence.overlaps`) all
-count, because each has its own files. Even silent agents of this kind count, until they are retired
-or report another host name.
+An agent is heard when a message of it arrives. Normally only one agent counts: the agent that was
+heard last. But this agent may run on an old state that was restored. So an agent that began later
+counts as well, until it is silent. Such an agent is silent if its last message is at least
+`silence_ms` old by the audit's clock, and is also at least `silence_ms` older than the last message
+of the agent that was heard last. Two machines may also have the same name. In this case, all agents
+that were alive at the same time (`evidence.overlaps`) count, because each has its own files. These
+agents count even while they are silent, until they are retired or report another host name.
 
-The order of messages in the log shows which agent was heard last and which began later. Clocks are
-not used for this, because a host's clock may have been set by any amount between two messages. The
-audit messages of two agents of a host are normally in one log. The messages may be in different
+The order of messages in the log shows which agent was heard last and which began later. Clocks
+cannot show this order, because a host's clock may have been set by any amount between two messages.
+The audit messages of two agents of a host are normally in one log. The messages may be in different
 logs if the audit topic has several partitions or was created again. In this case each agent counts
-until it is silent. Clocks are used only if an older version of the collector took the messages into
-the store without their offsets.
+until it is silent. If an older version of the collector stored the messages without their offsets,
+the clocks decide.
 """
 
 from __future__ import annotations
@@ -48,19 +48,19 @@ def newest_agents(
 
 
 def namesakes(evidence: Evidence, agents: Iterable[int]) -> set[int]:
-    """Those of the agents that were alive at the same time as another of them. All `agents` have
-    the same host name."""
+    """Those of the agents that were alive at the same time as another of these agents. All `agents`
+    have the same host name."""
     here = set(agents)
     return {agent for pair in evidence.overlaps if here.issuperset(pair) for agent in pair}
 
 
 def unread_until(evidence: Evidence, agent: int, of_host: Iterable[int], silence_ms: int) -> int:
-    """The time (ms, by the host's clock) until which the lines that a replaced agent did not read
-    may have been written. This is normally the time at which the next agent began. But if that time
+    """The time (ms, by the host's clock) until which lines that a replaced agent did not read may
+    have been written. Normally the result is the time at which the next agent began. If that time
     is not after the time of the replaced agent's last message, the clock was set back between the
-    two. Then the result is the time of the replaced agent's last message plus `silence_ms`, because
-    a living agent is never silent for so long. The result is 0 if no agent began after the replaced
-    agent's last message."""
+    two times. Then the result is the time of the replaced agent's last message plus `silence_ms`,
+    because a living agent is never silent for so long. The result is 0 if no agent began after the
+    replaced agent's last message."""
     heard_ms = heard(evidence, agent)
     began = [_began(evidence, x) for x in of_host if _began_behind(evidence, x, agent)]
     if not began:
@@ -75,7 +75,7 @@ def heard(evidence: Evidence, agent: int) -> int:
 
 
 def _is_before_any(evidence: Evidence, agent: int, others: Sequence[int]) -> bool:
-    """Whether another agent was heard later in the same log."""
+    """Whether another agent has a later message in the same log."""
     return any(
         mine.last < theirs.last
         for other in others
@@ -107,8 +107,8 @@ def _is_silent(evidence: Evidence, agent: int, last: int, silence_ms: int, now_m
 
 
 def _capped(evidence: Evidence, agent: int) -> int:
-    """The time at which the agent began, but never later than our clock showed when the audit last
-    took a record."""
+    """The time at which the agent began, but never later than the audit's clock showed when the
+    audit last read a record."""
     began = _began(evidence, agent)
     return min(began, evidence.taken_ms) if evidence.taken_ms else began
 

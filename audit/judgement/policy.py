@@ -16,7 +16,7 @@ DEFAULT_CLOCK_DIFFERENCE_MS = 60_000
 AHEAD_MS = 3_600_000
 """How far an event time can be ahead of the time at which the line was read. Agents replace event
 times that are further ahead. Each agent announces the bound that it uses. If that bound is larger
-than AHEAD_MS, it applies instead."""
+than AHEAD_MS, it replaces AHEAD_MS."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Policy:
     """What the audit expects, and how long it waits.
 
     tiers: the tiers in which each record must be counted.
-    silence_ms: an agent that was not heard for this long counts as dead.
+    silence_ms: if no message of an agent arrives for this long, the agent counts as dead.
     lateness_ms: how late lines may come. If an agent announces a larger value, the agent's value
         applies.
     ahead_ms: how far ahead the times of lines may be. If an agent announces a larger value, the
@@ -45,8 +45,8 @@ class Policy:
     clock_difference_ms: clocks that differ by more than this are reported.
     roster: the hosts that must report, and the hosts that are retired.
     exemptions: the topics that need not be counted in all of these tiers.
-    rejects_share: the greatest share of the records of a bucket (a minute of event time) that may
-        be rejects without a warning.
+    rejects_share: the greatest share of a bucket's records that may be rejects without a warning; a
+        bucket is a minute of event time.
     retired_places: texts that name places (see the module retired_places).
     loads_every_ms: how often each output is loaded; None if unknown.
     """

@@ -1,4 +1,4 @@
-"""The reasons of a verdict in words, for reports and the dashboard."""
+"""Turns the reasons of a verdict into text, for reports and the dashboard."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from skidway.audit.evidence.evidence import GapNote, LossNote, SenderKey
 from skidway.audit.judgement.verdict import AgentVerdict, Place
 from skidway.audit.topic.messages import Certainty, Tier
 
-_NAMES_MAX = 3  # a reason names this many hosts or schemas, and counts the others
+_NAMES_MAX = 3  # a reason names this many hosts or schemas, and gives the number of the others
 
 
 def difference(first: Place, expected: Sums, place: Place, found: Sums) -> str:
@@ -39,8 +39,8 @@ def name_of_lack(words: str, counted: Sums) -> str:
 
 
 def of_place(place: Place) -> str:
-    """The words for a place (a cluster or an output in which a tier counted). They consist of the
-    tier, and of the place's name if it has one."""
+    """The words for a place (a cluster or an output in which a tier counted): the tier and, if the
+    place has a name, this name."""
     word = place.tier.value.lower()
     named = f"{word} {place.name}" if place.name else word
     return f"{named} (retired)" if place.is_retired else named

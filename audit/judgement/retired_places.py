@@ -1,7 +1,7 @@
 """Retired places are clusters and outputs for whose counts the audit no longer waits. This module
 does no I/O.
 
-Settings and commands name such a place by a text, with the same words as the reports:
+A setting or a command names such a place by a text, with the same words as the reports:
 
     hdfs hdfs://nn/logs             an output with all of its topics: nobody loads into it any more
     hdfs hdfs://nn/logs/dc1.nginx   the output of one topic
@@ -10,9 +10,9 @@ Settings and commands name such a place by a text, with the same words as the re
     cluster dc3                     all that was counted in this cluster, or loaded from it
     mirror                          the whole tier mirror
 
-The counts of a retired place are still compared. If the place lacks records, or one of its messages
-is missing, the report says so, but no verdict becomes worse. The module counting_places makes one
-exception, for topics that no other place of the tier has.
+The audit still compares the counts of a retired place. If the place lacks records, or one of its
+messages is missing, the report says so, but no verdict becomes worse. The module counting_places
+makes one exception, for topics that no other place of the tier has.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RetiredPlaces:
 
 
 def retired_by(texts: Iterable[str], retirements: Iterable[Retirement]) -> RetiredPlaces:
-    """The places retired in the settings, and those that people retired by a command."""
+    """The places that the settings retire, and the places that people retired by a command."""
     return RetiredPlaces([*texts, *(each.place for each in retirements)])
 
 

@@ -1,7 +1,8 @@
 """The roster says which hosts must report which topics of which cluster. Only `read_file` does I/O.
 
-Its entries come both from the settings of the audit (`roster`, `retired`) and from a file that the
-inventory writes (`roster.file`). The collector reads this file again when it changes. For example:
+Its entries come both from the settings of the audit (`roster`, `retired`) and from a file
+(`roster.file`), which the operator's inventory writes. The collector reads this file again when it
+changes. For example:
 
     hosts:
       - {host: app1, cluster: dc1, topics: [nginx, auth]}
@@ -9,11 +10,11 @@ inventory writes (`roster.file`). The collector reads this file again when it ch
       - {host: app7, cluster: dc1, retired: true}
 
 `host` is the name that the agent announces (its `host.name`); a host may report to several
-clusters. Topics are given by their names, as in the agent's sources, without a mirror's prefix. The
-name of a topic also stands for the topic of its rejected lines. If an entry has no topics, the host
-must report every topic that its agent ever mentioned. The audit does not wait for a host if any
-entry retires it. An entry of the settings names no cluster and applies to every cluster. If no host
-must report, the roster is called silent. Then the audit expects every agent that was ever heard,
+clusters. The file names topics as the agent's sources do, without a mirror's prefix. The name of a
+topic also means the topic with its rejected lines. If an entry has no topics, the host must report
+every topic that its agent ever mentioned. If any entry retires a host, the audit does not wait for
+the host. An entry of the settings names no cluster and applies to every cluster. If no host must
+report, the roster is called silent. Then the audit expects every agent that ever sent a message,
 except retired agents.
 """
 
@@ -37,8 +38,8 @@ _TOPIC = re.compile(r"[A-Za-z0-9._-]{1,249}")
 
 @dataclass(frozen=True, slots=True)
 class RosterEntry:
-    """One host of one cluster. cluster: None stands for every cluster. topics: an empty set stands
-    for every topic that the host's agent mentions."""
+    """One host of one cluster. cluster: None means every cluster. topics: an empty set means every
+    topic that the host's agent mentions."""
 
     host: str
     cluster: str | None = None
@@ -70,8 +71,8 @@ class Roster:
 
     @property
     def is_silent(self) -> bool:
-        """Whether the roster names no host that must report. Then every agent that was ever heard
-        is expected."""
+        """Whether the roster names no host that must report. If so, the audit expects every agent
+        that ever sent a message."""
         return not self._expected
 
     def is_retired(self, cluster: str | None, host: str, agent: int = 0) -> bool:
@@ -94,7 +95,7 @@ class Roster:
         return any(topics is not None and (not topics or topic in topics) for topics in lists)
 
     def waits_for(self, cluster: str | None, host: str) -> bool:
-        """Whether the audit waits for a host that was heard or that the roster names."""
+        """Whether the audit waits for a host that has sent messages or that the roster names."""
         if self.is_retired(cluster, host):
             return False
         return self.is_silent or any((x, host) in self._expected for x in (cluster, None))
@@ -105,7 +106,7 @@ class Roster:
         return lists[0] | lists[1]
 
     def clusters(self, host: str) -> frozenset[str | None]:
-        """The clusters for which the roster names a host, even as retired. None stands for any
+        """The clusters for which the roster names a host, even as retired. None means any
         cluster."""
         return frozenset(x.cluster for x in self._entries if x.host == host)
 
@@ -177,7 +178,7 @@ def check_host(name: str) -> None:
 
 
 def read_file(path: Path) -> tuple[RosterEntry, ...]:
-    """The entries of a roster file. Raises ConfigurationRefused with the name of the file, and with
-    the line or the host."""
+    """Returns the entries of a roster file. If the file is bad, raises ConfigurationRefused, which
+    names the file, and the line or the host."""
     document = settings.load(RosterDocument, path)
     return tuple(each.entry for each in document.hosts)

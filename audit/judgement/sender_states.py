@@ -1,9 +1,10 @@
-"""The present state of each sender of counts: good, silent, late or retired. Pure functions.
+"""Finds, without I/O, the present state of each sender of counts: good, silent, late or retired.
 
 Agents and counters send a message every minute. A loader runs on a schedule, and sends messages
 only when it has loaded something. So the audit can call a loader late only if the setting
-`loads.every.ms` says how often the loader runs. The audit never calls a single topic late, but only
-a whole output (a root folder in HDFS), because a topic to which nobody writes is not loaded.
+`loads.every.ms` says how often the loader runs. An output is a root folder in HDFS. The audit calls
+only a whole output late, never a single topic, because a topic to which nobody writes is not
+loaded.
 """
 
 from __future__ import annotations
@@ -26,8 +27,8 @@ sender is the name of a bucket status (verdict.Status)."""
 
 @dataclass(frozen=True, slots=True)
 class SenderState:
-    """The state of one sender. words: the state in words. status: the name of the bucket status
-    that is as grave as this state, or NOBODY_WAITS."""
+    """The state of one sender. words: the state as text. status: the name of the bucket status that
+    is as grave as this state, or NOBODY_WAITS."""
 
     key: SenderKey
     numbers: Numbers
@@ -90,6 +91,6 @@ def _last_loads(evidence: Evidence) -> dict[str, int]:
 
 
 def _output_of(key: SenderKey) -> str:
-    """The root of the output, from the sender's name: a sender of tier hdfs is called
+    """The root of the output, taken from the sender's name: a sender of tier hdfs has the name
     `<root>/<topic>`."""
     return key.producer.rpartition("/")[0]

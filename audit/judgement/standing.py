@@ -1,9 +1,8 @@
 """The standing: the sum of the verdicts on all buckets (minutes of event time), topic by topic. The
 module does no I/O.
 
-The report, the web pages, the metrics, /health and the JSON documents are all made from the
-standing, so they agree with each other. The standing covers every bucket, so no old problem is
-forgotten.
+The report, the web pages, the metrics, /health and the JSON documents all show the standing, so
+they agree with each other. The standing covers every bucket, so no old problem is forgotten.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from skidway.audit.topic.recount_result import RecountResult
 from skidway.kafka.source import Source
 
 NEWEST_BUCKETS = 24
-"""The standing keeps the full verdicts of this many of the newest buckets, counted over all topics.
-Of older buckets, it keeps only sums."""
+"""The standing contains the full verdicts on this many newest buckets of all topics together. For
+older buckets, it contains only sums."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,13 +29,14 @@ class TopicStanding:
     """All buckets of one source topic together.
 
     by_status: for each status, the number of buckets.
-    overdue: for each status, the number of buckets that somebody should look at. The status is that
-        of the bucket without its accepted findings.
+    overdue: for each status, the number of buckets that somebody should look at. A bucket's status
+        here ignores its accepted findings.
     lost_early: the number of overdue buckets that are lost, but still too young to be complete.
     accepted: for each status, the number of buckets that are complete except for accepted findings.
     warned: the number of complete buckets with a warning that nobody accepted.
     warned_accepted: the number of complete buckets whose warnings were all accepted.
-    complete_until: all buckets up to this time in ms are complete or accepted; None if none is.
+    complete_until: all buckets up to this time in ms are complete or accepted; None if there is no
+        such time.
     oldest_overdue: the start of the oldest overdue bucket.
     records, rejects, repeats: the sums over all buckets.
     newest: the verdicts on the newest buckets (see NEWEST_BUCKETS), by the start of the bucket.
@@ -44,7 +44,7 @@ class TopicStanding:
     uncounted: the number of offsets that counters could not read.
 
     The clusters and outputs that counted a bucket may differ in their numbers of records, rejects
-    and repeats. Then the greatest number is added to the sum. Only the loader's rejects are
+    and repeats. The sums use the greatest of the differing numbers. Only the loader's rejects are
     included. These sums do not include records that came from no agent at `uncounted` offsets.
     """
 
@@ -118,13 +118,13 @@ class Standing:
 
     @property
     def overdue(self) -> Mapping[Status, int]:
-        """For each status, the number of buckets that somebody should look at. The status is that
-        of a bucket without its accepted findings."""
+        """For each status, the number of buckets that somebody should look at. A bucket's status
+        here ignores its accepted findings."""
         return _added(topic.overdue for topic in self.topics)
 
     @property
     def lost_early(self) -> int:
-        """How many of the overdue buckets are already lost although they are still too young to be
+        """How many of the overdue buckets are lost already, although they are still too young to be
         complete."""
         return sum(topic.lost_early for topic in self.topics)
 
@@ -187,8 +187,8 @@ def standing(
     found: Sequence[BucketVerdict], sources: Iterable[Source] = (), judged_ms: int = 0
 ) -> Standing:
     """The standing that follows from these verdicts. sources: the topics that messages mention. A
-    topic of `sources` is included even if nothing in it was counted, unless it is a topic of
-    rejects."""
+    topic of `sources` is included even if nothing in it was counted; a topic of rejects is included
+    only if something in it was counted."""
     by_source: dict[Source, list[BucketVerdict]] = {
         source: [] for source in sources if not source.topic.endswith(REJECTED_SUFFIX)
     }
@@ -222,7 +222,7 @@ def _order(source: Source) -> tuple[str, str, str]:
 def _topic(source: Source, found: Sequence[BucketVerdict], starts: set[int]) -> TopicStanding:
     overdue = [x for x in found if x.is_overdue]
     newest: dict[int, BucketVerdict] = {}
-    for verdict in found:  # if buckets have the same start, the gravest verdict is kept
+    for verdict in found:  # of buckets with the same start, the gravest verdict is stored
         known = newest.get(verdict.bucket)
         if verdict.bucket in starts and (known is None or known.status < verdict.status):
             newest[verdict.bucket] = verdict
@@ -251,7 +251,7 @@ def _with_notes(found: TopicStanding, evidence: Evidence) -> TopicStanding:
 
 def _uncounted(gaps: Iterable[GapNote]) -> int:
     """The number of offsets that are in at least one gap. An offset in several gaps counts once."""
-    count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that are counted already
+    count, at = 0, (-1, 0)  # at: a partition, and the end of its offsets that were counted so far
     for partition, first, end in sorted((x.gap.partition, x.gap.first, x.gap.end) for x in gaps):
         begin = max(first, at[1]) if partition == at[0] else first
         count += max(end - begin, 0)

@@ -1,10 +1,10 @@
 """Makes the verdict on each bucket of a topic from the evidence, without I/O. The rules are in
 docs/delivery.md, section 6.
 
-One agent's part of a bucket of a source topic is complete only if all of these hold:
+One agent's part of a bucket of a source topic is complete only if all of these conditions are met:
 
     schemas   this version of Skidway knows the schema of every message, because a message with an
-              unknown schema may say anything
+              unknown schema may concern any bucket
     numbers   for each sender whose counts are used: no message number is missing; no two messages
               with the same number differ; and if the sender's first messages expired, they cannot
               have counted anything in the bucket
@@ -14,17 +14,17 @@ One agent's part of a bucket of a source topic is complete only if all of these 
               reading lines that another agent had delivered already
     losses    no line that may belong to the bucket was declared lost
     seal      the agent's newest seal (its message that all lines up to a time are counted) was made
-              after the bucket's end plus lateness, or is the last seal of an agent that nobody
-              waits for any more; and no delta with a number above the seal's `at` counted anything
-              in the bucket. A seal is for a topic name, so it also counts if the topic was deleted
-              and created again
+              after the bucket's end plus lateness, or is the last seal of an agent for which the
+              audit no longer waits; and no delta with a number above the seal's `at` counted
+              anything in the bucket. A seal is for a topic name, so it also counts if the topic was
+              deleted and created again
     clock     by the audit's clock, the bucket's end plus lateness has passed; if the audit's clock
               is ahead of most other clocks, it is corrected first (see clocks)
     equation  every tier that must count the topic has counted it, and all tiers counted the same
               records
 
-Records that came from no agent have no seal. Instead, the first counter on the way of these records
-must have sent a message after the bucket was due.
+Records that came from no agent have no seal. In place of a seal, the first counter that these
+records pass must have sent a message after the bucket was due.
 
 The judgement relies only on what messages say. If a tier never reported, the judgement does not
 assume that the tier counted zero records. If a host never sent a seal, the judgement does not
@@ -119,7 +119,8 @@ class TopicJudgement:
 
     def may_have_lost(self, span: BucketId) -> bool:
         """Whether an agent declared a loss of lines that may belong to a span of time (start and
-        size in ms). It does not matter whether anything was counted in the span's buckets."""
+        size in ms). The answer does not depend on whether anything was counted in the span's
+        buckets."""
         if Tier.AGENT not in self._facts.tiers:
             return False
         losers = {agent for topic in self._facts.related for agent in topic.losses}
@@ -207,8 +208,8 @@ class TopicJudgement:
         )
 
     def _losers(self, others: set[int], bucket: BucketId) -> Iterator[AgentVerdict]:
-        """The verdicts on agents that declared losses and are not in `others`. Nobody waits for
-        these agents any more, but their losses still make the bucket's verdict worse."""
+        """The verdicts on agents that declared losses and are not in `others`. The audit no longer
+        waits for these agents, but their losses still make the bucket's verdict worse."""
         losers = {agent for topic in self._facts.related for agent in topic.losses}
         for agent in sorted(losers - others) if Tier.AGENT in self._facts.tiers else ():
             yield self._verdict(agent, bucket, self._losses.findings(agent, bucket, {}), {})
@@ -217,7 +218,7 @@ class TopicJudgement:
         self, agent: int, bucket: BucketId, findings: Iterable[Finding]
     ) -> tuple[Finding, ...]:
         """The findings without duplicates, the gravest first. If a person accepted a finding for
-        this bucket, the acceptance is added to the finding."""
+        this bucket, adds the acceptance to the finding."""
         accepted = self._acceptances.get(bucket, {})
         ordered = sorted(set(findings), key=lambda x: (-x.status, x.reason, x.key))
         return tuple(
@@ -225,8 +226,8 @@ class TopicJudgement:
         )
 
     def _unread_findings(self) -> Iterator[Finding]:
-        """A finding if the audit could not read some messages. Such messages may concern any agent,
-        tier and bucket."""
+        """Yields a finding if the audit could not read some messages. Such messages may concern any
+        agent, tier and bucket."""
         if self._facts.evidence.unread:
             yield Finding(Status.UNKNOWN, reasons.of_unread(self._facts.evidence.unread))
 

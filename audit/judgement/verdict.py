@@ -7,9 +7,9 @@
     unknown     evidence that is needed to decide is missing, perhaps for ever
     lost        an agent declared that lines are lost, and the lines may belong to the bucket
 
-A bucket gets the gravest status of its findings, and the reasons of all findings in words. A
-finding that a person accepted stays in the verdict, but is no longer held against the bucket.
-`residue` is the status of the bucket without its accepted findings.
+A bucket gets the gravest status of its findings, and the reasons of all findings as text. A finding
+that a person accepted stays in the verdict, but no longer counts against the bucket. `residue` is
+the status of the bucket without its accepted findings.
 """
 
 from __future__ import annotations
@@ -41,9 +41,9 @@ class Status(IntEnum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """One reason why a bucket is not complete. (A finding with the status COMPLETE is only a
-    remark.) key: the finding's name, if the text of its reason may change. acceptance: the decision
-    of a person to accept the finding."""
+    """One reason why a bucket is not complete; a finding with the status COMPLETE is only a remark.
+    key: the finding's name, if the text of its reason may change. acceptance: the decision of a
+    person to accept the finding."""
 
     status: Status
     reason: str
@@ -75,8 +75,8 @@ def left_of(findings: Iterable[Finding]) -> Status:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The place where a tier counted: a cluster, or an output. is_retired: whether nobody waits for
-    the place's counts any more."""
+    """The place where a tier counted: a cluster, or an output. is_retired: whether the audit no
+    longer waits for the place's counts."""
 
     tier: Tier
     name: str
@@ -86,8 +86,9 @@ class Place:
 @dataclass(frozen=True, slots=True)
 class AgentVerdict:
     """The verdict on one (source topic, agent, bucket). sums: the counts of each place that ever
-    reported the topic; None for an expected tier that never reported it. retired: whether nobody
-    waits for the agent any more. findings: they determine the status and the reasons."""
+    reported the topic; None for an expected tier that never reported the topic. retired: whether
+    the audit no longer waits for the agent. findings: the findings that determine the status and
+    the reasons."""
 
     agent: int
     host: str
@@ -148,8 +149,8 @@ class BucketVerdict:
 
     @property
     def is_overdue(self) -> bool:
-        """Whether somebody should look at the bucket: it should be complete by now but is not, or
-        it is lost already."""
+        """Whether somebody should look at the bucket: the bucket should be complete by now but is
+        not complete, or it is lost already."""
         residue = self.residue
         return residue is Status.LOST or (self.due and residue is not Status.COMPLETE)
 
@@ -170,8 +171,8 @@ class BucketVerdict:
 
     @property
     def word(self) -> str:
-        """The status as reports print it: the status without the accepted findings, and also the
-        status of the accepted findings if they are graver."""
+        """The status as reports print it: the status without the accepted findings and, if the
+        accepted findings are graver, also their status."""
         accepted, left = f"{self.status.word}, accepted", self.residue
         if left is self.status:
             return left.word

@@ -1,14 +1,15 @@
-"""Reads the loader's output: rows, manifests and side files in a tree of files.
+"""Reads the loader's output, which is a tree of files: rows, manifests and side files.
 
-    Output           the interface of every kind of output; recount and loader read only through it
+    Output           the interface of every kind of output; recount and loader read only through
+                     this interface
     local            LocalOutput, a directory of this machine
     hdfs_failures    turns the errors of hdfs-native into sentences
     hdfs             HdfsOutput, a folder of HDFS, through hdfs-native
 
-Paths are relative to the output's root, with `/` between their parts. If a file or directory is
-missing, this is no error: the method returns None or an empty result. Every other error of the file
-system is raised as `StoreFailed` or `StoreUnreachable` with one sentence. This package only reads.
-The loader writes through loader/store, which is built on this package.
+Paths are relative to the output's root, with `/` between their parts. A missing file or directory
+is not an error: the method returns None or an empty result. For every other error of the file
+system, the method raises `StoreFailed` or `StoreUnreachable` with one sentence. This package only
+reads. The loader writes through loader/store, which is built on this package.
 """
 
 from __future__ import annotations

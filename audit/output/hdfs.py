@@ -18,8 +18,8 @@ RETRIES: Final = {
     "dfs.client.failover.max.attempts": "8",
     "dfs.client.failover.sleep.max.millis": "3000",
 }
-"""With these settings an operation fails if the server has not answered for about 20 s. With the
-client's defaults it would fail only after 3 minutes."""
+"""With these settings, an operation fails if the server has not answered for about 20 s. With the
+client's defaults, the operation would fail only after 3 minutes."""
 
 
 class HdfsOutput:
@@ -71,7 +71,7 @@ class HdfsOutput:
         """See Output."""
         below = len(self._root) + 1
         folders = [path]
-        while folders:  # one by one, so that the other folders are listed even if one is gone
+        while folders:  # one at a time, so that the others are listed even if one folder is gone
             for status in self._listed(folders.pop()):
                 name = urlsplit(status.path).path[below:]
                 if status.isdir:
@@ -95,14 +95,14 @@ class HdfsOutput:
         return f"{self._root}/{path}" if path else self._root
 
     def _named(self, path: str) -> str:
-        """The path as error messages show it. It contains the NameNode, because the NameNode may be
-        the server that does not answer."""
+        """The path as error messages show it. The path contains the NameNode, because the NameNode
+        may be the server that does not answer."""
         return self._server + self._at(path)
 
 
 class HdfsReader(io.RawIOBase):
     """An open HDFS file. If a DataNode does not answer, reading raises `StoreUnreachable` and not
-    `StoreFailed`, because the file need not be damaged."""
+    `StoreFailed`, because the file may be undamaged."""
 
     def __init__(self, path: str, file: Any) -> None:
         super().__init__()

@@ -1,8 +1,8 @@
 """Turns an error of the HDFS client into one of Skidway's own errors, with one sentence.
 
 The client raises OSError if a connection fails. For everything else it raises RuntimeError with the
-text of a Rust value. This is either a refusal of the NameNode (a Java exception with its stack
-trace), or a failure between the client and the DataNodes.
+text of a Rust value. This text describes either a refusal of the NameNode (a Java exception with
+its stack trace), or a failure between the client and the DataNodes.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ _SAID: Final = {
 text contains several of these phrases, the first in this list is used."""
 
 _NETWORK: Final = ("connect", "timed out", "no active", "unreachable", "dns", "lookup address")
-"""If an error's text has no phrase of `_SAID`, but one of these words, a server did not answer."""
+"""If an error's text contains no phrase of `_SAID`, but contains one of these words, a server did
+not answer."""
 
 
 @contextmanager
@@ -54,8 +55,8 @@ def failures(verb: str, path: str, unclear: type[SkidwayError] | None = None) ->
     """Turns the client's errors into one of Skidway's own errors with one sentence. The client
     raises OSError, RuntimeError and ValueError, each for many causes.
 
-    unclear: the error to raise if the operation may have been carried out in spite of the client's
-    error. It is not raised if permission was refused.
+    unclear: the error to raise if the server may have done the operation in spite of the client's
+    error. If permission was refused, this error is not raised.
     """
     try:
         yield
@@ -83,6 +84,6 @@ def _reason(error: Exception) -> _Reason:
             return reason
     first = (text.strip().splitlines() or [type(error).__name__])[0]
     if type(error) is OSError or isinstance(error, (ConnectionError, TimeoutError)):
-        # The client raises other subclasses of OSError for files and permissions.
+        # For problems with files and permissions, the client raises other subclasses of OSError.
         return _Reason(f"no connection to the NameNode or a DataNode: {first}", True)
     return _Reason(first, any(word in text.lower() for word in _NETWORK))

@@ -54,7 +54,8 @@ class LocalOutput:
 
     def files(self, path: str) -> Iterator[FileEntry]:
         """See Output. Lists one directory at a time, sorted by name. Follows symbolic links, like
-        the programs that read the rows. Escapes the bytes of names that are not UTF-8."""
+        the programs that read the rows. If a name is not UTF-8, escapes the bytes that are not
+        UTF-8."""
         with failures("list", self._root / path):
             top = self._root / path
             for folder, below, names in os.walk(top, onerror=_raise, followlinks=True):
@@ -87,14 +88,14 @@ class LocalOutput:
 
 
 def _is_above(folder: str, name: str) -> bool:
-    """Whether a link leads back to a directory that contains the link."""
+    """Whether a link points back to a directory that contains the link."""
     real, here = os.path.realpath(os.path.join(folder, name)), os.path.realpath(folder)
     return os.path.commonpath([real, here]) == real
 
 
 def _raise(error: OSError) -> None:
-    """Raises the error of listing a directory. If the directory is gone, nothing is raised: it
-    counts as empty."""
+    """Raises the error of listing a directory. If the directory is gone, raises nothing, because a
+    missing directory counts as empty."""
     if not isinstance(error, NOT_THERE):
         raise error
 

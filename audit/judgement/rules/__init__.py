@@ -11,5 +11,5 @@ take their facts from topic_facts:
     seals           whether the agent has sealed the bucket
     without_origin  records that no agent seals
     equation        every tier has counted the same records
-    rejects         warns of too many rejects
+    rejects         whether too many records were rejected; only warns
 """

@@ -1,5 +1,5 @@
-"""Finds, without I/O, the buckets that may contain doublings, which are lines that an agent
-delivered a second time, after another agent had delivered them.
+"""Finds, without I/O, the buckets that may contain doublings. A doubling is a line that one agent
+delivered first, and another agent delivered a second time.
 
 Announcements show which agents may have read the same bytes, and during which time (see the module
 rereading). An agent that read the bytes again may have counted their lines a second time. The
@@ -10,23 +10,22 @@ event times the lines have:
                      at   deltas that may count lines    deltas after S count none:
                           for a second time              all those bytes are in earlier deltas
 
-    L   the last seal that the agent noted before the other agent began; if there is none, all
-        deltas from the first on may count such lines
-    S   the first seal that the agent noted after the other agent was heard last. It vouches that
-        all bytes that were in the files by then are delivered and counted in deltas. Among these
+    L   the last seal that the agent noted before the other agent began; if there is no such seal,
+        all deltas from the first on may count such lines
+    S   the first seal that the agent noted after the other agent was heard last. S vouches that all
+        bytes that were in the files at that time are delivered and counted in deltas. Among these
         bytes are all bytes that the other agent had read
 
 L's `at` is the number of the agent's last delta when it noted L. A bucket that no delta between L's
 `at` and S touched contains no such line. As long as there is no S, every later delta may count such
-lines. So while both agents are heard, every bucket is in doubt. If the agent set bytes apart
-(declared them lost or uncertain) before a seal, the seal does not vouch that these bytes were read,
-because they may be read later. So such a seal does not count as S.
+lines. So while messages of both agents arrive, every bucket is in doubt. If the agent declared
+bytes lost or uncertain before a seal, the seal does not vouch that these bytes were read, because
+the agent may read them later. So such a seal does not count as S.
 
-The messages of the two agents are ordered by their times, which come from the clock of the agents'
-host. There is a second rule, which holds even if that clock was set back between two messages: a
-line has only one event time, so a bucket in which both agents counted lines is in doubt. (Lines
-without an event time of their own get the time of reading, so only these lines depend on the
-clock.)
+The rule orders the messages of the two agents by the messages' times, which come from the clock of
+the agents' host. A second rule applies even if that clock was set back between two messages: a line
+has only one event time, so a bucket in which both agents counted lines is in doubt. Only lines
+without an event time of their own depend on the clock, because they get the time of reading.
 """
 
 from __future__ import annotations
@@ -43,8 +42,8 @@ _BEGIN = (0, 0)
 
 
 class _Stretch(NamedTuple):
-    """The range of (epoch, number) in which an agent's deltas may count lines twice. It lies after
-    `after` and before `before`. before: None if the range has no end yet."""
+    """The range of (epoch, number) in which an agent's deltas may count lines twice. The range
+    begins after `after` and ends before `before`. before: None if the range has no end yet."""
 
     after: tuple[int, int]
     before: tuple[int, int] | None

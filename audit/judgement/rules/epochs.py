@@ -1,8 +1,8 @@
 """Finds, without I/O, the buckets that are in doubt because an agent began a new epoch.
 
-An agent begins a new epoch if its state is an older copy. Two kinds of lines may then count twice
-or not at all: lines that the old epoch delivered after that copy was made, and lines that the new
-epoch delivered before its first seal.
+If an agent's state is an older copy, the agent begins a new epoch. Two kinds of lines may then
+count twice or not at all: lines that the old epoch delivered after that copy was made, and lines
+that the new epoch delivered before its first seal.
 """
 
 from __future__ import annotations

@@ -36,7 +36,7 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
         for place, x in sums.items()
         if not (agent == NO_AGENT and place.tier is Tier.AGENT)
     ]
-    known.sort(key=lambda each: each[0].is_retired)  # what counts comes first
+    known.sort(key=lambda each: each[0].is_retired)  # retired places come last
     silent = [place for place, x in sums.items() if x is None]
     largest = max((x for _, x in known), key=lambda x: x.count, default=Sums())
     for place in silent:
@@ -69,7 +69,8 @@ def findings(facts: TopicFacts, agent: int, sums: dict[Place, Sums | None]) -> I
 
 
 def _gap(facts: TopicFacts, place: Place) -> Iterator[Finding]:
-    """A finding about the newest gap that may be the reason why this place lacks records."""
+    """Yields a finding about the newest gap that may explain why this place lacks records, if there
+    is such a gap."""
     senders = {key for x in facts.places if x.place == place for key in x.senders}
     gaps = [note for note in facts.topic.gaps if note.sender in senders]
     if gaps:

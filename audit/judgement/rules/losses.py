@@ -25,7 +25,7 @@ class _Lost:
 
 class Losses:
     """The losses that agents declared in one topic. Each agent's losses are examined only once for
-    all buckets, because a report asks about many buckets."""
+    all buckets, because one report needs the findings for many buckets."""
 
     def __init__(self, facts: TopicFacts) -> None:
         self._facts = facts
@@ -40,7 +40,8 @@ class Losses:
         for lost in self._of_agents[agent]:
             begin, end = lost.begin, lost.end
             inside = (begin is None or start + size > begin) and start <= end
-            if not inside and tallies:  # lines of the bucket may still have come before the loss
+            # lines of the bucket may have come after the seal, before the loss
+            if not inside and tallies:
                 inside = _touched_between(tallies, agent, lost.note, lost.prior)
             if inside:
                 yield lost.finding
@@ -64,8 +65,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
     The first time is the start of the first bucket that the agent had not sealed, minus the
     lateness. If the message does not name that bucket, the `sealed_until` of the agent's last seal
-    before the loss is used in place of the bucket's start. The lateness is the agent's or the
-    policy's, whichever is larger.
+    before the loss replaces the bucket's start. The lateness is the agent's bound or the policy's
+    bound, whichever is larger.
     """
     begin, end = note.loss.from_bucket, note.loss.to_bucket
     if begin is None and prior is not None:
@@ -82,8 +83,8 @@ def _span(facts: TopicFacts, note: LossNote, prior: SealNote | None) -> tuple[in
 
 
 def _touched_between(tallies: Tallies, agent: int, note: LossNote, prior: SealNote | None) -> bool:
-    """Whether a delta touched the bucket between the agent's last seal before the loss and the
-    loss."""
+    """Whether a delta may have counted lines of the bucket after the agent's last seal before the
+    loss, but before the loss."""
     since = (prior.epoch, prior.at) if prior is not None else (0, 0)
     return any(
         (key.epoch, tally.first) <= (note.epoch, note.number) and (key.epoch, tally.last) > since

@@ -37,9 +37,9 @@ def _warning(rejects: int, records: int, who: str) -> Finding:
 
 def _delivered(found: BucketVerdict, parent: TopicEvidence) -> int:
     """The number of lines of the topic `parent`, in the bucket of `found`, that were not rejected.
-    The result is the agents' count. But if another sender has counted more than the agents have
-    reported so far, the result is the greatest count of another sender. (Only agents' counts are
-    added up over several epochs.)"""
+    Normally the result is the agents' count. If another sender has counted more than the agents
+    have reported so far, the result is the greatest count of any other sender. Counts of several
+    epochs are added up only for agents."""
     agents, others = 0, Counter[SenderKey]()
     for tallies in parent.tallies.get((found.bucket, found.bucket_ms), {}).values():
         for key, tally in tallies.items():

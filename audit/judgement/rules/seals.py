@@ -40,9 +40,9 @@ def findings(
 
 
 def _is_last_word(facts: TopicFacts, agent: int, newest: SealNote) -> bool:
-    """Whether the agent says in its newest seal that no more lines come, and is retired or was
-    replaced. If the topic was deleted and created again and the agent mentioned the new topic, the
-    agent must have sealed the new topic, too."""
+    """Whether the agent states in its newest seal that no more lines come, and is retired or was
+    replaced. The topic may have been deleted and created again. If the agent mentioned the new
+    topic, the agent must have sealed the new topic, too."""
     if not newest.final or not facts.expectation.is_gone(agent):
         return False
     spoke = any(agent in topic.agents for topic in facts.related)

@@ -1,6 +1,6 @@
 """Finds, without I/O, missing messages of the senders whose counts the verdict uses. A missing
-message shows as a hole in the sender's message numbers, or as a break in the chain of a bucket's
-deltas (messages with counts).
+message leaves a hole in the sender's message numbers, or breaks the chain of a bucket's deltas
+(messages with counts).
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ def findings(
 
 
 def chain_findings(facts: TopicFacts, tallies: Tallies) -> Iterator[Finding]:
-    """Findings on missing deltas of one bucket. Missing deltas are noticed because each delta names
-    the last earlier delta that touched the bucket."""
+    """Findings on missing deltas of one bucket. A missing delta breaks the chain of deltas, because
+    each delta names the last earlier delta that touched the bucket."""
     for key, tally in tallies.items():
         if not tally.chained:
             words = f"deltas of {reasons.of_sender(key)} for this bucket are missing"
@@ -72,9 +72,8 @@ def _sealed_usably(facts: TopicFacts, key: SenderKey, bucket: BucketId) -> bool:
 
 
 def _overcome(facts: TopicFacts, key: SenderKey, start: int) -> bool:
-    """`key` names an agent and one of its epochs. Whether a seal from a later epoch of this agent
-    proves that no message of the epoch in `key` counts records of the bucket that begins at
-    `start`."""
+    """Whether a seal from a later epoch of an agent proves that no message of an earlier epoch
+    counts records of the bucket that begins at `start`. key: the agent and the earlier epoch."""
     if key.tier is not Tier.AGENT:
         return False
     later = [x for x in facts.seals.get(agent_named(key.producer), ()) if x.epoch > key.epoch]

@@ -25,7 +25,7 @@ class TopicFacts:
 
     tiers: the tiers in which the topic's records must be counted.
     now_ms: the present time (see clocks.present_ms).
-    ahead_ms: how far event times can be ahead of our clock. This is the largest of the agents'
+    ahead_ms: how far event times can be ahead of the audit's clock: the largest of the agents'
         bounds and the policy's bound.
     topic: the topic's evidence.
     related: the topic's evidence, and for a topic of rejects also the evidence of the topic whose
@@ -59,8 +59,8 @@ class TopicFacts:
 
     @cached_property
     def ours_ahead_ms(self) -> int:
-        """How far our clock is ahead. This is computed only when an agent looks silent, because the
-        computation reads the clocks of all senders."""
+        """How far the audit's clock is ahead. The property is computed only when an agent looks
+        silent, because the computation reads the clocks of all senders."""
         return ours_ahead_ms(self.evidence, self.policy)
 
     def due(self, bucket: BucketId) -> int:

@@ -1,5 +1,6 @@
 """Finds, without I/O, reasons to doubt the counts of records without origin. No agent sends or
-seals such records. Instead, the audit must have heard the first counter that such records pass."""
+seals such records. In place of a seal, the audit needs a message from the first counter that such
+records pass. A counter is heard when a message of it arrives."""
 
 from __future__ import annotations
 
@@ -26,9 +27,9 @@ def findings(facts: TopicFacts, agent: int, bucket: BucketId) -> Iterator[Findin
 
 def uncounted_findings(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
     """Findings on a bucket in which no record without origin was counted. A counter that was not
-    heard since the bucket was due may still count such records. If no counter of the first tier
-    with counters ever reported the topic, at least one counter of that tier that may count the
-    topic must have been heard since the bucket was due."""
+    heard since the bucket was due may still count such records. Perhaps no counter of the first
+    tier with counters ever reported the topic. In this case, at least one counter of that tier that
+    may count the topic must have been heard since the bucket was due."""
     due = facts.due(bucket)
     if facts.now_ms < due:
         return
@@ -64,8 +65,8 @@ def _unheard(facts: TopicFacts, bucket: BucketId) -> Iterator[Finding]:
 
 
 def _gravity(facts: TopicFacts, due: int) -> Status:
-    """The status of a finding on a counter that is not heard. It is OPEN as long as the
-    counter may simply be late."""
+    """The status of a finding on a counter that is not heard. The status is OPEN as long as the
+    counter may only be late."""
     return Status.OPEN if facts.now_ms < due + facts.policy.silence_ms else Status.UNKNOWN
 
 
@@ -118,9 +119,9 @@ def _heard_ms(facts: TopicFacts, tier: Tier) -> int:
 
 
 def _first_counters(facts: TopicFacts) -> tuple[SenderKey, ...]:
-    """The counters that are the first to count records which no agent seals. While these counters
-    do not run, equal sums prove nothing. If all counters are retired, only the counter that was
-    heard last is returned."""
+    """The counters that are the first to count records that no agent seals. While these counters do
+    not run, equal sums prove nothing. If all counters are retired, only the counter that was heard
+    last is returned."""
     waited = [x for x in facts.places if not x.place.is_retired]
     for tier in (Tier.BROKER, Tier.MIRROR):
         if tier in facts.tiers and not facts.retired.holds_tier(tier):

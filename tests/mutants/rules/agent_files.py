@@ -29,7 +29,7 @@ MUTANTS = (
         "an old file that came to a path hides the generations that are younger than it",
         "agent/files/history.py",
         "        if look.leads_to_older(base, index) or self._known.was_found_elsewhere(here):\n"
-        "            return False  # it came from another path\n",
+        "            return False  # the file at the path came from another path\n",
         "",
         (
             "tests/unit/agent/files/test_rotations.py::"
@@ -64,7 +64,7 @@ MUTANTS = (
         "without births an inode that was given away stays that of the compressed file",
         "agent/files/known.py",
         "        self._moved_to.pop((tracked.birth.key, None), None)"
-        "  # the inode was given to this one\n",
+        "  # this file id has the inode now\n",
         "",
         (
             "tests/unit/agent/files/test_compression.py::"
@@ -399,7 +399,7 @@ MUTANTS = (
         "nobody remembers that a file lost its last name",
         "agent/files/endings.py",
         """        if status is not None and not status.links:
-            tracked.location = ""  # the kernel may give its inode to any file now
+            tracked.location = ""  # the kernel may now give the file's inode to another file
 """,
         "",
         (
@@ -968,7 +968,7 @@ MUTANTS = (
         "a look into the middle of a rotation is one since which a generation is old",
         "agent/files/rotations.py",
         """            del moment.findings.unseen[said:]
-            return  # it was read while names changed
+            return  # the directory was read while names changed
 """,
         "            del moment.findings.unseen[said:]\n",
         (

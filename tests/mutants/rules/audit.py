@@ -1319,7 +1319,7 @@ MUTANTS = (
     Mutant(
         "a retired counter that is short holds back what has no origin",
         "audit/judgement/rules/equation.py",
-        "    known.sort(key=lambda each: each[0].is_retired)  # what counts comes first\n",
+        "    known.sort(key=lambda each: each[0].is_retired)  # retired places come last\n",
         "",
         (
             "tests/unit/audit/judgement/rules/test_without_origin.py::"
