@@ -107,8 +107,8 @@ def run(press: Press, files: list[Found], trial: Trial, host: Host, lines_max: i
 
 
 def _first_records(framer: Framer, head: bytes, size: int, records_max: int) -> tuple[bytes, int]:
-    """Returns the first whole records of a file, and the position at which they end. If the file has
-    several records and its last record may still be incomplete, leaves the last record out.
+    """Returns the first whole records of a file, and the position at which they end. If the file
+    has several records and its last record may still be incomplete, leaves the last record out.
     """
     whole = framer.whole_records_end(head)
     if whole:
