@@ -68,8 +68,7 @@ refused are undecided, the agent reads nothing. While `buffer.memory` bytes of b
 unacknowledged, the agent also reads nothing. At most `max.open.files` descriptors are open. While
 the disk of the state is full, the agent reads and promises no more bytes.
 
-The agent cannot yet read journal or syslog, join several lines to one record, or filter lines
-(docs/open.md).
+The agent cannot yet read journal or syslog, or filter lines (docs/open.md).
 
 Reading order, low to high:
 

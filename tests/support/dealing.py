@@ -21,6 +21,7 @@ TOGETHER: Mapping[str, tuple[str, ...]] = {
         "tests/e2e/test_complete.py",
         "tests/e2e/test_loader_faults.py",
         "tests/e2e/test_real_logs.py",
+        "tests/e2e/test_records_of_several_lines.py",
         "tests/e2e/test_recount.py",
     ),
     "hdfs": (
