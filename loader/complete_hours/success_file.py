@@ -15,8 +15,8 @@ from skidway.loader.complete_hours.collector import Answer
 
 
 def content(topic: str, hour: str, rows: int, answer: Answer) -> bytes:
-    """The file's bytes. rows: how many rows the hour's files have. answer: the collector's answer
-    that the hour is complete."""
+    """Returns the bytes of the file. rows: how many rows the hour's files have. answer: the
+    collector's answer that the hour is complete."""
     said = {
         "topic": topic,
         "hour": hour,

@@ -15,8 +15,8 @@ class DataLost(SkidwayError):
 
 
 def report(losses: Sequence[str], *, fails: bool) -> None:
-    """If `fails`, raises DataLost with the first of these sentences; otherwise logs each sentence
-    as a warning."""
+    """Does nothing if there are no losses. If `fails`, raises DataLost with the first of these
+    sentences. Otherwise logs each sentence as a warning."""
     if losses and fails:
         more = f" (and {len(losses) - 1} more)" if len(losses) > 1 else ""
         raise DataLost(

@@ -1,4 +1,5 @@
-"""The object that Spark calls first: it has the source's name and columns, and makes a reader."""
+"""Defines the object that Spark calls first. This object has the source's name and columns, and
+makes the readers."""
 
 from __future__ import annotations
 

@@ -12,10 +12,10 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class SourceTopic:
-    """What brokers said about a topic.
+    """The brokers' answers about a topic.
 
     gaps: by partition, the offsets that the mirror of the topic has listed as missing. away: for
-    each partition that has no bounds, the reason.
+    each partition whose leader returned no bounds, the reason.
     """
 
     name: str

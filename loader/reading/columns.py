@@ -55,9 +55,9 @@ REJECTED: Final = pa.schema(
         *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
-"""The columns of a file of rejects. `timestamp_ms` is the event time that was sent; `_timestamp` is
-null if this event time is outside of the years 1970 to 9999. The remaining columns of `OWN` are the
-same as in files of rows."""
+"""The columns of a file of rejects. `timestamp_ms` is the event time in the record; `_timestamp` is
+null if this event time is outside the years 1970 to 9999. The other columns of `OWN` are the same
+as in files of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
