@@ -1,5 +1,4 @@
-"""Defines the object that Spark calls first. This object has the source's name and columns, and
-makes the readers."""
+"""The object that Spark calls first: it has the source's name and columns, and makes a reader."""
 
 from __future__ import annotations
 

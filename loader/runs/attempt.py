@@ -1,7 +1,7 @@
 """One attempt at one load number of a topic: its staging directory, and its commit.
 
-If another loader commits the same number first, everything that the attempt staged is thrown away,
-and the caller begins anew after the other loader's manifest.
+If another loader commits the same number first, the attempt deletes everything that it staged, and
+the caller begins a new attempt after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class Attempt:
             raise
 
     def _discard(self) -> None:
-        """Deletes the staging directory of a load that is not committed and never will be."""
+        """Deletes the staging directory of this attempt, which has failed and will never be
+        committed."""
         # A failed deletion raises nothing, because the caller raises the error that ended the load.
         with contextlib.suppress(SkidwayError):
             self._store.delete(self.load.staging)

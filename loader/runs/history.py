@@ -1,5 +1,5 @@
-"""Lists the loads of an output, and what each load committed. Reads only manifests, and asks no
-broker."""
+"""Lists the loads of an output, and what each load committed. Reads only manifests, and sends no
+request to a broker."""
 
 from __future__ import annotations
 

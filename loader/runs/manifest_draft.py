@@ -91,12 +91,13 @@ class ManifestDraft:
         )
 
     def _head(self) -> delta.Head:
-        """The sender of this output's deltas, and the number of its last delta."""
+        """Returns the sender of this output's deltas, and the number of the last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
             parts.read_on()  # so `next_epoch` is above all published epochs
         now = parts.clock.time_ms()
-        # If the output has moved to another URL, the producer's name stays the same.
+        # The producer's name comes from the newest manifest, so it stays the same if the output has
+        # moved to another URL.
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
         epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
@@ -124,7 +125,7 @@ class ManifestDraft:
         ranges: Sequence[PartitionRange],
         tables: Tables,
     ) -> Changes:
-        """What the load changes in the tables. Also applies these changes to `tables`."""
+        """Returns what the load changes in the tables. Also applies these changes to `tables`."""
         newest, source = self._newest, self._topic.source
         positions = newest.audit_positions if newest else {}
         known = self._parts.feed.new_locations(source, positions)
@@ -170,7 +171,8 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # These values stay if no record was read. If there is a `planned.gap`, it lies before `end`.
+    # If no record was read, `end` and `below` keep these values. If there is a `planned.gap`, it
+    # ends at this `end`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

@@ -21,7 +21,8 @@ _log = log.get(__name__)
 
 
 class LoggedProgress:
-    """Logs a run's figures when a step begins, and then at most once in `LOG_EVERY_S` seconds."""
+    """Logs a run's figures when a step begins, and after that at most once in `LOG_EVERY_S`
+    seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock

@@ -21,9 +21,9 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """The brokers' answers. settings: the settings of the run, with the cluster's name. missing:
-    topics that the settings list, but that do not exist. troubles: by topic, why it cannot be
-    loaded now."""
+    """What the brokers answered at the start of a run. settings: the settings of the run, with the
+    cluster's name. missing: topics that the settings list, but that do not exist. troubles: by
+    topic, why the topic cannot be loaded now."""
 
     settings: LoaderSettings
     cluster_id: str
@@ -52,8 +52,8 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
 def _look_at_all(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> tuple[list[SourceTopic], dict[str, SkidwayError]]:
-    """The topics that can be loaded; and for each other topic, the error that prevents it. Raises
-    Unreachable."""
+    """Returns the topics that can be loaded, and by topic the error that prevents the loading of
+    each other topic. Raises Unreachable."""
     try:
         return _look_at(settings, client, cluster, names, asked), {}
     except Unreachable:

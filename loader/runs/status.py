@@ -37,7 +37,7 @@ def status(settings: LoaderSettings) -> list[Row]:
 
 
 def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
-    """Returns one row per partition of every chosen topic, and the exit status."""
+    """Returns one row for each partition of each chosen topic, and the exit status."""
     store = open_store(settings.output)
     rows: list[Row] = []
     codes = []
@@ -91,8 +91,8 @@ def _newest(store: Store, topic: str) -> Manifest | None:
 
 
 def newest_rate(store: Store, topic: str) -> int | None:
-    """The rows per second of the largest of the newest loads; None if no manifest has the time of
-    its load."""
+    """Returns how many rows per second the largest of the newest loads loaded. Returns None if no
+    manifest says how long its load took."""
     loads = topic_history(store, topic, RATE_LOADS)
     timed = [(row["rows"], row["rows_per_second"]) for row in loads if row["rows_per_second"]]
     return max(timed)[1] if timed else None

@@ -15,7 +15,7 @@ from skidway.loader.state.layout import HOUR_MS
 Int64s = npt.NDArray[np.int64]
 
 BucketKey = tuple[int, int]
-"""Agent, and start of the bucket in ms."""
+"""The agent, and the start of the bucket in ms since 1970."""
 
 SCHEMA: Final = pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("number", pa.int64())])
 
@@ -59,8 +59,8 @@ def ordered(rows: Rows) -> Rows:
 
 
 def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """For each wanted key, whether `rows` has it, and its index in `rows`. If `rows` does not have
-    the key, the index is the place where the key would have to be inserted."""
+    """Returns, for each wanted key, its index in `rows`, and whether `rows` has the key. If `rows`
+    does not have the key, the index is the position at which the key would have to be inserted."""
     begins = np.searchsorted(rows.bucket, wanted.bucket, "left")
     ends = np.searchsorted(rows.bucket, wanted.bucket, "right")
     at = begins.astype(np.intp)
@@ -81,7 +81,8 @@ def look_up(rows: Rows, wanted: Rows, numbers: Int64s) -> None:
 
 
 def merged(rows: Rows, new: Rows) -> Rows:
-    """All rows of `rows` and `new`. If both have the same key, the row of `new` is taken."""
+    """Returns all rows of `rows` and `new`. If both have a row with the same key, the result has
+    only the row of `new`."""
     at, there = _found(rows, new)
     number = rows.number.copy()
     number[at[there]] = new.number[there]

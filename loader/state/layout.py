@@ -26,7 +26,7 @@ from typing import Final
 
 STATE: Final = "_skidway"
 RUNS: Final = f"{STATE}/_runs"
-"""Directory of the notes about runs. It is no topic's directory, because topics whose names begin
+"""Directory of the notes about runs. No topic has this directory, because topics whose names begin
 with `_` are not loaded."""
 
 MANIFEST_DIGITS: Final = 20
@@ -186,8 +186,8 @@ def table_number(name: str) -> int | None:
 
 
 def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) -> str:
-    """Path of the file with a table's rows of a span of time. parts: the first hour and the end of
-    the span, both in hours since the epoch; the number of rows; and the last load that counted a
+    """Path of the file with a table's rows for a span of hours. parts: the first hour and the end
+    of the span, both in hours since the epoch; the number of rows; and the last load that counted a
     bucket of the span."""
     name = "-".join(map(str, parts))
     return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
@@ -205,7 +205,7 @@ def waiting(topic: str, agent: int, file: int) -> str:
 
 
 def run_note(run: str) -> str:
-    """Path of the note about a run, whose id is a uuid in hex digits. The note is JSON, but has
-    another suffix than manifests, so that nobody who lists `*/*.json` takes the note for a
-    manifest."""
+    """Path of the note about a run. run: the id of the run, a uuid in hex digits. The note is JSON,
+    but has another suffix than manifests, so that a person who lists `*/*.json` does not mistake
+    the note for a manifest."""
     return f"{RUNS}/{run}.note"
