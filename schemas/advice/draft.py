@@ -1,4 +1,5 @@
-"""A schema that is being edited: reads and replaces types at places such as `/fields/1/type/0`."""
+"""Defines a draft, which is a schema that is being edited. A draft reads and replaces types at
+places such as `/fields/1/type/0`."""
 
 from __future__ import annotations
 
@@ -56,15 +57,15 @@ class Draft:
         return found
 
     def field_at(self, path: str) -> Field:
-        """The field of a path that ends in `/fields/N`. Raises `PlaceMissing`."""
+        """Returns the field at a path that ends in `/fields/N`. Raises `PlaceMissing`."""
         place, _, last = path.rpartition("/fields/")
         record = self.record_at(place)
         return record.fields[_number(last, len(record.fields))]
 
 
 def place_name(root: AvroType, path: str) -> str:
-    """The path in the form in which people read it, for example `order.lines[].price`. Branches of
-    unions and parts of a type, such as its size, are left out."""
+    """Returns the path in a form for people, for example `order.lines[].price`. Leaves out branches
+    of unions and parts of a type, such as its size."""
     at, name = root, ""
     for step in _steps(path):
         if isinstance(at, Record) and step.isdigit() and int(step) < len(at.fields):
@@ -79,8 +80,8 @@ def place_name(root: AvroType, path: str) -> str:
 
 
 def _steps(place: str) -> Iterator[str]:
-    """One step for each type on the way to the place: the number of a field or branch, `items`, or
-    `values`."""
+    """Yields one step for each type on the way to the place. A step is the number of a field or
+    branch, `items`, or `values`."""
     return (step for step in place.split("/") if step not in ("", "fields", "type"))
 
 

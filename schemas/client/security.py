@@ -1,5 +1,5 @@
-"""The client's credentials, and the authorities that it trusts: HTTP basic authentication and
-TLS."""
+"""Defines the client's credentials, and the certificate authorities that the client trusts. The
+client supports HTTP basic authentication and TLS."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from skidway.errors import ConfigurationRefused
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Credentials and trusted authorities; all fields are optional. `user_info` is `user:password`.
-    The other fields are paths of PEM files.
+    """Credentials and trusted certificate authorities. All fields are optional. `user_info` is
+    `user:password`. The other fields are paths of PEM files.
 
-    Without `ca` the client trusts the machine's authorities. If a registry asks for a certificate
-    (mutual TLS), the client presents `certificate`, and proves with `key` that it owns the
-    certificate. The certificate's file may also contain the key.
+    Without `ca`, the client trusts the certificate authorities of the machine. If a registry asks
+    for a certificate (mutual TLS), the client presents `certificate`, and proves with `key` that it
+    owns the certificate. The certificate's file may also contain the key.
     """
 
     user_info: str | None = field(default=None, repr=False)  # keeps the password out of logs
@@ -50,5 +50,6 @@ class Security:
 
 
 def _refuse_password() -> str:
-    """Refuses an encrypted key. Otherwise, OpenSSL would ask for a password on the terminal."""
+    """Refuses an encrypted key. Without this function, OpenSSL would ask for a password on the
+    terminal."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

@@ -25,12 +25,13 @@ _CONSOLE_NOISE: Final = "Processed a total of"
 
 
 class DumpRefused(SkidwayError):
-    """A dump that cannot be read or restored. The message gives the place and the reason."""
+    """A dump cannot be read or restored. The message contains the place and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Key and value as JSON documents. The value None stands for a tombstone."""
+    """A record of the topic: key and value as JSON documents. If the record is a tombstone, the
+    value is None."""
 
     key: Mapping[str, Any]
     value: Mapping[str, Any] | None
@@ -62,7 +63,7 @@ def console_line(record: Record) -> str:
 
 
 def read_lines(lines: Iterable[str]) -> Iterator[Record]:
-    """The records of a file. Raises `DumpRefused` with the line's number."""
+    """Reads the records of a file. Raises `DumpRefused` with the line's number."""
     for number, text in enumerate(lines, 1):
         where = f"Line {number}"
         if len(text) > LINE_CHARACTERS_MAX:
@@ -91,8 +92,8 @@ def _read_line(text: str, where: str) -> Record:
 
 
 def _columns(text: str, where: str) -> tuple[str, str]:
-    """Key and value in a line of the console consumer. Leaves out the columns that the consumer may
-    print before the key."""
+    """Returns key and value in a line of the console consumer. Leaves out the columns that the
+    consumer may print before the key."""
     parts = text.split("\t")
     while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):
         parts.pop(0)

@@ -1,4 +1,4 @@
-"""What all decisions return, and the checks of a subject that all decisions share."""
+"""Defines what all decisions return, and the checks of a subject that all decisions share."""
 
 from __future__ import annotations
 
@@ -33,7 +33,8 @@ def check_subject(subject: str) -> None:
 
 
 def check_writable(state: RegistryState, subject: str | None) -> None:
-    """Raises a refusal if the subject's mode (for None, the global mode) is read-only."""
+    """Raises a refusal if the subject's mode is read-only. If `subject` is None, checks the global
+    mode."""
     if state.mode(subject).is_read_only:
         which = "The registry" if subject is None else f"Subject {subject}"
         raise not_permitted(f"{which} is in read-only mode")

@@ -1,4 +1,4 @@
-"""The routes of /compatibility: whether a schema is compatible, and why not."""
+"""Answers the routes of /compatibility, which say whether a schema is compatible, and why not."""
 
 from __future__ import annotations
 

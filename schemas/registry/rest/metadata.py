@@ -1,4 +1,4 @@
-"""The routes about the registry itself: contexts, cluster, version."""
+"""Answers the routes about the registry itself: contexts, cluster, version."""
 
 from __future__ import annotations
 

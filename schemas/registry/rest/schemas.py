@@ -1,5 +1,5 @@
-"""The routes of /schemas: schemas by id, by guid, and all of them. Other routes use this module to
-put versions with their schemas into their answers."""
+"""Answers the routes of /schemas, for a schema by id or guid, and for all schemas. Other routes use
+this module to put versions with their schemas into their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def submitted(registry: Registry, call: Call) -> Submitted:
-    """The schema in the request's body, parsed with the schemas that it references."""
+    """Returns the schema in the request's body, parsed with the schemas that it references."""
     asked = submission.asked(call.body, normalize=call.flag("normalize"))
     (references, needs), schemas = registry.read(
         lambda state: (submission.resolved(state, asked), state.parsed)
@@ -25,7 +25,7 @@ def submitted(registry: Registry, call: Call) -> Submitted:
 
 
 def described(state: RegistryState, call: Call, subject: str, version: Version) -> dict[str, Any]:
-    """A version of a subject with its schema."""
+    """Returns the document for a version of a subject, with the version's schema."""
     kept = state.schema(version.id)
     answer = {"subject": subject, "version": version.version, "id": version.id}
     return answer | _content(state, call, kept)
@@ -102,8 +102,8 @@ def _uses(registry: Registry, call: Call) -> list[tuple[str, int]]:
 
 
 def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
-    """The schema's text. With format=resolved, the text itself declares the types of referenced
-    schemas."""
+    """Returns the schema's text. With format=resolved, the text itself declares the types of
+    referenced schemas."""
     if call.query.get("format") == "resolved" and kept.references:
         try:
             return {"schema": state.parsed.of(kept).inlined()}

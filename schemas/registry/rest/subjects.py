@@ -1,4 +1,4 @@
-"""The routes of /subjects: versions, registration, lookup and deletion."""
+"""Answers the routes of /subjects: versions, registration, lookup and deletion."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def subjects(registry: Registry, call: Call) -> Any:
 def lookup(registry: Registry, call: Call) -> Any:
     """POST /subjects/{subject}
 
-    A request without a schema finds nothing, as in Confluent's registry.
+    If the request has no schema, the answer is that nothing was found, as in Confluent's registry.
     """
     deleted = call.flag("deleted")
     if submission.is_empty(call.body):
@@ -62,8 +62,9 @@ def versions(registry: Registry, call: Call) -> Any:
 def register(registry: Registry, call: Call) -> Any:
     """POST /subjects/{subject}/versions
 
-    If the subject already has the schema, the request is answered from memory. Every producer sends
-    this request when it starts, so producers can start even while ZooKeeper is unreachable.
+    If the subject already has the schema, the registry answers the request from memory. Every
+    producer sends this request when it starts, so producers of known schemas can start even while
+    ZooKeeper is unreachable.
     """
     wanted = submitted(registry, call)
     version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))
