@@ -96,7 +96,7 @@ def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
 
 
 def item_types(avro: AvroType) -> list[AvroType]:
-    """The types of all array items and all map values inside the type."""
+    """Returns the types of all array items and all map values inside the type."""
     found: list[AvroType] = []
     seen: set[int] = set()
 

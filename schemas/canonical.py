@@ -41,7 +41,7 @@ from skidway.schemas.avro_schema import (
 
 
 def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
-    """The canonical JSON text of a schema.
+    """Returns the canonical JSON text of a schema.
 
     `known`: the full names of the types that referenced schemas declare. The text uses these types
     by name, and does not declare them. Raises `SchemaInvalid` if the schema is nested too deeply or

@@ -50,12 +50,12 @@ class Level(Enumeration):
 
     @property
     def new_reads_old(self) -> bool:
-        """Whether the new schema must read what the old schema wrote."""
+        """Returns whether the new schema must read what the old schema wrote."""
         return self.value.startswith(("BACKWARD", "FULL"))
 
     @property
     def old_reads_new(self) -> bool:
-        """Whether the old schema must read what the new schema writes."""
+        """Returns whether the old schema must read what the new schema writes."""
         return self.value.startswith(("FORWARD", "FULL"))
 
 

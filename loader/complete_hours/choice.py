@@ -68,7 +68,7 @@ def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
 
 
 def incomplete(judged: Mapping[str, Answer]) -> list[str]:
-    """The hours that the collector's last judgement found incomplete."""
+    """Returns the hours that the collector's last judgement found incomplete."""
     return [hour for hour, answer in judged.items() if not answer.is_complete]
 
 

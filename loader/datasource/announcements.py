@@ -61,7 +61,7 @@ class Announcements:
         self._positions |= {keys[tp]: end for tp, (_, end) in ranges.items()}
 
     def columns(self, records: Records) -> tuple[pa.Array, pa.Array]:
-        """The columns `_host` and `_file` of these records."""
+        """Returns the columns `_host` and `_file` of these records."""
         located = locate(records.origins, self._files, frozenset(), patient=False)
         return located.columns(np.arange(len(records)))
 
@@ -80,5 +80,5 @@ class Announcements:
 
 @lru_cache(maxsize=CLUSTERS_MAX)
 def announcements_of(_bootstrap_servers: str) -> Announcements:
-    """The announcements that this process has read from a cluster."""
+    """Returns the announcements that this process has read from a cluster."""
     return Announcements()

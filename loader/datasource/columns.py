@@ -35,7 +35,7 @@ _RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.bina
 
 
 def own_fields() -> list[pa.Field]:
-    """All columns that a query can have besides the columns of schemas, in their order."""
+    """Returns all columns that a query can have besides the columns of schemas, in their order."""
     fields = [
         field.with_type(pa.string()) if types.is_dictionary(field.type) else field for field in OWN
     ]
@@ -51,7 +51,7 @@ def value_columns(schema: str) -> pa.Schema:
 
 
 def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: bool) -> pa.Schema:
-    """The columns of a query that does not list its columns. schemas: Avro schema by topic.
+    """Returns the columns of a query that does not list its columns. schemas: Avro schema by topic.
 
     If a topic lacks a column, the topic's rows have null in this column. Raises SkidwayError if a
     column has two types.

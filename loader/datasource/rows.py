@@ -119,5 +119,5 @@ def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool
 
 
 def needs_places(wanted: pa.Schema) -> bool:
-    """Whether the query wants the host or the path of files."""
+    """Returns whether the query wants the host or the path of files."""
     return not set(wanted.names).isdisjoint(PLACES)

@@ -12,7 +12,7 @@ from skidway.schemas.client import SUBJECT_UNKNOWN, RegistryClient, RegistryRefu
 
 
 def registry_of(options: Options) -> RegistryClient:
-    """A client of the registry in the query's options."""
+    """Returns a client of the registry in the query's options."""
     return RegistryClient(options.registry_url, security=options.registry_security)
 
 

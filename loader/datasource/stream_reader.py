@@ -51,21 +51,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: Positions | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """The positions at which a new stream begins. Spark may call this method several times
-        until the first batch is planned; all calls return the same positions. Raises SkidwayError
-        if a topic does not exist."""
+        """Returns the positions at which a new stream begins. Spark may call this method several
+        times until the first batch is planned; all calls return the same positions. Raises
+        SkidwayError if a topic does not exist."""
         if self._initial is None:
             self._initial = self._begin()
         return to_json(self._initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of one batch: the option maxOffsetsPerTrigger."""
+        """Returns the limit of one batch: the option maxOffsetsPerTrigger."""
         most = self._options.offsets_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The positions at which the next batch ends; the batch begins at `start`. Raises DataLost
-        if a topic was deleted (and perhaps created again)."""
+        """Returns the positions at which the next batch ends; the batch begins at `start`. Raises
+        DataLost if a topic was deleted (and perhaps created again)."""
         positions = from_json(start)
         topics = self._look()
         missing = progress.changed_topics(positions, topics)
@@ -114,7 +114,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one range."""
+        """Returns the rows of one range."""
         assert isinstance(partition, ranges.OffsetRange)
         return range_read.read(partition, self._wanted, self._options)
 

@@ -27,6 +27,6 @@ class SourceTopic:
 
     @property
     def subject(self) -> str:
-        """The registry's subject of the values. Its name contains the source topic's name, even if
-        this topic is a mirrored copy."""
+        """Returns the registry's subject of the values. Its name contains the source topic's name,
+        even if this topic is a mirrored copy."""
         return f"{self.source.topic}-value"

@@ -61,8 +61,8 @@ as in files of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
-    """The columns of a file of rows: first the columns of the schema, then the columns that the
-    loader adds."""
+    """Returns the columns of a file of rows: first the columns of the schema, then the columns that
+    the loader adds."""
     return pa.schema([*reader, *OWN])
 
 
@@ -76,13 +76,13 @@ class Records:
     origins: Origins
 
     def take(self, rows: npt.NDArray[np.intp]) -> Records:
-        """The records with these indices, in the order given."""
+        """Returns the records with these indices, in the order given."""
         return Records(
             self.partition, self.offsets[rows], self.timestamps[rows], select(self.origins, rows)
         )
 
     def slice(self, end: int) -> Records:
-        """The first `end` records."""
+        """Returns the first `end` records."""
         return Records(
             self.partition,
             self.offsets[:end],
@@ -95,14 +95,14 @@ class Records:
 
 
 def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
-    """The origins with these indices, in the order given."""
+    """Returns the origins with these indices, in the order given."""
     return Origins(
         origins.agent[rows], origins.file[rows], origins.first[rows], origins.length[rows]
     )
 
 
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
-    """The columns in `OWN`, in the order of `OWN`."""
+    """Returns the columns in `OWN`, in the order of `OWN`."""
     origins = records.origins
     return [
         pa.array(origins.agent),

@@ -46,7 +46,7 @@ class Registry(Protocol):
     """The only method of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
-        """The text of a registered schema. Raises RegistryRefused when there is none."""
+        """Returns the text of a registered schema. Raises RegistryRefused when there is none."""
 
 
 @dataclass(slots=True)

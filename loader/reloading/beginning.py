@@ -33,7 +33,7 @@ class Beginning:
     gaps: Mapping[int, tuple[Gap, ...]]
 
     def position(self, partition: int) -> PartitionRange:
-        """The position of a partition after the load `before`."""
+        """Returns the position of a partition after the load `before`."""
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
 

@@ -33,7 +33,7 @@ class Content(NamedTuple):
     checksum: int = 0
 
     def with_file(self, file: DataFile) -> Content:
-        """The sums with one more file."""
+        """Returns the sums with one more file."""
         return Content(self.records + file.rows, checksum.add(self.checksum, file.checksum))
 
 
@@ -49,13 +49,13 @@ class HourContent:
 
     @property
     def rejects(self) -> Content:
-        """The sums of the hour's rejects."""
+        """Returns the sums of the hour's rejects."""
         difference = checksum.signed(self.all.checksum - self.rows.checksum)
         return Content(self.all.records - self.rows.records, difference)
 
 
 def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
-    """The content of each hour, computed from the manifests' entries of its files."""
+    """Returns the content of each hour, computed from the manifests' entries of its files."""
     found: dict[str, HourContent] = {}
     for each in files:
         if each.kind not in COUNTED:

@@ -26,8 +26,8 @@ class Group:
 
 
 def to_compact(files: Iterable[LiveFile], target: int) -> list[Group]:
-    """Groups of at least two small files of the same hour and schema. A small file that would be
-    alone in its group stays as it is."""
+    """Returns groups of at least two small files of the same hour and schema. A small file that
+    would be alone in its group stays as it is."""
     small = (each for each in files if each.file.length < SMALL * target)
     return [group for group in _groups(small, target) if len(group.files) > 1]
 

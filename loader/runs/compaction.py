@@ -59,7 +59,7 @@ class Compacted:
         self.rows += sum(file.rows for file in manifest.files)
 
     def document(self) -> dict[str, Any]:
-        """The fields of one topic for `--json`."""
+        """Returns the fields of one topic for `--json`."""
         return {
             "topic": self.topic,
             "loads": self.loads,

@@ -195,7 +195,7 @@ class HourMarking:
 
 
 def _rows(files: Mapping[str, LiveFile]) -> Counter[str]:
-    """How many rows each hour has."""
+    """Returns how many rows each hour has."""
     rows: Counter[str] = Counter()
     for path, each in files.items():
         rows[layout.hour_of(path)] += each.file.rows

@@ -142,8 +142,8 @@ class ManifestDraft:
 def _followed(
     newest: Manifest | None, choice: SchemaChoice, *, has_rows: bool
 ) -> tuple[SchemaChoice, ...]:
-    """The manifest's field `schemas`: the schemas of all files of rows after the load. choice: the
-    schema of the rows that the load adds."""
+    """Returns the manifest's field `schemas`: the schemas of all files of rows after the load.
+    choice: the schema of the rows that the load adds."""
     before = () if newest is None else newest.schemas
     if not has_rows:
         return before
@@ -159,8 +159,8 @@ def ranges_of(
     results: Iterable[PartitionResult],
     named: Mapping[int, Sequence[Gap]],
 ) -> list[PartitionRange]:
-    """The manifest's entry for each partition. named: by partition, the gaps that an earlier
-    manifest, the mirror or the operator has listed."""
+    """Returns the manifest's entry for each partition. named: by partition, the gaps that an
+    earlier manifest, the mirror or the operator has listed."""
     by_partition = {each.partition: each for each in results}
     return [
         _range(each, by_partition.get(each.partition), named[each.partition]) for each in planned

@@ -16,8 +16,8 @@ from skidway.schemas.client import (
 
 
 def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
-    """The newest schema of the topic's subject. Raises SkidwayError if there is none, or if it
-    cannot become columns."""
+    """Returns the newest schema of the topic's subject. Raises SkidwayError if there is none, or if
+    it cannot become columns."""
     subject = topic.subject
     try:
         schema = registry.latest(subject)

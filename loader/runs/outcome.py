@@ -74,7 +74,7 @@ class Report:
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def sentences(self) -> list[str]:
-        """The problems, the waiting records and the notes of all topics, as sentences for
+        """Returns the problems, the waiting records and the notes of all topics, as sentences for
         people."""
         return [
             sentence
@@ -85,7 +85,7 @@ class Report:
         ]  # fmt: skip
 
     def document(self) -> dict[str, Any]:
-        """The document for `--json`."""
+        """Returns the document for `--json`."""
         rows = sum(each.rows for each in self.outcomes)
         return {
             "ok": self.exit_code == 0,

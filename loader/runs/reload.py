@@ -98,7 +98,7 @@ class Reloaded:
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
     def document(self) -> dict[str, Any]:
-        """The document for `--json`."""
+        """Returns the document for `--json`."""
         return {
             "ok": self.exit_code == 0,
             "topic": self.topic,

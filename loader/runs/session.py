@@ -75,8 +75,8 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[SourceTopic]:
-    """The topics with these names, as they are now. Raises SkidwayError if one of these topics has
-    no partition that can be loaded."""
+    """Returns the topics with these names, as they are now. Raises SkidwayError if one of these
+    topics has no partition that can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

@@ -29,8 +29,8 @@ Row = dict[str, Any]
 
 
 def status(settings: LoaderSettings) -> list[Row]:
-    """One row per topic and partition in the newest manifests. Reads only the output, and asks no
-    broker."""
+    """Returns one row per topic and partition in the newest manifests. Reads only the output, and
+    asks no broker."""
     store = open_store(settings.output)
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in _status(store, topic)]

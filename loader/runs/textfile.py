@@ -59,7 +59,8 @@ class LastRun:
 
     @classmethod
     def read(cls, path: Path) -> LastRun:
-        """The metrics in the file. All fields are None if the file is missing or unreadable."""
+        """Returns the metrics in the file. All fields are None if the file is missing or
+        unreadable."""
         try:
             families = list(text_string_to_metric_families(path.read_text()))
         except (OSError, ValueError):
@@ -69,7 +70,7 @@ class LastRun:
         return cls(**known)
 
     def text(self) -> bytes:
-        """The metrics in Prometheus' text format."""
+        """Returns the metrics in Prometheus' text format."""
         registry = CollectorRegistry()
         for each in fields(self):
             value = getattr(self, each.name)

@@ -52,8 +52,8 @@ class TopicLoad:
         return [*ranges, *self._plan.missing()]
 
     def schema(self) -> Registered:
-        """The newest schema of the topic's subject, which the columns of this load's rows follow.
-        Raises SkidwayError if there is none, or if it cannot become columns."""
+        """Returns the newest schema of the topic's subject, which the columns of this load's rows
+        follow. Raises SkidwayError if there is none, or if it cannot become columns."""
         if self._schema is None:
             self._schema = newest_schema(self._parts.registry, self._topic)
         return self._schema

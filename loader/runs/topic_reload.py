@@ -236,8 +236,8 @@ class TopicReload:
         )
 
     def _followed(self, choice: SchemaChoice, *, has_rows: bool) -> tuple[SchemaChoice, ...]:
-        """The manifest's field `schemas`: the schemas of all files of rows after the load. choice:
-        the schema of the rows that the load adds."""
+        """Returns the manifest's field `schemas`: the schemas of all files of rows after the load.
+        choice: the schema of the rows that the load adds."""
         ids = {*self._others} - {choice.id if has_rows else None}
         left = tuple(each for each in self._newest.schemas if each.id in ids)
         return (*left, choice) if has_rows else left

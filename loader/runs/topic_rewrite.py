@@ -137,8 +137,8 @@ def _hour(result: Rewritten) -> str:
 def _followed(
     newest: Manifest, rewrite: Rewrite, done: Sequence[Rewritten], schema: SchemaChoice | None
 ) -> tuple[SchemaChoice, ...]:
-    """The manifest's field `schemas`: the schemas of all files of rows after the load. schema: the
-    schema of the rewritten files, if `rewrite.reader` is set."""
+    """Returns the manifest's field `schemas`: the schemas of all files of rows after the load.
+    schema: the schema of the rewritten files, if `rewrite.reader` is set."""
     if rewrite.reader is None or schema is None:
         return newest.schemas
     removed = {file.file.path for each in done for file in each.group.files}

@@ -33,7 +33,7 @@ class Chunk:
     values: pa.BinaryArray
 
     def first(self, count: int) -> Chunk:
-        """The first `count` records of the chunk."""
+        """Returns the first `count` records of the chunk."""
         return Chunk(self.records.slice(count), self.keys[:count], self.values[:count])
 
 
@@ -77,7 +77,7 @@ class OpenChunk:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no batch was added."""
+        """Returns whether no batch was added."""
         return self._batches == 0
 
     def close(self, piece: Slice) -> Chunk:

@@ -46,7 +46,7 @@ class Located:
         )
 
     def columns(self, rows: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
-        """The columns `_host` and `_file` of the records with these indices."""
+        """Returns the columns `_host` and `_file` of the records with these indices."""
         codes = self.codes[rows]
         indices = pa.array(codes, mask=codes == NO_LOCATION)
         return (

@@ -17,7 +17,7 @@ without the JVM's optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
-    """The loader's properties, overridden by the properties in `spark.conf`."""
+    """Returns the loader's properties, overridden by the properties in `spark.conf`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(log4j_properties(settings.spark_log_file))
     return {

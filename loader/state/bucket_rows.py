@@ -33,27 +33,27 @@ class Rows:
 
     @property
     def hours(self) -> Int64s:
-        """The hour of each bucket, as the number of hours since 1970."""
+        """Returns the hour of each bucket, as the number of hours since 1970."""
         return self.bucket // HOUR_MS
 
     def part(self, begin: int, end: int) -> Rows:
-        """The rows with these indices."""
+        """Returns the rows with these indices."""
         return Rows(self.agent[begin:end], self.bucket[begin:end], self.number[begin:end])
 
 
 def rows_in(table: pa.Table) -> Rows:
-    """The rows of a table that is already sorted."""
+    """Returns the rows of a table that is already sorted."""
     return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
 
 
 def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
-    """Sorted rows with these keys and numbers."""
+    """Returns sorted rows with these keys and numbers."""
     agents, buckets = (np.array([key[at] for key in numbers], np.int64) for at in (0, 1))
     return ordered(Rows(agents, buckets, np.array(list(numbers.values()), np.int64)))
 
 
 def ordered(rows: Rows) -> Rows:
-    """The rows in the order of (bucket, agent)."""
+    """Returns the rows in the order of (bucket, agent)."""
     order = np.lexsort((rows.agent, rows.bucket))
     return Rows(rows.agent[order], rows.bucket[order], rows.number[order])
 

@@ -40,7 +40,7 @@ class Checkpoint(NamedTuple):
 
 
 def checkpoints(topic: str) -> Steps[list[Checkpoint]]:
-    """All checkpoints of a topic, oldest first."""
+    """Returns all checkpoints of a topic, oldest first."""
     names: list[str] = yield Names(layout.checkpoints(topic))
     found = map(layout.checkpoint_numbers, names)
     return sorted(Checkpoint(*each) for each in found if each)

@@ -198,7 +198,7 @@ def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
 
 
 def _decided(names: Sequence[str], newest: int) -> list[tuple[str, int, str]]:
-    """Staging directories whose load number has a manifest."""
+    """Returns the staging directories whose load number has a manifest."""
     found = [(name, *parts) for name in names if (parts := layout.staging_of(name))]
     return [(name, load, uuid) for name, load, uuid in found if load <= newest]
 

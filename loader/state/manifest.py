@@ -190,25 +190,26 @@ class Manifest:
 
     @property
     def path(self) -> str:
-        """Path of the manifest itself."""
+        """Returns the path of the manifest itself."""
         return layout.manifest(self.topic, self.number)
 
     @property
     def staging(self) -> str:
-        """Directory in which the load's files were staged."""
+        """Returns the directory in which the load's files were staged."""
         return layout.staging(self.topic, self.number, self.uuid)
 
     @property
     def created_text(self) -> str:
-        """When the load was made, as RFC 3339 in UTC, to the second."""
+        """Returns when the load was made, as RFC 3339 in UTC, to the second."""
         return f"{datetime.fromtimestamp(self.created / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     def rows(self) -> int:
-        """Rows that this load added. A load that replaces files adds none."""
+        """Returns how many rows this load added. A load that replaces files adds none."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
-        """Records that this load added to the rejects. A load that replaces files adds none."""
+        """Returns how many records this load added to the rejects. A load that replaces files adds
+        none."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == REJECTS)
 
     def to_json(self) -> bytes:

@@ -29,7 +29,7 @@ class Settle(Enum):
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """The moves of a load, in order."""
+    """Returns the moves of a load, in order."""
     return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 

@@ -77,7 +77,7 @@ class ParquetFileWriter:
         )
 
     def _open(self, table: pa.Table) -> pq.ParquetWriter:
-        """The writer of this file. Its first table decides how the columns are encoded."""
+        """Returns the writer of this file. Its first table decides how the columns are encoded."""
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._sink,

@@ -32,7 +32,7 @@ class Process:
 
     @staticmethod
     def here() -> Process:
-        """This process."""
+        """Returns this process."""
         pid = os.getpid()
         found = _state_and_start(pid)
         return Process(

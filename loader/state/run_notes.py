@@ -58,7 +58,7 @@ class RunNote:
     work: Mapping[str, Any]
 
     def to_json(self) -> bytes:
-        """The note as JSON."""
+        """Returns the note as JSON."""
         return json.dumps({"format": FORMAT, **asdict(self)}).encode() + b"\n"
 
     @staticmethod
@@ -130,7 +130,7 @@ class OwnNote:
 
 
 def read_notes(store: Store) -> list[RunNote]:
-    """The notes of all runs, the oldest first."""
+    """Returns the notes of all runs, the oldest first."""
     notes = (_read(store, name) for name in store.names(layout.RUNS) if not _is_partial(name))
     return sorted((x for x in notes if x is not None), key=lambda each: (each.since, each.id))
 

@@ -20,7 +20,7 @@ class Draft:
         self._known = known
 
     def type_at(self, place: str) -> AvroType:
-        """The type at the place. Raises `PlaceMissing`."""
+        """Returns the type at the place. Raises `PlaceMissing`."""
         at = self.root
         for step in _steps(place):
             at = _inside(at, step)
@@ -50,7 +50,8 @@ class Draft:
             raise PlaceMissing(place)
 
     def record_at(self, place: str) -> Record:
-        """The record at the place. Raises `PlaceMissing` if no type or no record is there."""
+        """Returns the record at the place. Raises `PlaceMissing` if no type or no record is
+        there."""
         found = self.type_at(place)
         if not isinstance(found, Record):
             raise PlaceMissing(place)

@@ -51,5 +51,5 @@ def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
 
 
 def named_at(root: AvroType, place: str) -> str:
-    """A short name for the type at `place`. Raises `PlaceMissing`."""
+    """Returns a short name for the type at `place`. Raises `PlaceMissing`."""
     return type_name(Draft(root).type_at(place))

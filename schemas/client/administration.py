@@ -56,7 +56,7 @@ class RegistryAdministration(RegistryClient):
                 return found
 
     def types(self) -> list[str]:
-        """The types of schemas that the registry accepts."""
+        """Returns the types of schemas that the registry accepts."""
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:
@@ -67,7 +67,7 @@ class RegistryAdministration(RegistryClient):
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
     def users(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The subjects and versions whose schema has this id."""
+        """Returns the subjects and versions whose schema has this id."""
         return self._requests.json(
             "GET",
             f"/schemas/ids/{schema_id}/versions?deleted={_flag(deleted)}",
@@ -75,7 +75,7 @@ class RegistryAdministration(RegistryClient):
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that reference this version of the subject."""
+        """Returns the ids of the schemas that reference this version of the subject."""
         target = f"{versions_of(subject)}/{version}/referencedby"
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
 

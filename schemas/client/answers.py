@@ -23,7 +23,7 @@ class Reference:
     version: int
 
     def document(self) -> dict[str, Any]:
-        """The reference as the REST API writes it."""
+        """Returns the reference as the REST API writes it."""
         return {"name": self.name, "subject": self.subject, "version": self.version}
 
 
@@ -90,8 +90,8 @@ def references_of(answer: Any) -> tuple[Reference, ...]:
 
 
 def type_of(answer: Any) -> str:
-    """The schema's type, which is AVRO if the document has no type. Raises the same errors as
-    `registered`."""
+    """Returns the schema's type, which is AVRO if the document has no type. Raises the same errors
+    as `registered`."""
     return str(answer.get("schemaType") or AVRO)
 
 

@@ -96,8 +96,8 @@ class RegistryClient:
         return replace(found, schema=text, references=())
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """The version of the subject with this number. With `deleted`, the version may be softly
-        deleted."""
+        """Returns the version of the subject with this number. With `deleted`, the version may be
+        softly deleted."""
         target = f"{versions_of(subject)}/{version}{_deleted(deleted)}"
         return self._requests.json("GET", target, registered)
 
@@ -173,17 +173,17 @@ class RegistryClient:
 
 
 def subject_of(topic: str) -> str:
-    """The subject of a topic's values (Confluent's TopicNameStrategy)."""
+    """Returns the subject of a topic's values (Confluent's TopicNameStrategy)."""
     return f"{topic}-value"
 
 
 def quoted(subject: str) -> str:
-    """The subject, percent-encoded as one part of a URL's path."""
+    """Returns the subject, percent-encoded as one part of a URL's path."""
     return quote(subject, safe="")
 
 
 def versions_of(subject: str) -> str:
-    """The path of a subject's versions."""
+    """Returns the path of a subject's versions."""
     return f"/subjects/{quoted(subject)}/versions"
 
 

@@ -21,8 +21,8 @@ class Versions(Protocol):
     """A client of a registry. A resolver needs only its method `version`."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """The version of the subject with this number. With `deleted`, the version may be softly
-        deleted."""
+        """Returns the version of the subject with this number. With `deleted`, the version may be
+        softly deleted."""
 
 
 class Resolver:
@@ -46,7 +46,7 @@ class Resolver:
         return canonical(self.parsed(schema, references)) if references else schema
 
     def types(self, references: Sequence[Reference], depth: int = 0) -> dict[str, Named]:
-        """Every type that the referenced schemas declare, by full name."""
+        """Returns every type that the referenced schemas declare, by full name."""
         if depth > CHAIN_MAX:
             raise SchemaInvalid(f"The references go more than {CHAIN_MAX} schemas deep.")
         found: dict[str, Named] = {}

@@ -27,7 +27,7 @@ class Security:
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
-        """The headers of every request (RFC 7617). Raises `ConfigurationRefused`."""
+        """Returns the headers of every request (RFC 7617). Raises `ConfigurationRefused`."""
         if self.user_info is None:
             return {}
         if ":" not in self.user_info:
@@ -35,7 +35,7 @@ class Security:
         return {"Authorization": f"Basic {base64.b64encode(self.user_info.encode()).decode()}"}
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context for https. Raises `ConfigurationRefused` for files that cannot be
+        """Returns the TLS context for https. Raises `ConfigurationRefused` for files that cannot be
         used."""
         try:
             context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))

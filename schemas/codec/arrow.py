@@ -102,7 +102,7 @@ _LOGICAL: Final[dict[tuple[str, str], pa.DataType]] = {
 
 
 def arrow_schema(avro: AvroType) -> pa.Schema:
-    """The columns of a schema. Raises `SchemaUnsupported`."""
+    """Returns the columns of a schema. Raises `SchemaUnsupported`."""
     record = as_record(avro)
     if not record.fields:
         raise SchemaUnsupported(f"Record {record.name} has no fields: no columns.")
@@ -112,7 +112,8 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
-    """The type of a column of `avro`, without its null branch. Raises `SchemaUnsupported`."""
+    """Returns the type of a column of `avro`, without its null branch. Raises
+    `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
     return _type(inner, "", ())
 
@@ -126,18 +127,19 @@ def as_record(avro: AvroType) -> Record:
 
 
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
-    """A record with these fields, for values that are no records, but are encoded like records."""
+    """Returns a record with these fields, for values that are no records, but are encoded like
+    records."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
     return Record("-", made, None, (), {})  # no schema can declare a record with this name
 
 
 def branches_of(union: Union) -> list[int]:
-    """The indexes of a union's branches that are not null."""
+    """Returns the indexes of a union's branches that are not null."""
     return [at for at, branch in enumerate(union.branches) if branch.kind != "null"]
 
 
 def is_nullable(avro: AvroType) -> bool:
-    """Whether the type is a union of null and something else."""
+    """Returns whether the type is a union of null and something else."""
     if isinstance(avro, Recursive):
         return is_nullable(avro.type)
     return isinstance(avro, Union) and 0 < len(branches_of(avro)) < len(avro.branches)

@@ -66,12 +66,12 @@ class Chunk:
 
     @cached_property
     def raw(self) -> bytes:
-        """The data, for code that reads values one by one."""
+        """Returns the data, for code that reads values one by one."""
         return self.data.tobytes()
 
     @cached_property
     def last_bytes(self) -> Ints:
-        """Positions of all bytes that could be the last byte of a varint."""
+        """Returns the positions of all bytes that could be the last byte of a varint."""
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
@@ -100,7 +100,7 @@ class Cursor:
 
     @classmethod
     def over(cls, chunk: Chunk) -> Cursor:
-        """A cursor at the first byte of every datum."""
+        """Returns a cursor at the first byte of every datum."""
         at, end = chunk.bounds
         return cls(chunk, at, end, np.zeros(len(at), bool))
 
@@ -108,8 +108,8 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Ints) -> Cursor:
-        """A new cursor for some rows of this cursor. `merge` copies the positions of the new cursor
-        back."""
+        """Returns a new cursor for some rows of this cursor. `merge` copies the positions of the
+        new cursor back."""
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:

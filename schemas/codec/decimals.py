@@ -54,7 +54,7 @@ def _resized(big_endian: Bytes, size: int) -> Bytes:
 
 
 def _exceeds(little_endian: Bytes, limit: int) -> Mask:
-    """A mask of the numbers that are -limit or lower, or limit or higher."""
+    """Returns a mask of the numbers that are -limit or lower, or limit or higher."""
     words = np.ascontiguousarray(little_endian).view("<u8")
     high = words[:, -1].view(np.int64)
     return ~_less(words, high, limit) | _less(words, high, 1 - limit)

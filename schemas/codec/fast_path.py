@@ -53,7 +53,7 @@ class WireColumn:
 
     @property
     def physical(self) -> str:
-        """The column's type in the schema for pyruhvro."""
+        """Returns the column's type in the schema for pyruhvro."""
         return _PHYSICAL[self.kind]
 
 

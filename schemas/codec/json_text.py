@@ -116,7 +116,7 @@ def written(value: Any) -> str | None:
 
 
 def read(text: str | None) -> Any:
-    """The JSON value of a text."""
+    """Returns the JSON value of a text."""
     return None if text is None else json.loads(text)
 
 

@@ -44,5 +44,5 @@ def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pat
 
 
 def unknown_symbol(reader: Enum) -> str:
-    """The reason to refuse a symbol that the reader's enum does not have."""
+    """Returns the reason to refuse a symbol that the reader's enum does not have."""
     return f"a symbol that enum {reader.name} has not, nor a default"

@@ -32,7 +32,7 @@ def time_faults(column: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
 
 
 def is_time(avro: AvroType) -> bool:
-    """Whether values of a primitive type are times of day."""
+    """Returns whether values of a primitive type are times of day."""
     return avro.kind in ("int", "long") and pa.types.is_time(arrow_type(avro))
 
 

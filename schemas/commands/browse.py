@@ -94,7 +94,7 @@ def document(found: Registered) -> dict[str, Any]:
 
 
 def deleted_versions(client: RegistryAdministration) -> list[Registered]:
-    """Every version that is softly deleted."""
+    """Returns every version that is softly deleted."""
     everything = list(client.all_versions(deleted=True))
     live = {(each.subject, each.version) for each in client.all_versions()}
     return [each for each in everything if (each.subject, each.version) not in live]

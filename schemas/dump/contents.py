@@ -30,7 +30,7 @@ class StoredVersion:
 
     @property
     def key(self) -> Key:
-        """The version's subject and number."""
+        """Returns the version's subject and number."""
         return self.subject, self.version
 
     def __str__(self) -> str:
@@ -60,14 +60,14 @@ class Contents:
         self.highest_id = max(self.highest_id, version.id)
 
     def of(self, subject: str) -> list[StoredVersion]:
-        """The versions of a subject, ascending."""
+        """Returns the versions of a subject, ascending."""
         return sorted(
             (each for each in self.versions.values() if each.subject == subject),
             key=lambda each: each.version,
         )
 
     def subjects(self) -> list[str]:
-        """Every subject that has a version."""
+        """Returns every subject that has a version."""
         return sorted({subject for subject, _ in self.versions})
 
 

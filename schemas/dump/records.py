@@ -38,27 +38,28 @@ class Record:
 
     @property
     def kind(self) -> str:
-        """The key's `keytype`."""
+        """Returns the key's `keytype`."""
         return str(self.key.get("keytype"))
 
 
 def line(record: Record) -> str:
-    """The record as one line, without the line end."""
+    """Returns the record as one line, without the line end."""
     return _text({"key": record.key, "value": record.value})
 
 
 def key_text(record: Record) -> str:
-    """The key in the form that a `_schemas` topic has."""
+    """Returns the key in the form that a `_schemas` topic has."""
     return _text(record.key)
 
 
 def value_text(record: Record) -> str | None:
-    """The value in the form that a `_schemas` topic has."""
+    """Returns the value in the form that a `_schemas` topic has."""
     return None if record.value is None else _text(record.value)
 
 
 def console_line(record: Record) -> str:
-    """The record as kafka-console-consumer prints it and kafka-console-producer reads it."""
+    """Returns the record as kafka-console-consumer prints it and kafka-console-producer reads
+    it."""
     return f"{key_text(record)}\t{value_text(record) or 'null'}"
 
 

@@ -124,7 +124,8 @@ def supported(contents: Contents, types: Collection[str]) -> Contents:
 
 
 def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
-    """Whether both versions have the same schema, even if its text is written differently."""
+    """Returns whether both versions have the same schema, even if its text is written
+    differently."""
     if (one.schema_type, one.references) != (other.schema_type, other.references):
         return False
     return one.schema == other.schema or _spelled(one) == _spelled(other)

@@ -72,7 +72,7 @@ class Hash:
         return cls(cost, block, parallel, _bytes(found["salt"]), _bytes(found["hash"]))
 
     def __str__(self) -> str:
-        """The text of the hash."""
+        """Returns the text of the hash."""
         made_with = f"ln={self.log2_n},r={self.block},p={self.parallel}"
         return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
 

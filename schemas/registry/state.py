@@ -51,7 +51,7 @@ class Subject:
     highest: int = 0
 
     def live(self) -> list[Version]:
-        """Versions that are not deleted."""
+        """Returns the versions that are not deleted."""
         return [each for each in self.versions.values() if not each.deleted]
 
     def put(self, version: Version) -> None:
@@ -196,7 +196,7 @@ class RegistryState:
         raise version_not_found(version)
 
     def next_version(self, subject: str) -> int:
-        """The number that the subject's next version gets."""
+        """Returns the number that the subject's next version gets."""
         return self.subjects[subject].highest + 1 if subject in self.subjects else 1
 
     def level(self, subject: str | None) -> Level:

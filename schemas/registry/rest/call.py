@@ -53,7 +53,7 @@ class Call:
 
     @property
     def subject(self) -> str:
-        """The subject in the path."""
+        """Returns the subject in the path."""
         return self.names["subject"]
 
     @property

@@ -32,7 +32,7 @@ def described(state: RegistryState, call: Call, subject: str, version: Version) 
 
 
 def schemas(registry: Registry, call: Call) -> Any:
-    """GET /schemas"""
+    """Answers GET /schemas."""
     deleted = call.flag("deleted")
 
     def question(state: RegistryState) -> Any:
@@ -48,7 +48,7 @@ def schemas(registry: Registry, call: Call) -> Any:
 
 
 def schema(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}"""
+    """Answers GET /schemas/ids/{id}."""
 
     def question(state: RegistryState) -> Any:
         answer = _content(state, call, state.schema(call.schema_id))
@@ -58,23 +58,23 @@ def schema(registry: Registry, call: Call) -> Any:
 
 
 def schema_text(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}/schema"""
+    """Answers GET /schemas/ids/{id}/schema."""
     return Text(schema(registry, call)["schema"])
 
 
 def schema_subjects(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}/subjects"""
+    """Answers GET /schemas/ids/{id}/subjects."""
     return call.page(sorted({subject for subject, _ in _uses(registry, call)}))
 
 
 def schema_versions(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}/versions"""
+    """Answers GET /schemas/ids/{id}/versions."""
     uses = _uses(registry, call)
     return call.page([{"subject": subject, "version": version} for subject, version in uses])
 
 
 def by_guid(registry: Registry, call: Call) -> Any:
-    """GET /schemas/guids/{guid}"""
+    """Answers GET /schemas/guids/{guid}."""
 
     def question(state: RegistryState) -> Any:
         ids = state.ids_of_guid(call.names["guid"])
@@ -84,13 +84,13 @@ def by_guid(registry: Registry, call: Call) -> Any:
 
 
 def guid_ids(registry: Registry, call: Call) -> Any:
-    """GET /schemas/guids/{guid}/ids"""
+    """Answers GET /schemas/guids/{guid}/ids."""
     ids = registry.read(lambda state: state.ids_of_guid(call.names["guid"]))
     return [{"context": ".", "id": each} for each in ids]
 
 
 def types(_registry: Registry, _call: Call) -> Any:
-    """GET /schemas/types"""
+    """Answers GET /schemas/types."""
     return ["AVRO"]
 
 
