@@ -3,9 +3,9 @@
 Items of arrays and maps usually take bytes in the datum, so the length of the datum limits their
 number. Two kinds of items need a further limit. First, items may take no bytes at all (null, a
 record without fields). A datum may have at most `EMPTY_ITEMS_MAX` of these items. Second, an item
-of one byte (a null of a union) can take as much memory as a record of ten thousand columns. So the
-columns for all items of a datum together may take at most `CLAIM_MAX` times the length of the datum
-in memory.
+of one byte (a null of a union) can take as much memory as a record of ten thousand columns. So in
+memory, the columns for all items of a datum together may be at most `CLAIM_MAX` times as large as
+the datum.
 
 Values whose schema contains itself become text. The nesting of these values is limited
 (`DEPTH_MAX`). The text also contains names of fields and symbols, which take no bytes in the datum.

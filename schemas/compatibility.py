@@ -216,7 +216,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # found good perhaps only because `pair` counted as good
+        for each in self._good[inside:]:  # perhaps good only because `pair` counted as good
             del self._known[each]
         del self._good[inside:]
         return found

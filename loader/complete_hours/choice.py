@@ -62,8 +62,8 @@ def asked(
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
     """Draws, from `marked`, the hours about which the run asks whether their `_SUCCESS` must be
-    deleted. marked: the hours with `_SUCCESS` that may be incomplete. Each run draws anew. So if a
-    person accepted the losses of many hours, later runs still ask about the other hours."""
+    deleted. marked: the hours with `_SUCCESS` that may be incomplete. Each run draws other hours.
+    So if a person accepted the losses of many hours, later runs still ask about the other hours."""
     return _drawn(sorted(marked), now_ms)
 
 

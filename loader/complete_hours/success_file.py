@@ -1,4 +1,5 @@
-"""The content of `_SUCCESS`: JSON about the hour, as it was when the loader marked it as complete.
+"""Makes the content of `_SUCCESS`: JSON about the state of the hour when the loader marked the hour
+as complete.
 
     {"topic": "dc1.app", "hour": "2026-01-31T07", "rows": 1200, "judged_ms": ms since the epoch by
      the collector's clock, "accepted": [buckets that are complete because a person accepted their

@@ -22,7 +22,7 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 class BatchReader(DataSourceReader):
-    """Plans ranges when a query begins; each task then reads one of them.
+    """Plans the ranges when a query begins. Then each task reads one range.
 
     This reader accepts no filters (it does not define `pushFilters`). Spark 4.3 would pass the
     filters of a DataFrame's first query to the reader, and use the same reader for later queries of

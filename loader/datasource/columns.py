@@ -11,7 +11,7 @@ Then come the following columns, which mean the same as in loaded rows
 headers of the record; it is null if the record has no headers. A query has `_host`, `_file` and
 `_headers` only if it asks for them.
 
-If a query lists its columns (`.schema(...)`), it gets these columns and no others.
+If a query lists its columns (`.schema(...)`), its result has exactly the listed columns.
 """
 
 from __future__ import annotations
@@ -67,8 +67,8 @@ def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: 
 
 
 def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
-    """Raises UsageError if the query lists a column that is neither in one of these Avro schemas
-    nor in `own_fields`."""
+    """Raises UsageError if the query lists an unknown column. The known columns are the columns of
+    these Avro schemas and those of `own_fields`."""
     known = {name for schema in schemas for name in value_columns(schema).names}
     if not known:
         return  # no topic is read

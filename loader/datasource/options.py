@@ -20,7 +20,7 @@ name and meaning here. docs/spark.md says where the two sources differ.
 | schema.registry.basic.auth.user.info | user:password, for a registry that asks for them |
 | schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
 
-Either `subscribe` or `subscribePattern` is required.
+A query must set exactly one of `subscribe` and `subscribePattern`.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ class Options:
 
 
 class _Texts:
-    """The texts of all options; an option that is not set is empty."""
+    """The texts of all options. The text of an option that is not set is empty."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = {key.lower(): value for key, value in texts.items()}

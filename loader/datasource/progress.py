@@ -1,6 +1,6 @@
 """Decides where a stream's next batch ends. Does no I/O.
 
-Each batch begins at one set of positions and ends at the next. The end positions include every
+Each batch begins at the end positions of the batch before it. The end positions include every
 partition that a topic has now. The stream reads partitions and topics that were created after the
 stream began from offset 0, so it skips no record in them.
 """

@@ -32,9 +32,10 @@ class OffsetRange(InputPartition):
 def within(
     topic: SourceTopic, firsts: Mapping[int, int], ends: Mapping[int, int]
 ) -> tuple[list[Planned], list[str]]:
-    """For each partition in `ends`, looks for the offsets from the one in `firsts` to the one in
-    `ends`. Returns the range of these offsets that the log has, and a sentence for each range that
-    the log lacks. A partition that is not in `firsts` begins at offset 0."""
+    """For each partition in `ends`, compares the wanted offsets with the log. The wanted offsets
+    are those from the partition's offset in `firsts` to its offset in `ends`. Returns the range of
+    these offsets that the log has, and a sentence for each range that the log lacks. A partition
+    that is not in `firsts` begins at offset 0."""
     known = {each.partition: each for each in topic.bounds}
     planned: list[Planned] = []
     losses: list[str] = []

@@ -59,13 +59,13 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(self._initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Returns the limit of one batch: the option maxOffsetsPerTrigger."""
+        """Returns the limit of one batch, which is the value of the option maxOffsetsPerTrigger."""
         most = self._options.offsets_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Returns the positions at which the next batch ends; the batch begins at `start`. Raises
-        DataLost if a topic was deleted (and perhaps created again)."""
+        """Returns the end positions of the next batch, which begins at `start`. Raises DataLost if
+        a topic was deleted (and perhaps created again)."""
         positions = from_json(start)
         topics = self._look()
         missing = progress.changed_topics(positions, topics)

@@ -1,4 +1,4 @@
-"""One attempt at one load number of a topic: its staging directory, and its commit.
+"""Makes one attempt at one load number of a topic: owns its staging directory, and does its commit.
 
 If another loader commits the same number first, the attempt deletes everything that it staged, and
 the caller begins a new attempt after the other loader's manifest.
@@ -66,7 +66,7 @@ class Attempt:
             raise
         except SkidwayError:
             self._discard()
-            self.check()  # the other loader may have deleted our staging files
+            self.check()  # the other loader may have deleted this attempt's staging files
             raise
 
     def _discard(self) -> None:

@@ -86,7 +86,7 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
-        reopened = self._reopened(judged)  # comes first: a wrong mark is worse than a missing mark
+        reopened = self._reopened(judged)  # first, because a wrong mark is worse than none
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
             self._commit(complete, reopened)
@@ -163,7 +163,8 @@ class HourMarking:
         self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
     ) -> dict[str, Answer]:
         """Returns the hours whose files all exist and have the length and the number of rows that
-        were committed. Only if files are put together, a task later compares their bytes, too."""
+        were committed. The bytes are compared later, but only for files that a load puts
+        together."""
         unfit = dict[str, SkidwayError]()
         for path, each in files.items():
             if (hour := layout.hour_of(path)) in complete:

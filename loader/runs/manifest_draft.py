@@ -110,7 +110,7 @@ class ManifestDraft:
         used: Iterable[SliceResult],
         spans: BucketSpans,
     ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
-        """Returns, by bucket, the number of the new delta that counts the bucket; and the
+        """Returns, by bucket, the number of the new delta that counts the bucket. Also returns the
         manifest's field `audit`."""
         source = self._topic.source
         counts = _counts(used, self._parts.settings.bucket_ms)

@@ -1,4 +1,4 @@
-"""The result of a topic in one run, and of the run as a whole."""
+"""Defines the result of a topic in one run, and the result of the whole run."""
 
 from __future__ import annotations
 

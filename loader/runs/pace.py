@@ -1,11 +1,11 @@
 """Measures how fast a run works now, and how long the rest of the run takes at this rate. Does no
 I/O.
 
-A run's progress rises in steps, because the run learns of a slice's records only when the slice has
+A run's progress rises in steps, because the run counts a slice's records only when the slice has
 ended. The rate is measured from one step to another step, over about the last `WINDOW_S` seconds.
-If there are fewer steps, it is measured over the last step. So the rate follows the present speed,
-and stays constant between two steps. But if the next step does not come within the measured time,
-the rate falls.
+If fewer than two steps happened in this time, the rate is measured over the last step. So the rate
+follows the present speed, and stays constant between two steps. But if the next step does not come
+within the measured time, the rate falls.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ WINDOW_S: Final = 30.0
 
 
 class Pace:
-    """Measures how fast a number rises. The caller passes the time in seconds, which must never go
-    back."""
+    """Measures how fast a number rises. The caller passes the time in seconds, which must never
+    decrease."""
 
     def __init__(self) -> None:
         self._steps: deque[tuple[float, int]] = deque()

@@ -116,7 +116,7 @@ class Reloaded:
 
 
 class Reload:
-    """One reload of some hours of one topic. look: asks the brokers for the topic's state."""
+    """Reloads some hours of one topic. look: asks the brokers for the topic's state."""
 
     def __init__(
         self,
@@ -191,8 +191,8 @@ class Reload:
         return bool(self._group)
 
     def _attempt(self) -> int:
-        """Reloads the chosen hours. Returns 1 if another loader committed a load first; otherwise
-        0."""
+        """Reloads the chosen hours. Returns 1 if another loader committed a load first. Otherwise
+        returns 0."""
         hours = {layout.hour_of(path) for path in self._group}
         try:
             if self._wish.dry:

@@ -57,8 +57,8 @@ class ResidentLoader:
 
     def run(self) -> None:
         """Does runs until the program is asked to end. A run begins `every_s` seconds after the
-        previous run began, or, if that run took longer, as soon as it has ended. Raises
-        ConfigurationRefused.
+        previous run began. If the previous run took longer, the next run begins as soon as the
+        previous run has ended. Raises ConfigurationRefused.
 
         Tells the service manager at once that the program is ready. The program does not wait for
         the first run, which may take hours.

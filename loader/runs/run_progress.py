@@ -82,7 +82,7 @@ class RunProgress:
         self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
     ) -> Progress:
         """Begins to show the figures of a load. whole: what the run still has to load of the topic.
-        slices: the part that this load takes, in the order in which the tasks begin."""
+        slices: the part of `whole` that this load reads, in the order in which the tasks begin."""
         left = sum(each.end - each.first for each in whole)
         total = self._totals[topic] = max(self._totals.get(topic, 0), left)
         sizes = (each.end - each.first for each in slices)

@@ -59,7 +59,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # a topic has a fault: ask for each topic alone, so that the other topics are loaded
+        pass  # a topic has a fault, so asks for each topic alone, and loads the other topics
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:

@@ -22,8 +22,8 @@ from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
 """How many of the newest loads `plan` uses to estimate how long the next loads will take. `plan`
-takes the rate of the largest of these loads, because small loads say little about the rate of large
-loads."""
+uses the rate of the largest of these loads, because the rates of small and large loads differ
+much."""
 
 Row = dict[str, Any]
 

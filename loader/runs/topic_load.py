@@ -61,8 +61,8 @@ class TopicLoad:
     def run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices of the planned ranges and commits the load. Returns (manifest, results);
-        the manifest is None if there was nothing to commit.
+        """Runs the slices of the planned ranges and commits the load. Returns (manifest, results).
+        If there was nothing to commit, the manifest is None.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.

@@ -1,4 +1,5 @@
-"""One attempt at a load that reads records again: plan, run, check, commit.
+"""Makes one attempt at a load that reads records again: plans, runs the slices, checks the records,
+and commits.
 
 The slices run as in any load. The first slices begin at the offsets that `reloading/beginning.py`
 finds, and with the marks that the loader had at these offsets. (A mark says how far a log file is

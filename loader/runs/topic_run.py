@@ -60,8 +60,8 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Loads one topic in this run, and keeps the topic's state. Call `begin`, `load` and `mark` in
-    this order, once each."""
+    """Loads one topic in this run, and stores the state of the topic. Call `begin`, `load` and
+    `mark` in this order, once each."""
 
     def __init__(
         self,

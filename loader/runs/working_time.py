@@ -1,4 +1,4 @@
-"""How long something took, without the time in which Spark started."""
+"""Measures how long something took, without the time in which Spark started."""
 
 from __future__ import annotations
 

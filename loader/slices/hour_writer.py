@@ -43,7 +43,7 @@ class Target:
 
 
 class HourWriter:
-    """Writes either the files of rows of one slice, or its files of rejects (records that cannot
+    """Writes files of one kind for one slice. The kind is rows, or rejects (records that cannot
     become rows)."""
 
     def __init__(self, store: Store, target: Target, kind: str, schema: pa.Schema) -> None:

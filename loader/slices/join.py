@@ -2,12 +2,12 @@
 each slice are compared with the marks of all earlier slices. A mark says how far one file is loaded
 (audit/counts/marks).
 
-At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
-must run again, and with which marks. If a slice ended early, the load of its partition ends there,
-and later slices of the partition are not used. A second run of a slice may read further than the
-first run. For example, the first run ended before a record of an unannounced file, but the second
-run has marks that show that this record is a repeat. Slices run again until no slice has to run
-again.
+At first, slices run in parallel and without marks. Then audit.counts.marks.join decides which
+slices must run again, and with which marks. If a slice ended early, the load of its partition ends
+there, and later slices of the partition are not used. A second run of a slice may read further than
+the first run. For example, the first run ended before a record of an unannounced file, but the
+second run has marks that show that this record is a repeat. Slices run again until no slice has to
+run again.
 """
 
 from __future__ import annotations

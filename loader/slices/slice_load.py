@@ -1,4 +1,5 @@
-"""The work of one task: reads the batches of one offset range, writes files, counts records.
+"""Does the work of one task: reads the batches of one offset range, writes files, and counts
+records.
 
 A task processes one chunk of records after the other, in offset order. For each chunk, it compares
 the origins of the records with the marks, to find the records that were loaded before

@@ -28,7 +28,7 @@ _log = log.get(__name__)
 
 
 class Interrupted(SkidwayError):
-    """The run was asked to end while tasks were running."""
+    """Somebody asked the run to end while tasks were running."""
 
 
 class OwnProcess:

@@ -52,7 +52,7 @@ class SparkRunner:
         self._session: Any = None
         self._scratch: Scratch | None = None
         self.started_s = 0.0
-        """How long Spark took to start, in seconds; the sum if it was started several times."""
+        """How many seconds all starts of Spark took together."""
 
     def __enter__(self) -> SparkRunner:
         return self

@@ -1,4 +1,4 @@
-"""Spark's directory for one run; its contents are useless after the run.
+"""Makes a directory for Spark's temporary files of one run. Its contents are useless after the run.
 
 A run that is killed does not delete its directory. Therefore each new run deletes the directories
 of dead runs when it starts Spark. A directory belongs to a dead run if its lock is free, because

@@ -24,8 +24,8 @@ from skidway.loader.spark.failures import sentence_in
 from skidway.loader.spark.properties import properties, workers_python
 
 JVM_ENDS_WITHIN_S: Final = 30.0
-"""The JVM ends by itself when its standard input is closed. If it still runs after this time, it is
-killed."""
+"""The JVM ends by itself when its standard input is closed. If the JVM still runs after this time,
+the loader kills it."""
 
 
 def start(settings: LoaderSettings, folder: Path) -> Any:

@@ -82,8 +82,8 @@ class Span:
 
 
 class BucketSpans:
-    """The table as the previous load left it. side: the tables' files that the previous load's
-    manifest lists."""
+    """The table in the state after the previous load. side: the tables' files that the previous
+    load's manifest lists."""
 
     def __init__(self, store: Store, side: Mapping[str, Sequence[str]]) -> None:
         self._store, self._side = store, side

@@ -19,7 +19,7 @@ moves up to load n. A staging directory is deleted only after the last move of i
 newest load, and loads with a staging directory, can have unfinished moves. If somebody deletes a
 file of an older load, `begin` does not notice the loss, but a recount lists the file
 (audit/recount/recount.py). If `begin` looked at every file of every load, each start would take
-longer than the start before.
+longer than the previous start.
 
 Old manifests are deleted after a checkpoint (folding.py), when all moves of their loads are
 finished. A loader may be stopped for so long that a checkpoint has meanwhile replaced the manifest
@@ -39,7 +39,7 @@ steps.
 The file `_SUCCESS`, which marks an hour as complete, always has the same path. A load that changes
 rows of the hour first deletes this file. If a loader is stopped for long in the middle of `finish`,
 it may later delete the `_SUCCESS` of a later load. If the hour belongs to the last week, later runs
-notice that `_SUCCESS` is missing, and mark the hour again. The stopped loader cannot put an old
+notice that `_SUCCESS` is missing, and mark the hour again. But the stopped loader cannot put an old
 `_SUCCESS` into place, because the staged file is gone by then.
 
 `load reload` replaces files that are gone or damaged. So when `begin` runs for `load reload`, it

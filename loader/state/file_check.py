@@ -1,4 +1,4 @@
-"""Checks whether a committed file of rows is there, without reading its rows."""
+"""Checks whether a committed file of rows exists, without reading its rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Folding: a checkpoint takes the place of old manifests, which are then deleted.
+"""Folds manifests: writes a checkpoint that replaces old manifests, and then deletes these
+manifests.
 
 After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. The loader
 keeps at least the newest `keep` manifests. It looks for the newest checkpoint that is older than

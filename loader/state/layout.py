@@ -148,7 +148,8 @@ def rows(topic: str, hour: int, load: int, partition: int, first_offset: int) ->
 
 
 def rewritten(folder: str, load: int, number: int) -> str:
-    """Returns the path of a file that replaces others; `folder` is the directory of its hour."""
+    """Returns the path of a file that replaces other files. folder: the directory of the file's
+    hour."""
     return f"{folder}/rows-{load}-{number}.parquet"
 
 
@@ -164,7 +165,7 @@ def file_of(path: str) -> tuple[int, int | None] | None:
 
 def columns(topic: str) -> str:
     """Returns the path of the Parquet file without rows that has the columns of the newest schema.
-    Spark takes the columns of a directory from a file of this name, if there is one."""
+    If a directory has a file of this name, Spark reads the directory's columns from it."""
     return f"{topic}/_common_metadata"
 
 

@@ -1,4 +1,4 @@
-"""The manifest: one JSON file whose creation is the commit of one load of one topic.
+"""Defines the manifest: one JSON file whose creation is the commit of one load of one topic.
 
     <root>/_skidway/<topic>/00000000000000000007.json
 
@@ -31,7 +31,7 @@
 - `partitions` lists every partition of the topic. This load read the offsets [`first`, `end`); the
   next load begins at `end`. If the load read nothing of a partition, `first` and `end` are the
   same. `below` identifies the last batch before `end`; the next load first compares this batch with
-  the log. So the newest manifest alone is enough to know the position of every partition.
+  the log. So the newest manifest alone contains the position of every partition.
 - `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.
@@ -48,7 +48,7 @@
   (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
   changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
   `_SUCCESS` anyway, before it moves the first file. `unmarked` lists the hours that have rows, but
-  no `_SUCCESS`, after this load; at most the newest UNMARKED_MAX hours.
+  no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX hours.
 - `side` lists the files of each table after this load, oldest first. The first file is a snapshot
   of the table, and the others are the changes that later loads made. If several rows have the same
   key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
@@ -61,8 +61,8 @@
 - `seconds` says how long the load took, without the start of Spark and without the commit. It is
   null in manifests of early versions.
 
-In the file, each field is on a line of its own. Such a line may be long: with 5,000 agents and a
-load each minute, the field `audit` has 10,000 counts.
+In the file, each field is on a line of its own. The line of a field may be long: with 5,000 agents
+and a load each minute, the field `audit` has 10,000 counts.
 
 The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
 `format`.

@@ -45,8 +45,8 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Moves a file, even over an existing target. The answer is False if the source does not exist;
-    otherwise True."""
+    """Moves a file, even over an existing target. The answer is False if the source does not exist.
+    Otherwise the answer is True."""
 
     source: str
     target: str

@@ -101,7 +101,7 @@ def _encodings(table: pa.Table) -> dict[str, Any]:
     """Returns how each column is encoded. Columns whose values repeat get a dictionary. Whole
     numbers that rise from row to row, or that seldom repeat, are written as differences (delta
     encoding), which takes less time and far fewer bytes than a dictionary. Other values that seldom
-    repeat are written as they are."""
+    repeat are written without any encoding."""
     rising = [each.name for each in table.schema if _rises(each)]
     rare = [each for each in table.schema if each.name not in rising and _is_rare(table, each)]
     numbers = [each.name for each in rare if types.is_signed_integer(each.type)]

@@ -1,4 +1,4 @@
-"""Notes about the runs that work on an output now: one small file for each run.
+"""Writes and reads notes about the runs that work on an output now. Each run has one small file.
 
     <root>/_skidway/_runs/<uuid>.note
 

@@ -22,8 +22,8 @@ from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
-"""Files that are still being written have this suffix; the loader's readers and listings skip
-them."""
+"""Files that are still being written have this suffix. The loader's readers and listings skip these
+files."""
 
 
 class OutcomeUnclear(SkidwayError):

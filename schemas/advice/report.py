@@ -16,8 +16,8 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason why a schema is not compatible. `place`: the field, as in `order.lines[].price`;
-    empty for the schema itself."""
+    """One reason why a schema is not compatible. `place`: the field, as in `order.lines[].price`.
+    It is empty if the reason is about the schema itself."""
 
     version: int
     place: str

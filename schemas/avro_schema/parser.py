@@ -120,7 +120,7 @@ class _Parser:
 
     def _outside(self, name: str) -> Named | None:
         """Finds a type without namespace that is referred to from inside a namespace. As in Avro's
-        Java library, such a reference finds a record only after the record's declaration has
+        Java library, this kind of reference finds a record only after the record's declaration has
         ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
@@ -241,8 +241,8 @@ _RESERVED: Final = frozenset(
         "values",
     }
 )
-"""Keys that are never properties. If such a key is in a type where it has no meaning, the parser
-drops the key, as Avro Java does."""
+"""Keys that are never properties. If a type has one of these keys without a meaning for this type,
+the parser drops the key, as Avro Java does."""
 _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 

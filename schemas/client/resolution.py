@@ -1,5 +1,5 @@
-"""Resolves a schema's references to schemas of other subjects. The result is either types, or one
-text that contains all referenced types."""
+"""Resolves a schema's references to schemas of other subjects. The result is types, or one text
+that contains all referenced types."""
 
 from __future__ import annotations
 

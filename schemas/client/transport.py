@@ -1,4 +1,4 @@
-"""One request over HTTP, and its retries."""
+"""Sends one request over HTTP, and repeats it if it fails."""
 
 from __future__ import annotations
 

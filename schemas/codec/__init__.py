@@ -1,5 +1,5 @@
-"""The Avro codec: encodes Arrow record batches into Avro datums, and decodes datums, for one schema
-at a time.
+"""The Avro codec, which encodes Arrow record batches into Avro datums, and decodes datums. A codec
+has one schema.
 
 The codec works on whole columns. It has three paths, and all paths give the same results (property
 tests compare these results). If a path might give a wrong result for some input, it leaves this

@@ -162,8 +162,8 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes datums that are not null. Reads the datums that the path `columns` marks as bad
-        one by one."""
+        """Decodes datums that are not null. If the path `columns` marks datums as bad, reads these
+        datums one by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
@@ -171,8 +171,8 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the datums in `bad` one by one. If one of them turns out to be good, inserts its
-        row."""
+        """Reads the datums in `bad` one by one. If one of these datums turns out to be good,
+        inserts its row."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())

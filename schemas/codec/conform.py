@@ -110,8 +110,8 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit. Halves the column until the bad rows are found, so a few bad
-    rows among many rows need only a few casts.
+    """Marks the rows that do not fit. Divides the column into halves until it finds the bad rows,
+    so a few bad rows among many rows need only a few casts.
 
     Each half is a copy, because a cast of a sliced list or map also looks at items outside of the
     slice.

@@ -9,7 +9,7 @@ replaced by its fields. The slow path, `skidway.schemas.codec.writing`, encodes 
 (with arrays, maps, fixed, nullable records, null). It also encodes a batch for which the fast path
 raises `NotProven`.
 
-There is no fast path for decoding; `skidway.schemas.codec.reading` decodes.
+There is no fast path for decoding. `skidway.schemas.codec.reading` decodes all datums.
 """
 
 from __future__ import annotations
@@ -126,8 +126,8 @@ def _wire_schema(columns: list[WireColumn]) -> str:
 
 
 def _guarded(call: Callable[[], Any]) -> Any:
-    """Returns the result of `call`. Also catches a Rust panic, which is a BaseException, but no
-    Exception."""
+    """Returns the result of `call`. Also catches a Rust panic, which Python sees as a BaseException
+    that is no Exception."""
     try:
         return call()
     except (ValueError, TypeError, OverflowError) as error:

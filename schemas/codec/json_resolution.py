@@ -1,5 +1,5 @@
-"""Schema resolution on single values, for types that contain themselves. The values are JSON values
-of `json_text`; the rules are those of `resolution`, which resolves whole columns.
+"""Does schema resolution on single values, for types that contain themselves. The values are JSON
+values of `json_text`. The rules are those of `resolution`, which resolves whole columns.
 
 If a field's type contains itself in both schemas, the JSON text of each value is read, resolved and
 written again. If the type contains itself only in the reader's schema, the writer's column is

@@ -3,10 +3,10 @@ promotions and logical types.
 
 Avro promotes int to long, float or double, long to float or double, float to double, string to
 bytes, and bytes to string. A conversion between two logical types of one family (timestamps, times
-of day, decimals) keeps the value. In all other cases, the conversion ignores the writer's logical
-type, and reads the number or bytes as the reader's logical type. Numbers that become floating-point
-numbers are rounded as in Java. If rounding has changed a number, the conversion returns the
-number's row with the reason `ROUNDED`, because some callers must not change values.
+of day, decimals) does not change the value. In all other cases, the conversion ignores the writer's
+logical type, and reads the number or bytes as the reader's logical type. Numbers that become
+floating-point numbers are rounded as in Java. If rounding has changed a number, the conversion
+returns the number's row with the reason `ROUNDED`, because some callers must not change values.
 """
 
 from __future__ import annotations

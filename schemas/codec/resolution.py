@@ -1,4 +1,5 @@
-"""Schema resolution on columns: turns columns of the writer's schema into columns of the reader's.
+"""Does schema resolution on columns: turns columns of the writer's schema into columns of the
+reader's schema.
 
 The rules are those of Avro 1.12, "Schema Resolution". Where the specification leaves a choice, this
 module uses these rules:
@@ -14,15 +15,15 @@ module uses these rules:
 - If both types are timestamps, times of day or decimals, the value is kept, and the number in the
   datum may change. For example, a timestamp in milliseconds becomes the same moment in
   microseconds, and a decimal becomes the same value with another scale. If the conversion cannot
-  keep the exact value, the row does not fit. Between other logical types, the conversion keeps the
-  number in the datum.
+  keep the exact value, the row does not fit. Between other logical types, the conversion does not
+  change the number in the datum.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Only unions have nulls, and the steps for unions
-handle them.) If a field's type contains the field's record in one of the schemas, `json_resolution`
-resolves the field's values one by one. If two schemas cannot be resolved at all, the compilation
-raises `Unresolvable`. If some, but not all, branches of a writer's union cannot be resolved, the
-rows with these branches do not fit, as the specification demands.
+handle the nulls.) If a field's type contains the field's record in one of the schemas,
+`json_resolution` resolves the field's values one by one. If two schemas cannot be resolved at all,
+the compilation raises `Unresolvable`. If some, but not all, branches of a writer's union cannot be
+resolved, the rows with these branches do not fit, as the specification demands.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`skidway schemas delete|undelete`: deletes versions, or restores softly deleted ones."""
+"""`skidway schemas delete|undelete`: deletes versions, or restores softly deleted versions."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference it, and
-which agents write it now."""
+"""`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference this
+schema, and which agents write values with it now."""
 
 from __future__ import annotations
 

@@ -29,7 +29,7 @@ from skidway.schemas.topic_reading import read_ranges
 SUFFIX = ".rejected"
 LINES = 20
 LINE_CHARACTERS_MAX = 160
-"""A table shows at most this many characters of a line; --json prints the whole line."""
+"""A table shows at most this many characters of a line. --json prints the whole line."""
 COLUMNS = ("time", "reason", "host", "file", "position", "line")
 
 

@@ -57,8 +57,8 @@ def carry_out(
     """Carries out the steps of a restore. Imports and deletes versions in mode IMPORT, and then
     restores the previous modes, even after an error.
 
-    While the mode is IMPORT, no other client can register a new schema without choosing its id, so
-    no other schema gets an id of the dump.
+    While the mode is IMPORT, the registry assigns no ids itself, so no other schema gets an id of
+    the dump.
     """
     total, done = len(planned.imports) + len(planned.deletions), 0
     with _importing(client, planned, there):

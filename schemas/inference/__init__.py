@@ -1,6 +1,6 @@
 """Proposes a schema for a log that has none: JSON lines, CSV or logfmt.
 
-- `lines`: reads the lines of a file, also if a line is very long
+- `lines`: reads the lines of a file, even if a line is very long
 - `formats`: splits a line into its values, and detects the `Format` of a sample
 - `shapes`: the types of values at one place of a line, merged over all lines
 - `naming`: valid Avro names

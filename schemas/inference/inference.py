@@ -66,8 +66,8 @@ def infer(
 ) -> Inference:
     """Proposes a schema for these lines, which `read_lines` yields. `name`: the name of the record.
 
-    `kind`: the format of the lines; with None, the format is detected from the first lines. Raises
-    `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
+    `kind`: the format of the lines. If `kind` is None, detects the format from the first lines.
+    Raises `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
     """
     stream = iter(lines)
     sample = [*islice(stream, SAMPLE_LINES)]

@@ -12,7 +12,7 @@ _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 
 
 class Proposal:
-    """Makes one schema, and keeps the names of its records unique.
+    """Makes one schema, and ensures that the names of its records are unique.
 
     `typed`: whether values of the log's format have types. If the values have no types, all values
     are texts, and a field with several guessed types becomes a string.

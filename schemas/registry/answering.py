@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """The request cannot be answered from memory alone; the log has to be read."""
+    """The registry cannot answer the request from memory alone, and has to read the log."""
 
 
 class Registry(Protocol):

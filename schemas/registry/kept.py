@@ -21,7 +21,7 @@ number."""
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A schema's reference to a version of a subject, whose types the schema uses. `name` is the
-    name that the schema's author gave to the reference."""
+    name that the schema's author chose for the reference."""
 
     name: str
     subject: str
@@ -30,8 +30,8 @@ class Reference:
 
 
 Identity = tuple[str, tuple[Reference, ...]]
-"""A schema's canonical text and its references. Two schemas that have both in common count as one
-schema."""
+"""A schema's canonical text and its references. If two schemas have the same text and the same
+references, they count as one schema."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

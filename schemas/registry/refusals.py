@@ -11,7 +11,8 @@ from skidway.errors import SkidwayError
 
 
 class Refusal(SkidwayError):
-    """An answer other than 200: HTTP status, the registry's error code, and one sentence."""
+    """An answer with another status than 200: the HTTP status, the registry's error code, and one
+    sentence."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)

@@ -33,7 +33,8 @@ from skidway.service import Shutdown
 CONNECTIONS_MAX: Final = 2000
 HEAD_WITHIN_S: Final = 10.0
 """The longest time in seconds from the start of the connection to the end of the request's head. If
-the connection stays open for a further request, the client has `KEEP_ALIVE_S` more."""
+the connection stays open for a further request, the limit for that request is longer by
+`KEEP_ALIVE_S`."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
 LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0

@@ -12,7 +12,7 @@ from skidway.schemas.registry.state import RegistryState
 SUBJECT_CHARACTERS_MAX: Final = 1000
 _RESERVED: Final = frozenset({"__GLOBAL", "__EMPTY"})
 _OTHER_CONTEXT: Final = ":."
-"""The name of a subject in another context begins with these characters; this registry has only one
+"""The name of a subject in another context begins with these characters. This registry has only one
 context."""
 
 

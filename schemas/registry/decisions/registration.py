@@ -58,8 +58,9 @@ def already_there(state: RegistryState, subject: str, schema: Submitted) -> Vers
     request contains a version number or an id, the subject's version must also have that number or
     id.
 
-    Two schemas also count as the same if the request's schema declares all of its types itself, and
-    the version's schema takes some of these types from references.
+    The two schemas also count as the same if they differ only in their references: the request's
+    schema declares all of its types itself, and the version's schema references some of these
+    types.
     """
     wanted = [
         each

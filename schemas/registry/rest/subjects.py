@@ -63,8 +63,8 @@ def register(registry: Registry, call: Call) -> Any:
     """Answers POST /subjects/{subject}/versions.
 
     If the subject already has the schema, the registry answers the request from memory. Every
-    producer sends this request when it starts, so producers of known schemas can start even while
-    ZooKeeper is unreachable.
+    producer sends this request when it starts. So if a producer's schema is already registered, the
+    producer can start even while ZooKeeper is unreachable.
     """
     wanted = submitted(registry, call)
     version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))
