@@ -22,10 +22,10 @@ from skidway.loader.state import layout
 CONNECT_S: Final = 5.0
 READ_S: Final = 30.0
 ANSWER_S: Final = 45.0
-"""How long one answer may take, from the request to its last byte."""
+"""One answer may take at most this many seconds, from the request to the answer's last byte."""
 
 BUDGET_S: Final = 60.0
-"""How long a run waits for all answers of the collector together."""
+"""A run waits at most this many seconds for all answers of the collector together."""
 
 ANSWER_BYTES_MAX: Final = 64 << 20
 HDFS: Final = "hdfs"

@@ -54,7 +54,7 @@ def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: 
     """Returns the columns of a query that does not list its columns. schemas: Avro schema by topic.
 
     If a topic lacks a column, the topic's rows have null in this column. Raises SkidwayError if a
-    column has two types.
+    column has different types in different topics.
     """
     left_out = () if with_places else PLACES
     own = [

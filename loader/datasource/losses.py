@@ -1,4 +1,5 @@
-"""If records are missing, fails or warns, as the option `failOnDataLoss` says."""
+"""If records are missing, raises an error or logs a warning, as the option `failOnDataLoss`
+says."""
 
 from __future__ import annotations
 

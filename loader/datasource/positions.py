@@ -1,5 +1,5 @@
-"""Defines positions: for each topic and partition, the offset of the next record. Converts them to
-JSON and back.
+"""Defines positions: for each topic and partition, the offset of the next record. Converts
+positions to JSON and back.
 
     {"dc1.nginx": {"id": "8f14e45fceea467fa2b1c0d5e6f70812", "0": 1200, "1": 1187,
                    "from": {"0": 1000, "1": 1187}}}

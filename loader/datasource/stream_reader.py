@@ -52,7 +52,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def initialOffset(self) -> dict[str, Any]:
         """Returns the positions at which a new stream begins. Spark may call this method several
-        times until the first batch is planned; all calls return the same positions. Raises
+        times before it plans the first batch. All calls return the same positions. Raises
         SkidwayError if a topic does not exist."""
         if self._initial is None:
             self._initial = self._begin()

@@ -1,4 +1,4 @@
-"""Checks that a partition still has the log that was loaded.
+"""Checks that the log of a partition is still the log from which earlier loads read.
 
 "The batch below" is the last batch that earlier loads read. Its offsets end just below the offsets
 that this load reads. The manifest contains the batch's offset, CRC and epoch. If the broker still

@@ -14,9 +14,9 @@ from skidway.kafka.types import TopicPartition
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
-"""How many seconds may pass without a batch from a broker. Callers read only offsets below the high
-watermark, where the broker always has a batch. So if no batch comes for a longer time, the broker
-has a fault."""
+"""At most this many seconds may pass without a batch from a broker. Callers read only offsets below
+the high watermark, where the broker always has a batch. So if no batch comes for a longer time, the
+broker has a fault."""
 
 
 def batches(

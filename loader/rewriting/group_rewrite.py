@@ -40,9 +40,9 @@ class FileRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class RewriteJob:
-    """What all groups of one load have in common. reader: the schema of the new files; None if the
-    new files have the columns of the old files. texts: if `reader` is not None, the schemas of the
-    old files, by id."""
+    """The values that all groups of one load have in common. reader: the schema of the new files;
+    None if the new files have the columns of the old files. texts: if `reader` is not None, the
+    schemas of the old files, by id."""
 
     load: LoadId
     compression: str

@@ -32,8 +32,8 @@ from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import Store, open_store
 
 RACES_MAX: Final = 5
-"""How many attempts at one topic a run may lose because other loaders committed first. After that,
-the run does not compact the rest of the topic's files."""
+"""A run may lose at most this many attempts at one topic because other loaders committed first.
+After that, the run does not compact the rest of the topic's files."""
 
 _log = log.get(__name__)
 

@@ -29,7 +29,8 @@ from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 
 PATIENCE_S: Final = 5.0
-"""How long, at most, a run waits for the collector to read the output's newest audit message."""
+"""A run waits at most this many seconds until the collector has read the output's newest audit
+message."""
 
 PAUSE_S: Final = 0.5
 

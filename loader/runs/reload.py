@@ -46,9 +46,9 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the operator wants to reload. first, end: the hours [first, end), like `2026-01-31T07`.
-    may_reject: whether to reload an hour even if some of its rows become rejects. dry: whether to
-    only plan the reload, without reading records or changing anything."""
+    """Describes what the operator wants to reload. first, end: the hours [first, end), like
+    `2026-01-31T07`. may_reject: whether to reload an hour even if some of its rows become rejects.
+    dry: whether to only plan the reload, without reading records or changing anything."""
 
     topic: str
     first: str
@@ -163,7 +163,8 @@ class Reload:
         that this reload replaces is gone, raises no error."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
-        # Asks for the watermarks after reading the manifest, so they are not below committed loads.
+        # Asks for the watermarks after it has read the manifest, so the watermarks are not below
+        # the ends of committed loads.
         self._topic = self._look()
         return self._newest()
 

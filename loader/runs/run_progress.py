@@ -32,7 +32,7 @@ RELOAD: Final = "reload"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How far a run has come.
+    """The figures that say how far a run has come.
 
     step: `load`, `rewrite` (older files get the columns of a new schema), `mark` (complete hours
         are marked, and their files put together), `compact` or `reload`.
@@ -81,8 +81,9 @@ class RunProgress:
     def load(
         self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
     ) -> Progress:
-        """Begins to show the figures of a load. whole: what the run still has to load of the topic.
-        slices: the part of `whole` that this load reads, in the order in which the tasks begin."""
+        """Begins to show the figures of a load. whole: the ranges of the topic that the run still
+        has to load. slices: the part of `whole` that this load reads, in the order in which the
+        tasks begin."""
         left = sum(each.end - each.first for each in whole)
         total = self._totals[topic] = max(self._totals.get(topic, 0), left)
         sizes = (each.end - each.first for each in slices)

@@ -1,7 +1,7 @@
 """Lists the runs that work on an output now, and the runs that were killed. Each run keeps a note
 in the output (state/run_notes.py), and this module reads the notes.
 
-A run that is killed cannot write this into its note. On the run's own machine, the kernel reports
+A run that is killed cannot note this in its note file. On the run's own machine, the kernel reports
 whether the process still runs. On another machine, only the time of the note's last change is
 known, and the clocks of the two machines may differ. So a run on another machine is called
 "silent", and never "killed". With `look_s`, this module reads the notes twice, `look_s` seconds
@@ -29,15 +29,15 @@ run, a run writes its note every 10 s. At other times, for example while Spark s
 committed, the note may stay unchanged for longer."""
 
 LEAST_LOOK_S: Final = 20.0
-"""The least time between two readings of the notes. It is long enough for a run with working tasks
-to write its note in between."""
+"""The least time between two readings of the notes. In this time, a run whose tasks work writes its
+note at least once."""
 
 COLUMNS: Final = (
     "host", "pid", "state", "topic", "step", "load", "records", "records_total",
     "records_per_second", "seconds_left", "slices", "slices_total", "loads", "rows", "since",
     "heard", "silent_seconds", "sentence",
 )  # fmt: skip
-"""The fields of one run in JSON."""
+"""The names of the fields of one run in JSON."""
 
 _TELLS: Final = "`skidway load status --look 30s` tells whether it still runs"
 

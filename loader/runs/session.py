@@ -59,7 +59,7 @@ def _look_at_all(
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # a topic has a fault, so asks for each topic alone, and loads the other topics
+        pass  # a topic has a fault: asks for each topic alone, so that the other topics are loaded
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:

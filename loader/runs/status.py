@@ -21,16 +21,16 @@ from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
-"""How many of the newest loads `plan` uses to estimate how long the next loads will take. `plan`
-uses the rate of the largest of these loads, because the rates of small and large loads differ
-much."""
+"""From this many of the newest loads, `plan` estimates how long the next loads will take. It uses
+the rate of the largest of these loads, because the rate of a small load says little about the rate
+of large loads."""
 
 Row = dict[str, Any]
 
 
 def status(settings: LoaderSettings) -> list[Row]:
     """Returns one row per topic and partition in the newest manifests. Reads only the output, and
-    asks no broker."""
+    sends no request to a broker."""
     store = open_store(settings.output)
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in _status(store, topic)]

@@ -31,12 +31,12 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What the load rewrites, and which hours it marks. files: all files of rows of the topic, by
-    path. reader: the schema whose columns the new files get; None if the new files have the columns
-    of the old files. texts: if `reader` is not None, the schemas of the old files, by id. success:
-    for each hour that the load marks as complete, the content of the hour's `_SUCCESS`. If some
-    files of an hour cannot be rewritten, the load does not mark the hour. reopened: hours that lose
-    the file `_SUCCESS`. Hours are written as `2026-01-31T07`."""
+    """Describes what a load rewrites, and which hours it marks. files: all files of rows of the
+    topic, by path. reader: the schema whose columns the new files get; None if the new files have
+    the columns of the old files. texts: if `reader` is not None, the schemas of the old files, by
+    id. success: for each hour that the load marks as complete, the content of the hour's
+    `_SUCCESS`. If some files of an hour cannot be rewritten, the load does not mark the hour.
+    reopened: hours that lose the file `_SUCCESS`. Hours are written as `2026-01-31T07`."""
 
     groups: Sequence[Group]
     files: Mapping[str, LiveFile]

@@ -39,14 +39,16 @@ from skidway.loader.state.waiting import WaitingNotes
 from skidway.schemas.client import Registered
 
 RACES_MAX: Final = 5
-"""How many attempts at one topic a run may lose because other loaders committed first. After that,
-the run leaves the rest of the topic to a later run."""
+"""A run may lose at most this many attempts at one topic because other loaders committed first.
+After that, the run leaves the rest of the topic to a later run."""
 
 WAITS_MAX: Final = 20
-"""How often, at most, a run tries to load a topic again after it has waited for announcements."""
+"""A run tries at most this many times to load a topic again after it has waited for
+announcements."""
 
 PATIENCE_S: Final = 10.0
-"""How long a run waits for missing announcements before it leaves their records to a later run."""
+"""A run waits this many seconds for missing announcements. Then it leaves the records of their
+files to a later run."""
 
 _log = log.get(__name__)
 

@@ -32,7 +32,7 @@ directory `dt=YYYY-MM-DD`."""
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the files of one attempt at one slice are written."""
+    """Says where the files of one attempt at one slice are written."""
 
     topic: str
     load: int

@@ -18,7 +18,8 @@ from skidway.schemas.client import Security
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all slices (the tasks' offset ranges) of one load of one topic have in common.
+    """The values that all slices (the tasks' offset ranges) of one load of one topic have in
+    common.
 
     reader: the newest schema of the topic's subject, which gives the rows their columns. locations:
     host and path of every file that an agent has announced. unannounced: files whose announcement
@@ -50,7 +51,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a range ended early, before `offset`.
+    """Says why a range ended early, before `offset`.
 
     waiting_for: the file of the record at `offset`, if its announcement is missing. awaited:
     `waiting_for`, and every other unannounced file that has a record among the later records that

@@ -29,7 +29,7 @@ RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What a load has read of one partition.
+    """Says what a load has read of one partition.
 
     results: one result per slice, in offset order; each slice begins where the slice before ended.
     end: one past the last offset that was read. moved: the marks that the load advances. below: the

@@ -56,8 +56,8 @@ JOINED_MIN: Final = 4
 would make the joined span too large, two spans are enough."""
 
 SPANS_MAX: Final = 160
-"""The table has at most this many spans. With 5,000 agents and buckets of a minute, so many spans
-have the buckets of about five weeks."""
+"""The table has at most this many spans. With 5,000 agents and buckets of a minute, this many spans
+contain the buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
 UNKNOWN: Final = -1

@@ -28,7 +28,7 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""How often, at most, a reader begins again because other loaders have changed the files that it
+"""A reader begins at most this many times, because other loaders may change the files that it
 reads."""
 
 

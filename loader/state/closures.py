@@ -19,8 +19,8 @@ stages:
               next fence
     (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
-So a late repeat can come after the fence only if the clocks of the agent and of the loader are both
-wrong by much.
+So a late repeat can come after the fence only if both the agent's clock and the loader's clock are
+very wrong.
 
 In each partition, the fence is the higher of two offsets: the high watermark, and one past the
 highest offset in the seals of all agents. For a topic of the loader's own cluster, the high
@@ -28,7 +28,7 @@ watermark would be enough. But if a topic is mirrored, its records may arrive la
 mirrored seals. In this case the seals have the higher offset.
 
 If a repeat comes after the file was forgotten, the repeat is loaded as a row or, if the file's name
-is gone, as a reject. The loader counts the repeat, so the audit reports a record too many.
+is gone, as a reject. The loader counts the repeat, so the audit reports one record too many.
 """
 
 from __future__ import annotations

@@ -72,8 +72,8 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""How often, at most, the loader looks at source and target of one move. It looks again only if
-another loader has changed one of them in between."""
+"""The loader looks at most this many times at source and target of one move. It looks again only if
+another loader has changed source or target in between."""
 
 
 GivenUp = Callable[[str], bool]

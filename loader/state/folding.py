@@ -26,8 +26,8 @@ from skidway.loader.state.operations import Create, Created, Delete, Names, Step
 
 CHECKPOINT_EVERY: Final = 100
 DELETIONS_MAX: Final = 1000
-"""How many manifests one load deletes at most. The loads of early versions wrote no checkpoints, so
-an old output may have very many manifests."""
+"""One load deletes at most this many manifests. The loads of early versions wrote no checkpoints,
+so an old output may have very many manifests."""
 
 
 def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bool]:

@@ -17,8 +17,8 @@ from skidway.loader.state.operations import Read, Steps
 from skidway.loader.store import Store
 
 AHEAD_HOURS: Final = 2
-"""How many hours an event time may be ahead of the loader's clock. Agents send no event time that
-is more than an hour ahead of their own clocks."""
+"""An event time may be at most this many hours ahead of the loader's clock. Agents send no event
+time that is more than an hour ahead of their own clocks."""
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:

@@ -13,8 +13,8 @@ For the first three tables, each load writes its changes as a Parquet file. The 
 lists this file in the field `side`, after the files of earlier loads. If several rows have the same
 key, the last row is valid. A last row without an end, path or stage means that the key was dropped.
 When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. The
-table `fence` has one row for each partition and is always written whole. All rows belong to one
-source topic, whose ids are in the manifest.
+table `fence` has one row for each partition. If a load writes this table, it always writes the
+whole table. All rows belong to one source topic, whose ids are in the manifest.
 
 Loads drop the marks and the name of a log file when the file is closed and no repeat can come any
 more. So after a year, a load begins as fast as after a day.

@@ -27,16 +27,16 @@ would call the Rust client for each Parquet page."""
 
 BEGINNINGS_MAX: Final = 10
 BEGINNING_S: Final = 120.0
-"""For how many seconds a writer may begin a file again and again. `BEGINNINGS_MAX` says how often,
-at most, it begins the file."""
+"""For this many seconds, a writer may begin a file again and again. It begins the file at most
+`BEGINNINGS_MAX` times."""
 
 SYNC_S: Final = 3.0
-"""How many seconds the writer waits for the first hsync of a small file. After an hsync that did
-not return, the writer waits twice as long for the next hsync, at most `LARGE_SYNC_S`. If all
-DataNodes work, the hsync of a small file takes 50 ms."""
+"""The writer waits at most this many seconds for the first hsync of a small file. After an hsync
+that did not return, the writer waits twice as long for the next hsync, at most `LARGE_SYNC_S`. If
+all DataNodes work, the hsync of a small file takes 50 ms."""
 
 LARGE_SYNC_S: Final = 60.0
-"""How many seconds the writer waits for the hsync of a file that it cannot begin again."""
+"""The writer waits at most this many seconds for the hsync of a file that it cannot begin again."""
 
 
 class HdfsWriter:

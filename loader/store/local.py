@@ -20,7 +20,7 @@ from skidway.files import fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
-"""How often, at most, a store tries to remove a directory. An attempt fails if another process
+"""A store tries at most this many times to remove a directory. An attempt fails if another process
 creates a file in the directory meanwhile."""
 
 MADE_KEPT_MAX: Final = 1_000

@@ -50,7 +50,7 @@ def connect(args: argparse.Namespace) -> RegistryAdministration:
     environment, the profile, the configuration file in /etc.
 
     If --config is not given, and the environment or the profile has a registry's URL, the
-    credentials come from the environment and the profile. Otherwise, they come from the
+    credentials come from the environment and the profile. Otherwise, the credentials come from the
     configuration file. Raises `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()
