@@ -2,9 +2,10 @@
 the marks of these files (how far a file is loaded) and their names (host and path).
 
 state/closures.py has the rules, and explains closures and seals, which are messages of agents. This
-module passes the closures and seals to the rules, and asks the brokers for high watermarks. After a
-file is closed, the loader asks for the topic's high watermarks; the rules call these offsets a
-fence. When the topic is loaded up to the fence, the loader forgets the file.
+module passes the closures and seals to the rules, and asks the brokers for high watermarks. Some
+time after a file is closed, the loader asks for the topic's high watermarks. From them and from the
+offsets in seals, the rules make a fence, which has an offset for each partition. When the topic is
+loaded up to the fence, the loader forgets the file.
 """
 
 from __future__ import annotations
