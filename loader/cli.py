@@ -218,8 +218,9 @@ def _reload(args: argparse.Namespace) -> int:
 
 
 def _whole_hour(text: str, option: str) -> str:
-    """The hour that begins at the time `text`, in a form like `2026-01-31T07`. Raises UsageError if
-    the time is not the start of an hour in UTC, because reloads replace whole hours."""
+    """Returns the hour that begins at the time `text`, in a form like `2026-01-31T07`. Raises
+    UsageError if the time is not the start of an hour in UTC, because a reload replaces whole
+    hours."""
     time_ms = parse_since(text, SystemClock().time_ms(), option)
     if time_ms % layout.HOUR_MS:
         raise UsageError(
@@ -296,8 +297,8 @@ class _Interrupt:
 
 @contextmanager
 def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
-    """The line that shows progress on a terminal. None if there is no terminal, or with --json;
-    then the log shows progress."""
+    """Yields the line that shows progress on a terminal. If there is no terminal, or with --json,
+    yields None, and the log shows progress instead."""
     from skidway.loader.runs.progress_display import ProgressLine
 
     if args.json or not sys.stderr.isatty():
@@ -311,8 +312,8 @@ def _progress_line(args: argparse.Namespace) -> Iterator[ProgressLine | None]:
 
 
 def _telemetry(settings: LoaderSettings, health: Callable[[], Health]) -> TelemetryServer | None:
-    """Serves metrics while the program runs. If another run uses the port, this run serves no
-    metrics."""
+    """Serves metrics while the program runs. If the port cannot be opened, for example because
+    another run uses it, this run logs a warning and serves no metrics."""
     if settings.metrics_listener is None:
         return None
     server = TelemetryServer(settings.metrics_listener, health)

@@ -126,8 +126,8 @@ class LoaderSettings(RegistrySecuritySettings):
 
     @property
     def cluster(self) -> str:
-        """The value of `cluster_name`. A run sets this value after it has asked the brokers; before
-        that, the default name is returned."""
+        """Returns the value of `cluster_name`. A run sets this value after it has asked the
+        brokers. Before that, this property returns the default name."""
         return self.cluster_name or DEFAULT_CLUSTER
 
     def check(self) -> None:

@@ -1,8 +1,9 @@
-"""`skidway.table(spark, output, topic)`: the rows of a topic as a DataFrame, by its manifests.
+"""Defines `skidway.table(spark, output, topic)`, which returns the rows of a topic as a DataFrame.
+It finds the topic's files in the manifests.
 
-A reader that lists the directory may read too many or too few files. This reader takes exactly the
-files that belong to the output: no copy that somebody left there, no file that a load has removed,
-and either all files of a load or none of them.
+A reader that lists the directory may read too many or too few files. This reader reads exactly the
+files that belong to the output. It reads no copy that somebody left in the directory, no file that
+a load has removed, and either all files of a load or none of them.
 """
 
 from __future__ import annotations
@@ -28,8 +29,8 @@ checks again, at most `LOOKS_MAX` times."""
 
 
 def table(spark: Any, output: str, topic: str) -> Any:
-    """The rows of a topic, with the columns of the newest schema and the columns `dt` and `hour`. A
-    filter on `dt` and `hour` reads only the files of these hours.
+    """Returns the rows of a topic, with the columns of the newest schema and the columns `dt` and
+    `hour`. With a filter on `dt` and `hour`, Spark reads only the files of these hours.
 
     spark: a SparkSession. output: a directory, or hdfs://host:port/folder. Raises SkidwayError if
     the output has no load of the topic, or if the newest load does not move its files into place in
@@ -48,8 +49,9 @@ def table(spark: Any, output: str, topic: str) -> Any:
 
 
 def files_of(store: Store, topic: str, pause: Callable[[float], object] = time.sleep) -> list[str]:
-    """The paths of all files that have the topic's rows after the newest load. Raises
-    SkidwayError."""
+    """Returns the paths of all files that have the topic's rows after the newest load. Raises
+    SkidwayError if the topic has no load, or if the newest load does not move its files into place
+    in time."""
     for _ in range(LOOKS_MAX):
         newest = _newest(store, topic)
         if all(store.length(move.target) is not None for move in moves(newest)):

@@ -4,8 +4,8 @@ Reading order:
 
 - `avro_schema` (a strict parser: text -> values), `canonical` (the text in which the registry
   stores a schema)
-- `wire` (Confluent's 5 bytes before every datum), `single_object` (the encoding of Skidway's audit
-  messages, which needs no registry)
+- `wire` (the 5 bytes that Confluent's format puts before every datum), `single_object` (the
+  encoding of Skidway's audit messages, which needs no registry)
 - `codec`: Arrow columns <-> Avro datums; `datum` and `strict` read and check a single datum;
   `bounds`: limits on the memory that a datum can make its reader allocate
 - `client`: the client of a registry (ours or Confluent's); `second_opinion`: whether Apache's
@@ -22,5 +22,6 @@ Reading order:
 
 `rejected.avsc` is a registered schema like any other. The four schemas `audit.avsc`,
 `announcement.avsc`, `decision.avsc` and `recount.avsc` are for single-object messages. Before you
-change one of the four, copy its released version to `history/`, so that old messages stay readable.
+change one of these four schemas, copy its released version to `history/`, so that old messages stay
+readable.
 """

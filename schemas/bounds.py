@@ -3,13 +3,13 @@
 Items of arrays and maps usually take bytes in the datum, so the length of the datum limits their
 number. Two kinds of items need a further limit. First, items may take no bytes at all (null, a
 record without fields). A datum may have at most `EMPTY_ITEMS_MAX` of these items. Second, an item
-of one byte (a null of a union) can take as much memory as a record of ten thousand columns. So the
-columns for all items of a datum together may take at most `CLAIM_MAX` times the length of the
-datum.
+of one byte (a null of a union) can take as much memory as a record of ten thousand columns. So in
+memory, the columns for all items of a datum together may be at most `CLAIM_MAX` times as large as
+the datum.
 
-Values whose schema contains itself become text. Their nesting is limited (`DEPTH_MAX`). Such a text
-also contains names of fields and symbols, which take no bytes in the datum. So the length of the
-text is limited, too (`text_fault`).
+Values whose schema contains itself become text. The nesting of these values is limited
+(`DEPTH_MAX`). The text also contains names of fields and symbols, which take no bytes in the datum.
+So the length of the text is limited, too (`text_fault`).
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ ROWS_BYTES_MAX: Final = 1 << 20
 takes one byte in a datum, but about 64 bytes in Python."""
 DEPTH_MAX: Final = 256
 """Records, arrays and maps of a datum may be nested at most this many levels deep. Python's stack
-allows this depth, and Spark's JSON reader allows a thousand levels."""
+is large enough for this depth, and Spark's JSON reader allows a thousand levels."""
 TEXT_MAX: Final = 1 << 24
 """The text of one value has at most this many characters."""
 _FIELD_BYTES: Final = 64
@@ -49,8 +49,8 @@ _SIZES: Final = {"null": 0, "float": 4, "double": 8}
 
 
 def least_bytes(avro: AvroType) -> int:
-    """The length in bytes of the shortest datum of the type; for a type that contains itself, a
-    lower bound of this length."""
+    """Returns the length in bytes of the shortest datum of the type. For a type that contains
+    itself, returns a lower bound of this length."""
     return _least_bytes(avro, {})
 
 
@@ -66,8 +66,9 @@ def _least_bytes(avro: AvroType, known: dict[str, int]) -> int:
 
 
 def text_fault(avro: AvroType) -> str | None:
-    """Why a small datum of the type could become a large text; None if it cannot. A text can be
-    larger than its datum, because it also contains names of fields and symbols of enums."""
+    """Returns why a small datum of the type could become a large text. Returns None if no small
+    datum can become a large text. A text can be larger than its datum, because the text also
+    contains names of fields and symbols of enums."""
     known: dict[str, int] = {}
     try:
         for each in named_types(avro).values():
@@ -79,8 +80,9 @@ def text_fault(avro: AvroType) -> str | None:
 
 
 def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
-    """The bytes that names and symbols of a value take in a text. Values in unions, arrays and maps
-    are not counted, because each of them takes at least one byte of the datum."""
+    """Returns how many bytes the names and symbols of a value take in a text. Does not count values
+    in unions, arrays and maps, because each of these values takes at least one byte of the
+    datum."""
     if isinstance(avro, Enum):
         return max(map(len, avro.symbols), default=0)
     if not isinstance(avro, Record):
@@ -94,7 +96,7 @@ def _named_bytes(avro: AvroType, known: dict[str, int]) -> int:
 
 
 def item_types(avro: AvroType) -> list[AvroType]:
-    """The types of all array items and all map values inside the type."""
+    """Returns the types of all array items and all map values inside the type."""
     found: list[AvroType] = []
     seen: set[int] = set()
 

@@ -2,12 +2,12 @@
 registry stores this text.
 
 For the registry, two texts are the same schema if they have the same canonical text. Unlike Avro's
-Parsing Canonical Form, the canonical text keeps doc, aliases, defaults and properties. Schemas that
-differ in these parts are different schemas: for example, a default decides which value a reader
-gets. The canonical text has the same order of attributes, the same escapes and the same digits of
-numbers as the text that `Schema.toString` of Avro Java 1.12 writes. So a registry that uses
-Avro Java, such as Confluent's, stores the same text. The test tests/conformance/avro compares our
-texts with Java's.
+Parsing Canonical Form, the canonical text contains doc, aliases, defaults and properties. Schemas
+that differ in these parts are different schemas: for example, a default decides which value a
+reader gets. The canonical text has the same order of attributes, the same escapes and the same
+digits of numbers as the text that `Schema.toString` of Avro Java 1.12 writes. So a registry that
+uses Avro Java, such as Confluent's, stores the same text. The test tests/conformance/avro compares
+our texts with Java's.
 
 With `normalize`, schemas that differ only in their spelling have the same text, as with Confluent's
 parameter `normalize` (`AvroSchemaUtils.toNormalizedString` of confluentinc/schema-registry).
@@ -41,7 +41,7 @@ from skidway.schemas.avro_schema import (
 
 
 def canonical(avro: AvroType, known: Collection[str] = (), *, normalize: bool = False) -> str:
-    """The canonical JSON text of a schema.
+    """Returns the canonical JSON text of a schema.
 
     `known`: the full names of the types that referenced schemas declare. The text uses these types
     by name, and does not declare them. Raises `SchemaInvalid` if the schema is nested too deeply or
@@ -137,7 +137,7 @@ def _relative(alias: str, own: str | None) -> str:
 
 
 def _sorted(value: Any) -> Any:
-    """The JSON value with the keys of every object sorted."""
+    """Returns the JSON value with the keys of every object sorted."""
     if isinstance(value, Mapping):
         return {key: _sorted(value[key]) for key in sorted(value)}
     return [_sorted(each) for each in value] if isinstance(value, list) else value
@@ -182,8 +182,8 @@ class _Defaults:
 
 
 def _written(value: Any) -> str:
-    """JSON as Jackson writes it: hexadecimal escapes in capitals, floating-point numbers as Java's
-    `Double` writes them."""
+    """Returns the JSON text that Jackson (Java's JSON library) would write. Its hexadecimal escapes
+    have capital letters, and its floating-point numbers have the form of Java's `Double`."""
     if isinstance(value, str):
         return _text(value)
     if isinstance(value, dict):
@@ -204,7 +204,7 @@ def _text(value: str) -> str:
 
 
 def _floating(value: float) -> str:
-    """The number as `Double.toString` of Java 19 and later writes it: with as few digits as
+    """Returns the number as `Double.toString` of Java 19 and later writes it: with as few digits as
     possible, and in scientific notation below 1e-3 and from 1e7 on."""
     if value == 0 or 1e-3 <= abs(value) < 1e7:
         return repr(value)

@@ -1,10 +1,11 @@
-"""Checks a schema against earlier ones, by Avro's schema resolution and Confluent's levels.
+"""Checks a schema against earlier schemas, by the rules of Avro's schema resolution and Confluent's
+levels.
 
 The check walks the reader's and the writer's schema together. The reader can read what the writer
 wrote if each type of the reader's schema fits the corresponding type of the writer's schema (Avro
-1.12 specification, "Schema Resolution"). Each incompatibility is reported with its kind, its place
-in the reader's schema and a sentence. The reports follow the order of the reader's schema, so they
-come in the same order each time. The verdicts are the same as those of Avro Java's
+1.12 specification, "Schema Resolution"). The check reports each incompatibility with its kind, its
+place in the reader's schema and a sentence. The reports follow the order of the reader's schema, so
+their order is always the same. The verdicts are the same as those of Avro Java's
 `SchemaCompatibility`, which Confluent's registry uses.
 """
 
@@ -43,18 +44,18 @@ class Level(Enumeration):
 
     @property
     def is_transitive(self) -> bool:
-        """Whether the new schema is checked against all earlier versions, not only against the
-        latest."""
+        """Returns whether the new schema is checked against all earlier versions, not only against
+        the latest version."""
         return self.value.endswith("_TRANSITIVE")
 
     @property
     def new_reads_old(self) -> bool:
-        """Whether the new schema must read what the old schema wrote."""
+        """Returns whether the new schema must read what the old schema wrote."""
         return self.value.startswith(("BACKWARD", "FULL"))
 
     @property
     def old_reads_new(self) -> bool:
-        """Whether the old schema must read what the new schema writes."""
+        """Returns whether the old schema must read what the new schema writes."""
         return self.value.startswith(("FORWARD", "FULL"))
 
 
@@ -79,26 +80,26 @@ class Incompatibility:
 
     @property
     def writer(self) -> str:
-        """The schema that is not the reader: "new" or "old"."""
+        """Returns which schema is the writer: "new" or "old"."""
         return "old" if self.reader == "new" else "new"
 
     @property
     def description(self) -> str:
-        """One sentence for people."""
+        """Returns one sentence for people."""
         return _SENTENCES[self.kind].format(
             detail=self.detail, path=self.path or "/", reader=self.reader, writer=self.writer
         )
 
     def __str__(self) -> str:
-        """Confluent's form of a message."""
+        """Returns the message in Confluent's form."""
         return (
             f"{{errorType:'{self.kind}', description:'{self.description}', "
             f"additionalInfo:'{self.detail}'}}"
         )
 
     def inside(self, path_step: str, reader_step: str, writer_step: str) -> Incompatibility:
-        """The same incompatibility, as seen from the enclosing types: puts one step before `path`,
-        and one step before each of the two places."""
+        """Returns the same incompatibility, as seen from the enclosing types. Puts one step before
+        `path`, and one step before each of the two places."""
         return replace(
             self,
             path=f"{path_step}{self.path}",
@@ -113,8 +114,9 @@ that is used in many places would multiply the reports."""
 
 STEPS_MAX: Final = 250_000
 """A comparison has at most this many steps, which take a second or two. Each pair of types is a
-step, and each field, alias and symbol of the two types is a further step. Large unions, whose
-branches are all compared with one another, would otherwise stop the registry for hours."""
+step, and each field, alias and symbol of the two types is a further step. The comparison of two
+large unions compares each branch of one with each branch of the other. Without this limit, it would
+stop the registry for hours."""
 
 _SENTENCES: Final = {
     "NAME_MISMATCH": "The name of the type at path '{path}' in the {reader} schema is not that of "
@@ -145,8 +147,8 @@ _PROMOTIONS: Final = {
 def check(
     new: AvroType, earlier: Sequence[tuple[int, AvroType]], level: Level
 ) -> tuple[int, list[Incompatibility]] | None:
-    """The newest earlier version with which `new` is not compatible, and the reasons; None if `new`
-    is compatible.
+    """Returns the newest earlier version with which `new` is not compatible, and the reasons.
+    Returns None if `new` is compatible.
 
     `earlier`: (version, schema) in ascending order. Raises `SchemaInvalid` if the schemas are
     nested too deeply or have too many types to be compared.
@@ -160,7 +162,8 @@ def check(
 
 
 def incompatibilities(reader: AvroType, writer: AvroType) -> list[Incompatibility]:
-    """The reasons why `reader` cannot read all that `writer` writes; empty if it can.
+    """Returns the reasons why `reader` cannot read everything that `writer` writes. The list is
+    empty if there are no reasons.
 
     Raises `SchemaInvalid` if the schemas are nested too deeply or have too many types.
     """
@@ -196,7 +199,7 @@ class _Comparison:
         pair = (id(reader), id(writer))
         if pair not in self._known:
             self._count(1)
-            self._known[pair] = []  # where a pair occurs inside itself, it counts as good
+            self._known[pair] = []  # inside itself, a pair counts as good
             self._known[pair] = self._compare_pair(pair, reader, writer)
         return self._known[pair]
 
@@ -213,7 +216,7 @@ class _Comparison:
         if not found:
             self._good.append(pair)
             return []
-        for each in self._good[inside:]:  # found good perhaps only because `pair` counted as good
+        for each in self._good[inside:]:  # perhaps good only because `pair` counted as good
             del self._known[each]
         del self._good[inside:]
         return found
@@ -279,9 +282,9 @@ class _Comparison:
 
 
 def _sources(field: Field, written: dict[str, int]) -> list[int]:
-    """The numbers of the writer's fields that match this field by name or alias. If several fields
-    match, Avro Java reads none of them. Other programs read one of them, but not all programs the
-    same (`resolution` says which one Skidway reads).
+    """Returns the indexes of the writer's fields that match this field by name or alias. If several
+    fields match, Avro Java reads none of them. Other programs read one of them, but different
+    programs read different fields (`resolution` says which field Skidway reads).
     """
     names = dict.fromkeys((field.name, *field.aliases))
     return [written[name] for name in names if name in written]

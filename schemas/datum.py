@@ -1,9 +1,9 @@
 """Reads and writes single datums with fastavro, as strictly as the specification demands.
 
-fastavro checks little: it accepts negative branches and symbols, booleans whose byte is 2, and
-numbers of more than 64 bits. So `read_datum` encodes the value again after it has decoded it. If
+fastavro checks little. It accepts negative numbers of branches and symbols, booleans whose byte is
+2, and numbers of more than 64 bits. So `read_datum` decodes a value and then encodes it again. If
 the bytes differ from the datum, `skidway.schemas.strict` walks over the datum and decides whether
-it is valid. (Varints with padding and arrays in several blocks are valid.)
+the datum is valid. (Varints with padding and arrays in several blocks are valid.)
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ MALFORMED: Final = (
 
 
 def plain_schema(avro: AvroType, *, defaults: bool = False, tagged: bool = False) -> Any:
-    """The schema in fastavro's form: with full names, and without logical types and properties. It
-    has default values only if `defaults` is true.
+    """Returns the schema in fastavro's form, with full names, and without logical types and
+    properties. It has default values only if `defaults` is true.
 
     With `tagged`, a value of a union of several types has a tag, for example `{"member1": value}`.
-    The number in the tag is the place of the value's type in the union; null is not counted, and
-    the first type has the number 0. The encoded bytes are the same with and without these tags.
-    Without them, fastavro cannot tell which of the types a value has, for example int or long.
+    The number in the tag is the index of the value's type in the union, without counting null. The
+    encoded bytes are the same with and without these tags. Without the tags, fastavro cannot decide
+    which of the types a value has, for example int or long.
     """
     return fastavro.parse_schema(_Plain(defaults, tagged).of(avro))
 
 
 def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
-    """The value of exactly one datum. Raises one of `MALFORMED`."""
+    """Returns the value of exactly one datum. Raises one of `MALFORMED`."""
     stream = io.BytesIO(datum)
     try:
         value = fastavro.schemaless_reader(stream, plain, None)
@@ -66,14 +66,15 @@ def read_datum(avro: AvroType, plain: Any, datum: bytes) -> Any:
 
 
 def read_checked(plain: Any, datum: bytes) -> Any:
-    """The value of a datum. `skidway.schemas.strict` must have accepted the datum before, because a
-    datum that it refuses may be nested too deeply or have too many items."""
+    """Returns the value of a datum. The caller must have checked the datum with
+    `skidway.schemas.strict`, because an unchecked datum may be nested too deeply or have too many
+    items."""
     return fastavro.schemaless_reader(io.BytesIO(datum), plain, None)
 
 
 def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
-    """Encodes `value` as a datum. With `exact`, it is an error if a key of `value` is unknown, or
-    if a key without a default is missing.
+    """Encodes `value` as a datum. With `exact`, also raises an error if a key of `value` is
+    unknown, or if a key without a default is missing.
 
     Raises one of `MALFORMED`.
     """
@@ -83,7 +84,7 @@ def write_datum(plain: Any, value: Any, *, exact: bool = False) -> bytes:
 
 
 def malformed_reason(error: BaseException) -> str:
-    """The reason that an error of `MALFORMED` gives, in words for people."""
+    """Returns the reason of an error of `MALFORMED`, in words for people."""
     if isinstance(error, EOFError):
         return "it ends too early"
     if isinstance(error, UnicodeDecodeError):

@@ -1,9 +1,10 @@
 """Lists what differs between two schemas, field by field, for a developer to read.
 
-Unlike `compatibility`, this module does not judge the differences, and also lists harmless ones,
-such as a changed doc. An old and a new field are matched by name, or otherwise by the aliases of
-the new field. A place is written as names joined by dots, with `[]` for the items of an array and
-`{}` for the values of a map, as in `order.lines[].price`.
+Unlike `compatibility`, this module does not judge the differences, and also lists harmless
+differences, such as a changed doc. It matches old and new fields by name. If no old field has the
+name of a new field, it uses the aliases of the new field. A place is written as names joined by
+dots, with `[]` for the items of an array and `{}` for the values of a map, as in
+`order.lines[].price`.
 """
 
 from __future__ import annotations
@@ -56,8 +57,8 @@ class Change(Enumeration):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One difference. `old` describes the place in the old schema, and `new` describes it in the
-    new schema; None if the schema has nothing at the place."""
+    """One difference. `old` describes the place in the old schema, and `new` describes the place in
+    the new schema. If a schema has nothing at the place, its description is None."""
 
     change: Change
     place: str
@@ -65,7 +66,7 @@ class Difference:
     new: str | None
 
     def __str__(self) -> str:
-        """One line for people."""
+        """Returns one line for people."""
         where = self.place or "the schema"
         if self.old is None:
             return f"{where}: {self.change.value}: {self.new}"
@@ -75,11 +76,11 @@ class Difference:
 
 
 def differences(old: AvroType, new: AvroType) -> list[Difference]:
-    """The differences, in the order of the new schema; removed fields come at the end of their
-    record.
+    """Returns the differences, in the order of the new schema. Removed fields come at the end of
+    their record.
 
-    Returns at most `DIFFERENCES_MAX` differences, because schemas with more differences have little
-    in common.
+    The result has at most `DIFFERENCES_MAX` differences, because schemas with more differences have
+    little in common.
     """
     walk = _Walk()
     found = []
@@ -91,7 +92,8 @@ def differences(old: AvroType, new: AvroType) -> list[Difference]:
 
 
 def type_name(avro: AvroType) -> str:
-    """A short name for a type: `int`, `enum n.Level`, `array of string`, `null or long`."""
+    """Returns a short name for a type, such as `int`, `enum n.Level`, `array of string` or `null or
+    long`."""
     if isinstance(avro, Union):
         return " or ".join(map(type_name, avro.branches)) or "union of nothing"
     if isinstance(avro, Array):
@@ -191,7 +193,7 @@ class _Walk:
 
 
 def _former(old: Record, new: Record) -> dict[str, Field]:
-    """Finds the old field that matches each new field. A match by name is preferred to a match by
+    """Finds the old field that matches each new field. Prefers a match by name to a match by
     alias."""
     left = {each.name: each for each in old.fields}
     found = {each.name: left.pop(each.name) for each in new.fields if each.name in left}
@@ -204,7 +206,7 @@ def _former(old: Record, new: Record) -> dict[str, Field]:
 
 
 def _moved(before: list[str], after: list[str]) -> set[str]:
-    """The smallest set of names that must move to turn the order `before` into the order
+    """Returns the smallest set of names that must move to turn the order `before` into the order
     `after`."""
     rank = {name: at for at, name in enumerate(before)}
     ends: list[int] = []  # ends[n]: the lowest rank that ends a rising run of n + 1 names

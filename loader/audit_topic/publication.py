@@ -20,9 +20,9 @@ TIMEOUT_S: Final = 60.0
 def publish(client: Client, messages: Sequence[Delta], clock: Clock) -> None:
     """Sends messages of one output and waits until they are acknowledged.
 
-    The manifest is the outbox: if the sending fails, the next run publishes the same messages
-    again. Raises Unreachable if the acknowledgements are late, and SkidwayError if the broker
-    refuses a message.
+    The newest manifest also contains these messages. So if the sending fails, the next run
+    publishes the same messages again. Raises Unreachable if the broker has not acknowledged all
+    messages within TIMEOUT_S, and SkidwayError if the broker refuses a message.
     """
     if not messages:
         return

@@ -1,5 +1,5 @@
-"""Chooses the hours about which a run asks the audit's collector: are they complete? No I/O. Hours
-are written as `2026-01-31T07`. A *marked* hour is one that has the file `_SUCCESS`."""
+"""Chooses the hours for which a run asks the audit's collector whether they are complete. No I/O.
+Hours are written as `2026-01-31T07`. A *marked* hour is one that has the file `_SUCCESS`."""
 
 from __future__ import annotations
 
@@ -11,27 +11,28 @@ from skidway.loader.complete_hours.collector import Answer
 from skidway.loader.state import layout
 
 RECENT_HOURS: Final = 26
-"""An hour without rows also gets the file `_SUCCESS`, if it ended at most this many hours ago. The
-26 hours are a day, and some time to spare for a load that runs once a day."""
+"""An hour without rows also gets the file `_SUCCESS`, if it ended at most this many hours ago. 26
+hours are a day and two hours to spare, so that a load that runs once a day misses no hour."""
 
 LOOKED_HOURS: Final = 168
-"""Only the newest 168 hours (a week) can lose the file `_SUCCESS` although no new rows came."""
+"""A run looks for marked hours that have become incomplete only among the newest 168 hours (a
+week). Older hours lose the file `_SUCCESS` only when new rows come."""
 
 DRAWN_MAX: Final = 10
-"""If a group of hours need not be checked completely in each run, a run draws at most this many
-hours of the group at random. The older hours with rows but without `_SUCCESS` are such a group."""
+"""Of some groups of hours, a run checks at most this many hours, which it draws at random. One of
+these groups consists of the older hours that have rows but no `_SUCCESS`."""
 
 
 def over(now_ms: int, count: int) -> list[str]:
-    """The newest hours that are over, oldest first."""
+    """Returns the newest `count` hours that have ended, the oldest hour first."""
     now = now_ms // layout.HOUR_MS
     return [layout.hour_text(hour) for hour in range(now - count, now)]
 
 
 def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
-    """The hours for which a run checks whether they have the file `_SUCCESS`: the recent hours, and
-    some of the hours that the collector has found complete. judged: the collector's last
-    judgement of each hour."""
+    """Returns the hours for which a run checks whether they have the file `_SUCCESS`. They are the
+    recent hours, and some of the hours that the collector has found complete. judged: the
+    collector's last judgement of each hour."""
     recent = over(now_ms, RECENT_HOURS)
     complete = sorted(hour for hour, answer in judged.items() if answer.is_complete)
     return sorted({*recent, *_drawn(complete, now_ms)})
@@ -40,14 +41,14 @@ def looked(judged: Mapping[str, Answer], now_ms: int) -> list[str]:
 def asked(
     unmarked: Iterable[str], missing: Iterable[str], judged: Mapping[str, Answer], now_ms: int
 ) -> list[str]:
-    """The hours about which the run asks, hours with rows first. unmarked: hours that have rows but
-    no file `_SUCCESS`. missing: hours that the run checked (`looked`) and that have no `_SUCCESS`.
-    judged: the collector's last judgement of each hour.
+    """Returns the hours about which the run asks the collector. Hours with rows come first.
+    unmarked: hours that have rows but no file `_SUCCESS`. missing: hours that the run checked
+    (`looked`) and that have no `_SUCCESS`. judged: the collector's last judgement of each hour.
 
-    Each run draws only a few of the older hours, and only a few of the recent hours that the
-    collector's last judgement found incomplete (this judgement may be old). So hours that stay
-    incomplete do not keep a run from asking about other hours. A slow collector may answer only the
-    first questions of a run, so each run asks in another order.
+    Each run draws only a few of the older hours. It also draws only a few of the recent hours that
+    the collector's last judgement found incomplete, because this judgement may be out of date. So a
+    run still has time to ask about other hours even if many hours stay incomplete. A slow collector
+    may answer only the first questions of a run, so each run asks in another order.
     """
     recent, with_rows = over(now_ms, RECENT_HOURS), {*unmarked}
     found = {hour for hour in {*with_rows, *missing} if hour <= recent[-1]}
@@ -60,14 +61,14 @@ def asked(
 
 
 def reopened(marked: Iterable[str], now_ms: int) -> list[str]:
-    """The hours about which the run asks whether their `_SUCCESS` must be deleted. They are drawn
-    from `marked`, the hours with `_SUCCESS` that may be incomplete. Each run draws anew, so that
-    hours whose losses a person accepted do not crowd out the other hours."""
+    """Draws, from `marked`, the hours about which the run asks whether their `_SUCCESS` must be
+    deleted. marked: the hours with `_SUCCESS` that may be incomplete. Each run draws other hours.
+    So if a person accepted the losses of many hours, later runs still ask about the other hours."""
     return _drawn(sorted(marked), now_ms)
 
 
 def incomplete(judged: Mapping[str, Answer]) -> list[str]:
-    """The hours that the collector's last judgement found incomplete."""
+    """Returns the hours that the collector's last judgement found incomplete."""
     return [hour for hour, answer in judged.items() if not answer.is_complete]
 
 

@@ -22,10 +22,10 @@ from skidway.loader.state import layout
 CONNECT_S: Final = 5.0
 READ_S: Final = 30.0
 ANSWER_S: Final = 45.0
-"""How long one answer may take, from the request to its last byte."""
+"""One answer may take at most this many seconds, from the request to the answer's last byte."""
 
 BUDGET_S: Final = 60.0
-"""How long a run waits for all answers of the collector together."""
+"""A run waits at most this many seconds for all answers of the collector together."""
 
 ANSWER_BYTES_MAX: Final = 64 << 20
 HDFS: Final = "hdfs"
@@ -38,9 +38,10 @@ T = TypeVar("T")
 class Answer:
     """The collector's answer about one hour.
 
-    heard: epoch and number of the output's newest message that the answer takes into account.
+    heard: epoch and number of the output's newest audit message that the answer takes into account.
     lacks: whether a bucket of the hour lacks records in some tier, or has a declared loss; false if
-    there are doubts about the whole topic. accepted: the buckets whose findings a person accepted.
+    the collector has doubts about the whole topic. accepted: the buckets whose findings a person
+    accepted.
     """
 
     is_complete: bool
@@ -51,9 +52,9 @@ class Answer:
 
 
 class Collector:
-    """One collector, for one run. When the collector has left one question without an answer, or
-    has taken more than BUDGET_S for all answers, this object sends no more questions. Otherwise a
-    run would wait again for each topic.
+    """Asks one collector during one run. If the collector does not answer a question, or has taken
+    more than BUDGET_S for all answers, this object sends no more questions. Otherwise the run would
+    wait again for each topic.
 
     get: fetches a URL with its query, and returns the JSON document.
     """
@@ -67,13 +68,14 @@ class Collector:
         self._spent_s = 0.0
 
     def judged(self, source: Source, since: str, until: str) -> dict[str, Answer]:
-        """The collector's last judgement of each hour, from `since` to `until`, in which anything
-        was counted. Hours are written as `2026-01-31T07`. Raises Unreachable, SkidwayError."""
+        """Returns the collector's last judgement of each hour from `since` to `until` in which
+        something was counted. Hours are written as `2026-01-31T07`. Raises Unreachable,
+        SkidwayError."""
         return self._ask(_judgements, "hours.json", source, since, until)
 
     def complete(self, source: Source, hour: str, output: str) -> Answer:
-        """Asks whether an hour is complete in all clusters and outputs that the audit expects, this
-        output included. Raises Unreachable, SkidwayError."""
+        """Asks whether an hour is complete in all clusters and outputs that the audit expects.
+        These outputs include `output`. Raises Unreachable, SkidwayError."""
         after = layout.hour_text(layout.hour_number(hour) + 1)
         return self._ask(_answer, "complete.json", source, hour, after, output=output)
 
@@ -141,8 +143,8 @@ def _number(value: Any) -> int:
 
 
 def _in_time(url: str, query: Mapping[str, str]) -> Any:
-    """Fetches in a thread, and stops waiting for this thread after ANSWER_S. A connection's time
-    limits would not be enough, because they begin anew with each byte of a slow answer."""
+    """Fetches the URL in a thread, and waits at most ANSWER_S for the thread. The time limit of a
+    connection would not be enough, because it starts again with each byte of a slow answer."""
     answers: SimpleQueue[Any] = SimpleQueue()
 
     def fetch() -> None:

@@ -1,4 +1,5 @@
-"""The content of `_SUCCESS`: JSON about the hour, as it was when the loader marked it as complete.
+"""Makes the content of `_SUCCESS`: JSON about the state of the hour when the loader marked the hour
+as complete.
 
     {"topic": "dc1.app", "hour": "2026-01-31T07", "rows": 1200, "judged_ms": ms since the epoch by
      the collector's clock, "accepted": [buckets that are complete because a person accepted their
@@ -15,8 +16,8 @@ from skidway.loader.complete_hours.collector import Answer
 
 
 def content(topic: str, hour: str, rows: int, answer: Answer) -> bytes:
-    """The file's bytes. rows: how many rows the hour's files have. answer: the collector's answer
-    that the hour is complete."""
+    """Returns the bytes of the file. rows: how many rows the hour's files have. answer: the
+    collector's answer that the hour is complete."""
     said = {
         "topic": topic,
         "hour": hour,

@@ -3,9 +3,9 @@
 docs/spark.md explains every option and column to people who write queries. This docstring is for
 people who change the code.
 
-A query reads all records of the log, including repeats, and commits no offsets at the brokers; a
-stream's position is in Spark's checkpoint. No jar has to be added, because Spark runs this package
-in Python processes:
+A query reads all records of the log, including repeats. It commits no offsets at the brokers,
+because a stream's position is in Spark's checkpoint. No jar has to be added, because Spark runs
+this package in Python processes:
 
     Spark's driver                  a planning process                  Python workers, one per core
 
@@ -15,20 +15,21 @@ in Python processes:
     every trigger ----------->  StreamReader.latestOffset,
                                 StreamReader.partitions -- ranges -->   StreamReader.read
 
-Spark keeps the ranges of a DataFrame's first query for the DataFrame's later queries.
+Spark keeps the ranges that the first query of a DataFrame gets, and uses them for all later queries
+of the DataFrame.
 
-Spark copies readers to the workers (by pickling) before it asks for ranges. So a range has all that
-a worker must know: topic and topic id, offsets, and the Avro schema of the rows. Reading a range
-again gives the same rows, except if records have expired. Therefore, with Spark's checkpoint, a
-file sink gets each row of a stream once.
+Spark pickles the reader for the workers before it asks the reader for ranges. So a range has
+everything that a worker must know: topic and topic id, offsets, and the Avro schema of the rows. If
+no records have expired, a worker that reads a range again gets the same rows. Therefore, with
+Spark's checkpoint, a file sink gets each row of a stream once.
 
-A query fails if it could miss rows without notice. If `failOnDataLoss` is false, a warning is
-logged instead, and the query goes on with the records that are left. Rows could be missing if
-offsets have expired or do not exist yet, or if a topic was deleted (and perhaps created again). A
-stream's positions contain each topic's id, so that the stream notices a topic that was created
-again. If the id has changed, the new topic is read from its start.
+A query fails if rows may be missing from its result. If `failOnDataLoss` is false, the query logs a
+warning instead, and returns the rows of the records that are left. Rows may be missing if offsets
+have expired or do not exist yet, or if a topic was deleted (and perhaps created again). A stream's
+positions contain each topic's id, so that the stream notices a topic that was created again. If the
+id has changed, the new topic is read from its start.
 
-In reading order; `positions`, `ranges`, `progress` and `columns` do no I/O:
+These are the modules, in reading order. `positions`, `ranges`, `progress` and `columns` do no I/O.
 
     options        the options of a query, checked
     positions      offsets by topic and partition, as JSON

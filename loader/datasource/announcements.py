@@ -1,12 +1,13 @@
 """Finds host and path of log files, in the announcements on the audit topic.
 
-Each Python worker reads the audit topic once from the first message on, and later only reads new
-messages. It keeps host and path of every file that was ever announced there: about 320 MB for a
-million files. Other messages are fetched, but not decoded.
+Each Python worker reads the audit topic once from its first message on, and later reads only new
+messages. The worker keeps in memory the host and path of every log file that was ever announced
+there: about 320 MB for a million files. The worker also fetches the audit topic's other messages,
+but does not decode them.
 
-A file is announced before its first record is sent. So a worker that has read the audit topic after
-a range was planned knows the files of all records of the range. But an announcement may have
-expired, or may not be mirrored yet. Then host and path are null.
+An agent announces a file before it sends the file's first record. So if a worker reads the audit
+topic after a range was planned, the worker knows the files of all records of the range. But if an
+announcement has expired, or is not mirrored yet, host and path are null.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from skidway.loader.slices.locations import locate
 from skidway.loader.state.tables import Location
 
 CLUSTERS_MAX = 4
-"""A worker keeps the announcements of at most this many clusters."""
+"""A worker keeps in memory the announcements of at most this many clusters."""
 
 _log = log.get(__name__)
 
 
 class Announcements:
-    """The announced log files of one cluster, as far as its audit topics were read."""
+    """The log files of one cluster whose announcements this worker has read."""
 
     def __init__(self) -> None:
         self._files: dict[FileKey, Location] = {}
@@ -46,8 +47,8 @@ class Announcements:
 
     def read_on(self, client: Client, sources: Iterable[Source], clock: Clock) -> None:
         """Reads the audit topics on which the log files of these sources are announced, up to the
-        present high watermarks. An audit topic that was deleted and created again is read from its
-        start."""
+        present high watermarks. If an audit topic was deleted and created again, reads the topic
+        from its start."""
         names = {TOPIC, *(f"{each.cluster}.{TOPIC}" for each in sources if each.cluster)}
         cluster = client.metadata(sorted(names))
         keys, ranges = {}, {}
@@ -60,7 +61,7 @@ class Announcements:
         self._positions |= {keys[tp]: end for tp, (_, end) in ranges.items()}
 
     def columns(self, records: Records) -> tuple[pa.Array, pa.Array]:
-        """The columns `_host` and `_file` of these records."""
+        """Returns the columns `_host` and `_file` of these records."""
         located = locate(records.origins, self._files, frozenset(), patient=False)
         return located.columns(np.arange(len(records)))
 
@@ -79,5 +80,5 @@ class Announcements:
 
 @lru_cache(maxsize=CLUSTERS_MAX)
 def announcements_of(_bootstrap_servers: str) -> Announcements:
-    """The announcements that this process has read from a cluster."""
+    """Returns the announcements that this process has read from a cluster."""
     return Announcements()

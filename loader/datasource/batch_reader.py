@@ -22,11 +22,11 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 class BatchReader(DataSourceReader):
-    """Plans ranges when a query begins; each task then reads one of them.
+    """Plans the ranges when a query begins. Then each task reads one range.
 
-    This reader takes no filters (`pushFilters`). Spark 4.3 gives the filters of one query to a
-    reader, and keeps this reader for all later queries of the same DataFrame. Later queries without
-    these filters would miss rows.
+    This reader accepts no filters (it does not define `pushFilters`). Spark 4.3 would pass the
+    filters of a DataFrame's first query to the reader, and use the same reader for later queries of
+    the DataFrame. Later queries without these filters would miss rows.
     """
 
     def __init__(self, options: Options, schema: StructType) -> None:
@@ -34,9 +34,9 @@ class BatchReader(DataSourceReader):
         self._wanted: pa.Schema = arrow_schema(schema)
 
     def partitions(self) -> list[InputPartition]:
-        """The ranges of all tasks. Spark calls this when the first query of a DataFrame begins, and
-        keeps the ranges for its later queries. Raises UsageError, DataLost, and the errors of
-        brokers and registry."""
+        """Returns the ranges of all tasks. Spark calls this method when the first query of a
+        DataFrame begins, and keeps the ranges for later queries of the DataFrame. Raises
+        UsageError, DataLost, and the errors of brokers and registry."""
         options = self._options
         with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
             topics = subscription.subscribed(client, options)
@@ -59,21 +59,22 @@ class BatchReader(DataSourceReader):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one range. If the plan has no range, Spark passes a partition object of its
-        own, which has no rows."""
+        """Returns the rows of one range. If `partitions` returned no range, Spark passes an object
+        of its own instead of a range, and this method returns no rows."""
         if not isinstance(partition, OffsetRange):
             return iter(())
         return range_read.read(partition, self._wanted, self._options)
 
 
 def _from(planned: Planned, offset: int) -> Planned:
-    """The part of a range from an offset on."""
+    """Returns the part of a range that begins at `offset`."""
     return replace(planned, first=max(planned.first, offset))
 
 
 def _lasts(ends: TopicPositions, topic: SourceTopic) -> Mapping[int, int]:
-    """By partition, the offset at which the query ends. If the topic was deleted and created again,
-    the offsets in `ends` are those of the old topic, so all of the new topic is read."""
+    """Returns, by partition, the offset at which the query ends. If the topic was deleted and
+    created again, the offsets in `ends` are those of the old topic. Then the query ends at the high
+    watermarks of the new topic."""
     if ends.is_of(topic.topic_id):
         return ends.offsets
     return {each.partition: each.high_watermark for each in topic.bounds}

@@ -1,16 +1,17 @@
-"""The columns of a query, over all its topics. Pure; no I/O.
+"""Decides which columns a query has, over all its topics. Does no I/O.
 
-First come the columns of the topics' schemas (or `key` and `value`). Then come the following
-columns, which mean the same as in loaded rows (`loader/reading/columns.py`):
+First come the columns of the topics' schemas, or `key` and `value` if the query has no registry.
+Then come the following columns, which mean the same as in loaded rows
+(`loader/reading/columns.py`):
 
     _agent, _file_id, _offset, _length, _host, _file, _timestamp, _topic, _partition, _kafka_offset,
     _headers
 
-`_topic` is the topic that is read, for example `dc1.nginx`. `_headers` has all headers of the
-record; it is null if the record has no headers. A query has `_host`, `_file` and `_headers` only if
-it asks for them.
+`_topic` is the topic from which the row was read, for example `dc1.nginx`. `_headers` has all
+headers of the record; it is null if the record has no headers. A query has `_host`, `_file` and
+`_headers` only if it asks for them.
 
-If a query lists its columns (`.schema(...)`), it gets these columns and no others.
+If a query lists its columns (`.schema(...)`), its result has exactly the listed columns.
 """
 
 from __future__ import annotations
@@ -27,14 +28,14 @@ from skidway.loader.reading.columns import OWN, RESERVED
 from skidway.loader.reading.decoder import check_reader
 
 PLACES: Final = ("_host", "_file")
-"""The columns that need announcements."""
+"""The columns whose values come from announcements."""
 QUERY_RESERVED: Final = RESERVED | {"_topic", "_headers"}
-"""Names that no field of a schema may have."""
+"""The names that no field of a topic's schema may have."""
 _RAW: Final = pa.schema([pa.field("key", pa.binary()), pa.field("value", pa.binary())])
 
 
 def own_fields() -> list[pa.Field]:
-    """All columns that a query can have besides the columns of schemas, in their order."""
+    """Returns all columns that a query can have besides the columns of schemas, in their order."""
     fields = [
         field.with_type(pa.string()) if types.is_dictionary(field.type) else field for field in OWN
     ]
@@ -44,16 +45,16 @@ def own_fields() -> list[pa.Field]:
 
 
 def value_columns(schema: str) -> pa.Schema:
-    """The columns that records with this Avro schema have; with an empty text, `key` and `value`.
-    Raises SkidwayError if the schema cannot become columns."""
+    """Returns the columns of records with this Avro schema. If `schema` is empty, the columns are
+    `key` and `value`. Raises SkidwayError if the schema cannot become columns."""
     return check_reader(schema, QUERY_RESERVED) if schema else _RAW
 
 
 def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: bool) -> pa.Schema:
-    """The columns of a query that does not list its columns. schemas: Avro schema by topic.
+    """Returns the columns of a query that does not list its columns. schemas: Avro schema by topic.
 
     If a topic lacks a column, the topic's rows have null in this column. Raises SkidwayError if a
-    column has two types.
+    column has different types in different topics.
     """
     left_out = () if with_places else PLACES
     own = [
@@ -66,8 +67,8 @@ def all_columns(schemas: Mapping[str, str], *, with_places: bool, with_headers: 
 
 
 def check_wanted(wanted: pa.Schema, schemas: Iterable[str]) -> None:
-    """Raises UsageError if the query lists a column that is neither in one of these Avro schemas
-    nor in `own_fields`."""
+    """Raises UsageError if the query lists an unknown column. The known columns are the columns of
+    these Avro schemas and those of `own_fields`."""
     known = {name for schema in schemas for name in value_columns(schema).names}
     if not known:
         return  # no topic is read
@@ -99,7 +100,8 @@ def _together(parts: Mapping[str, pa.Schema]) -> list[pa.Field]:
 
 
 def _distinct(found: Mapping[str, pa.Field]) -> Mapping[str, pa.Field]:
-    """Raises SkidwayError if two names differ only in case, which Spark does not tell apart."""
+    """Raises SkidwayError if two names differ only in case, because Spark treats these names as
+    equal."""
     seen: dict[str, str] = {}
     for name in found:
         other = seen.setdefault(name.lower(), name)

@@ -1,4 +1,5 @@
-"""If records are missing, fails or warns, as the option `failOnDataLoss` says."""
+"""If records are missing, raises an error or logs a warning, as the option `failOnDataLoss`
+says."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ class DataLost(SkidwayError):
 
 
 def report(losses: Sequence[str], *, fails: bool) -> None:
-    """If `fails`, raises DataLost with the first of these sentences; otherwise logs each sentence
-    as a warning."""
+    """Does nothing if there are no losses. If `fails`, raises DataLost with the first of these
+    sentences. Otherwise logs each sentence as a warning."""
     if losses and fails:
         more = f" (and {len(losses) - 1} more)" if len(losses) > 1 else ""
         raise DataLost(

@@ -20,7 +20,7 @@ name and meaning here. docs/spark.md says where the two sources differ.
 | schema.registry.basic.auth.user.info | user:password, for a registry that asks for them |
 | schema.registry.ssl.{ca,certificate,key}.location | PEM files, on every host that runs tasks |
 
-Either `subscribe` or `subscribePattern` is required.
+A query must set exactly one of `subscribe` and `subscribePattern`.
 """
 
 from __future__ import annotations
@@ -62,10 +62,10 @@ the names of options."""
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The options of one query, checked. None means that the option is not set.
+    """The checked options of one query. None means that the option is not set.
 
-    starting, ending: EARLIEST, LATEST, or positions. since_ms, until_ms: rows with event times in
-    [since_ms, until_ms).
+    starting, ending: EARLIEST, LATEST, or positions. since_ms, until_ms: the query returns only
+    rows with event times in [since_ms, until_ms).
     """
 
     bootstrap_servers: str
@@ -86,7 +86,8 @@ class Options:
 
     @staticmethod
     def of(texts: Mapping[str, str]) -> Options:
-        """Raises UsageError if an option is missing or unknown, or if its value makes no sense."""
+        """Returns the checked options. Raises UsageError if a required option is missing, if an
+        option is unknown, or if the value of an option is invalid."""
         value = _Texts(texts)
         topics = tuple(each.strip() for each in value["subscribe"].split(",") if each.strip())
         pattern = value["subscribePattern"] or None
@@ -129,7 +130,7 @@ class Options:
 
 
 class _Texts:
-    """The texts of all options; an option that is not set is empty."""
+    """The texts of all options. The text of an option that is not set is empty."""
 
     def __init__(self, texts: Mapping[str, str]) -> None:
         self._texts = {key.lower(): value for key, value in texts.items()}

@@ -1,16 +1,17 @@
-"""Positions: for each topic and partition the offset of the next record, as values and as JSON.
+"""Defines positions: for each topic and partition, the offset of the next record. Converts
+positions to JSON and back.
 
     {"dc1.nginx": {"id": "8f14e45fceea467fa2b1c0d5e6f70812", "0": 1200, "1": 1187,
                    "from": {"0": 1000, "1": 1187}}}
 
-`id` is the id of the topic (32 hexadecimal digits). It is left out if it is unknown. A topic that
-was deleted and created again has another id, and its offsets mean other records.
+`id` is the id of the topic (32 hexadecimal digits). `id` is left out if the topic's id is unknown.
+A topic that was deleted and created again has another id, and its offsets mean other records.
 
-`from` has the offsets at which a batch of a stream begins; the batch ends at the positions
-themselves. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with
-the same start and end positions. But if the batch is the first of the stream, Spark asks for the
-start positions anew, and these may be higher by then. So the end positions of each batch also say
-where the batch begins.
+If the positions are the end of a batch of a stream, `from` has the offsets at which this batch
+begins. Partitions that `from` leaves out begin at 0. After a crash, Spark repeats a batch with the
+same start and end positions. But for the first batch of a stream, Spark asks for new start
+positions, and these may be higher than before the crash. So the end positions of each batch also
+contain the offsets at which the batch begins.
 
 In options, -2 stands for the first offset of a partition, and -1 for the offset after its last
 record, as in Spark's own Kafka source. Positions of a stream never have negative offsets.
@@ -40,15 +41,17 @@ _FROM: Final = "from"
 
 @dataclass(frozen=True, slots=True)
 class TopicPositions:
-    """The positions in one topic, by partition. topic_id: empty if it is unknown. begins: if a
-    batch ends at these positions, the offsets at which this batch begins; otherwise None."""
+    """The positions in one topic, by partition. topic_id: the id of the topic, or an empty text if
+    it is unknown. begins: if a batch ends at these positions, the offsets at which this batch
+    begins; otherwise None."""
 
     topic_id: str
     offsets: Mapping[int, int]
     begins: Mapping[int, int] | None = None
 
     def is_of(self, topic_id: str) -> bool:
-        """Whether these are positions in the topic with this id, as far as the ids are known."""
+        """Returns whether these are positions in the topic with this id. If one of the two ids is
+        unknown, returns True."""
         return not self.topic_id or not topic_id or self.topic_id == topic_id
 
 
@@ -58,20 +61,22 @@ Given = str | Positions
 
 
 def to_json(positions: Positions) -> dict[str, dict[str, Any]]:
-    """The JSON document for positions. Equal positions give the same text, because Spark compares
-    texts."""
+    """Returns the positions as a JSON document. Equal positions always become the same text,
+    because Spark compares the texts."""
     return {name: _document(topic) for name, topic in sorted(positions.items())}
 
 
 def from_json(document: Any) -> dict[str, TopicPositions]:
-    """The opposite of `to_json`. Raises UsageError for any other document."""
+    """Returns the positions in a document that `to_json` made. Raises UsageError for any other
+    document."""
     if not isinstance(document, dict):
         raise UsageError("it is no object of topics")
     return {name: _topic(name, each) for name, each in document.items()}
 
 
 def given(option: str, text: str) -> Given | None:
-    """The value of the option `option`; None if it is empty. Raises UsageError."""
+    """Parses the text of the option `option`. Returns None if the text is empty. Raises UsageError
+    if the text is invalid."""
     if not text:
         return None
     if text.lower() in (EARLIEST, LATEST):
@@ -86,8 +91,9 @@ def given(option: str, text: str) -> Given | None:
 
 
 def resolved(option: str, value: Given, topics: Iterable[SourceTopic]) -> dict[str, TopicPositions]:
-    """The positions that an option means, with an offset for every partition of the topics. Raises
-    UsageError if JSON does not name exactly these topics and their partitions."""
+    """Returns the positions that an option means, with an offset for every partition of the topics.
+    If the option is JSON and does not list exactly these topics and their partitions, raises
+    UsageError."""
     topics = list(topics)
     if isinstance(value, str):
         number = FIRST if value == EARLIEST else END

@@ -1,8 +1,8 @@
-"""Where a stream's next batch ends. Pure; no I/O.
+"""Decides where a stream's next batch ends. Does no I/O.
 
-Each batch takes a stream from one set of positions to the next. The next positions have every
-partition that a topic has now. Partitions and topics that were created after the stream began are
-read from offset 0, so no record in them is skipped.
+Each batch begins at the end positions of the batch before it. The end positions include every
+partition that a topic has now. The stream reads partitions and topics that were created after the
+stream began from offset 0, so it skips no record in them.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]:
-    """A sentence for each topic that was deleted since `start` (and perhaps created again). A
-    deleted topic may have had records that the stream had not read yet."""
+    """Returns a sentence for each topic of `start` that was deleted, and perhaps created again,
+    since then. A deleted topic may have had records that the query has not read."""
     now = {each.name: each.topic_id for each in topics}
     found = []
     for name, was in start.items():
@@ -32,8 +32,8 @@ def changed_topics(start: Positions, topics: Sequence[SourceTopic]) -> list[str]
 
 
 def firsts(start: Positions, name: str, topic_id: str) -> Mapping[int, int]:
-    """The offsets at which a batch begins to read the topic with this id. Partitions that are not
-    in the result begin at 0."""
+    """Returns the offsets at which a batch begins to read the topic with this id. If a partition is
+    not in the result, the batch begins to read the partition at offset 0."""
     was = start.get(name)
     return was.offsets if was is not None and was.is_of(topic_id) else {}
 
@@ -41,10 +41,11 @@ def firsts(start: Positions, name: str, topic_id: str) -> Mapping[int, int]:
 def next_positions(
     start: Positions, topics: Sequence[SourceTopic], offsets_max: int | None
 ) -> Positions:
-    """The end positions of the batch that begins at `start`; they also have the offsets at which
-    the batch begins. The batch ends at the high watermarks, or earlier if it would have more than
-    about `offsets_max` offsets. Each partition gets a share of `offsets_max` in proportion to its
-    unread offsets, and at least one offset, so that every partition moves on.
+    """Returns the end positions of the batch that begins at `start`. The end positions also contain
+    the offsets at which the batch begins. The batch ends at the high watermarks, or earlier if it
+    would otherwise have more than about `offsets_max` offsets. Each partition gets a share of
+    `offsets_max` in proportion to its unread offsets. If a partition has unread offsets, its share
+    is at least one offset, so that each batch reads something of the partition.
 
     If there are no new records, the result is `start` itself, because Spark begins a batch whenever
     positions change. The initial positions of a stream are an exception: the result then always
@@ -78,7 +79,7 @@ def next_positions(
 
 
 def ends_of(topics: Sequence[SourceTopic]) -> dict[str, TopicPositions]:
-    """The high watermarks, as positions."""
+    """Returns the high watermarks of the topics, as positions."""
     return {
         topic.name: TopicPositions(
             topic.topic_id, {each.partition: each.high_watermark for each in topic.bounds}
@@ -88,8 +89,8 @@ def ends_of(topics: Sequence[SourceTopic]) -> dict[str, TopicPositions]:
 
 
 def up_to(topics: Sequence[SourceTopic], target: Positions) -> list[SourceTopic]:
-    """The topics as if nothing had been written after `target`: later topics and partitions are
-    left out, and high watermarks are those of `target`."""
+    """Returns the topics as if nothing had been written after `target`. Leaves out topics and
+    partitions that are not in `target`, and uses the offsets of `target` as high watermarks."""
     return [
         replace(topic, bounds=bounds)
         for topic in topics

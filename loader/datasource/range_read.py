@@ -24,9 +24,9 @@ from skidway.loader.reading.decoder import Decoder
 
 
 def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.RecordBatch]:
-    """The rows of one range, at most one Arrow batch for each record batch.
+    """Yields the rows of one range, in at most one Arrow batch for each record batch.
 
-    Raises DataLost if records are missing and `failOnDataLoss` is true. Raises SkidwayError if a
+    If records are missing and `failOnDataLoss` is true, raises DataLost. Raises SkidwayError if a
     value cannot be decoded.
     """
     with Client(options.bootstrap_servers, client_id=CLIENT_ID) as client:
@@ -45,7 +45,7 @@ def read(part: OffsetRange, wanted: pa.Schema, options: Options) -> Iterator[pa.
 
 
 def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[memoryview]:
-    """The batches that contain the records of a range. fails: whether to fail if records expire
+    """Yields the record batches of a range. fails: whether to raise DataLost if records expire
     before they are read."""
     tp, at = TopicPartition(part.topic, part.partition), part.first
     while at < part.end:
@@ -68,8 +68,8 @@ def batches_of(client: Client, part: OffsetRange, *, fails: bool) -> Iterator[me
 
 
 def _is_same_topic(client: Client, part: OffsetRange, options: Options) -> bool:
-    """Whether the topic still has the id that it had when the query was planned. If not, and if
-    `failOnDataLoss` is true, raises DataLost."""
+    """Returns whether the topic still has the id that it had when the query was planned. If the id
+    has changed and `failOnDataLoss` is true, raises DataLost."""
     now = id_in(client.metadata([part.topic]), part.topic)
     if not part.topic_id or now == part.topic_id:
         return True

@@ -14,7 +14,8 @@ from skidway.loader.planning.topic import SourceTopic
 
 @dataclass(frozen=True)
 class OffsetRange(InputPartition):
-    """Offsets [first, end) of one partition. Spark copies this value to the task that reads it.
+    """The offsets [first, end) of one partition. Spark copies this object to the task that reads
+    the offsets.
 
     topic_id: empty if it is unknown. schema: the Avro schema of the rows; empty if values are not
     decoded.
@@ -31,9 +32,10 @@ class OffsetRange(InputPartition):
 def within(
     topic: SourceTopic, firsts: Mapping[int, int], ends: Mapping[int, int]
 ) -> tuple[list[Planned], list[str]]:
-    """Returns the part of [first, end) that the log has, for each partition in `ends`; and a
-    sentence for each part that the log lacks. A partition that is not in `firsts` begins at offset
-    0."""
+    """For each partition in `ends`, compares the wanted offsets with the log. The wanted offsets
+    are those from the partition's offset in `firsts` to its offset in `ends`. Returns the range of
+    these offsets that the log has, and a sentence for each range that the log lacks. A partition
+    that is not in `firsts` begins at offset 0."""
     known = {each.partition: each for each in topic.bounds}
     planned: list[Planned] = []
     losses: list[str] = []
@@ -54,7 +56,7 @@ def within(
 def cut(
     topic: SourceTopic, planned: Sequence[Planned], records: int, schema: str
 ) -> list[OffsetRange]:
-    """One range for each task: at most `records` offsets."""
+    """Cuts the planned ranges. Returns one range of at most `records` offsets for each task."""
     return [
         OffsetRange(topic.name, topic.topic_id, each.partition, each.first, each.end, schema)
         for each in plan.cut(planned, records)

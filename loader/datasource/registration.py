@@ -1,4 +1,4 @@
-"""Makes the source known to a session: `skidway.register(spark)`."""
+"""Makes the data source known to a Spark session: `skidway.register(spark)`."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from skidway.loader.datasource.source import SkidwaySource
 
 
 def register(spark: Any) -> None:
-    """Makes `format("skidway")` known to a session, and makes Spark run the source with the Python
-    of this process.
+    """Makes `format("skidway")` known to a Spark session, and makes Spark run the source with the
+    Python of this process.
 
     Spark starts Python workers with the command `python3`, or with the command in PYSPARK_PYTHON.
     If a virtual environment is not activated, `python3` is a Python without Skidway, and Spark does
-    not find the source. With `register` you need not set PYSPARK_PYTHON. In a cluster, the other
-    hosts must have a Python with Skidway at the same path; otherwise set PYSPARK_PYTHON, and
-    `register` leaves it as it is.
+    not find the source. `register` makes Spark use this process's Python, so PYSPARK_PYTHON is not
+    needed. In a cluster, the other hosts must have a Python with Skidway at the same path. If they
+    have it at another path, set PYSPARK_PYTHON; `register` does not change this variable.
 
-    spark: a session in this process. A Spark Connect session runs the Python of its server,
-    whatever `register` does.
+    spark: a session in this process. A Spark Connect session always runs the Python of its server,
+    so `register` cannot choose its Python.
     """
     context = spark.sparkContext
     before = context.pythonExec

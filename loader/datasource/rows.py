@@ -22,8 +22,8 @@ Places = Callable[[Records], tuple[pa.Array, pa.Array]]
 
 
 class Rows:
-    """Makes rows that have the wanted columns, in the wanted order. Keeps no state between
-    batches."""
+    """Makes rows that have the wanted columns, in the wanted order. A batch's rows do not depend on
+    earlier batches."""
 
     def __init__(
         self,
@@ -33,14 +33,15 @@ class Rows:
         decoder: Decoder | None,
         places: Places | None,
     ) -> None:
-        """decoder: None if no value has to be decoded. places: gives host and path of records."""
+        """decoder: None if no value has to be decoded. places: a function that returns the hosts
+        and paths of records; None if the query does not want them."""
         self._part, self._wanted, self._decoder, self._places = part, wanted, decoder, places
         self._skips = options.skip_undecodable
         self._since, self._until = options.since_ms, options.until_ms
         self._with_headers = "_headers" in wanted.names
 
     def of(self, raw: memoryview) -> pa.RecordBatch:
-        """The rows of those records of the batch whose offset lies in the range and whose event
+        """Returns a row for each record of the batch whose offset is in the range and whose event
         time is wanted. If a value cannot be decoded, skips its record or raises SkidwayError, as
         the option `undecodable` says."""
         if self._since is not None and read_header(raw).max_timestamp < self._since:
@@ -61,7 +62,8 @@ class Rows:
         return np.flatnonzero(is_in)
 
     def _values(self, batch: DecodedRecords, chosen: Int64s) -> tuple[dict[str, pa.Array], Int64s]:
-        """The columns of the values, and the rows whose values could be decoded."""
+        """Returns the columns of the values, and the indices of the records whose values could be
+        decoded."""
         rows = pa.array(chosen)
         if not self._part.schema:
             return {"key": batch.keys.take(rows), "value": batch.values.take(rows)}, chosen
@@ -108,8 +110,8 @@ class Rows:
 
 
 def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool:
-    """Whether values have to be decoded, because the query wants one of their columns, or must find
-    out which values cannot be decoded."""
+    """Returns whether values have to be decoded. Values have to be decoded if the query wants one
+    of their columns, or if the query must skip values that cannot be decoded."""
     if not part.schema:
         return False
     names = value_columns(part.schema).names
@@ -117,5 +119,5 @@ def needs_values(part: OffsetRange, wanted: pa.Schema, options: Options) -> bool
 
 
 def needs_places(wanted: pa.Schema) -> bool:
-    """Whether the query wants the host or the path of files."""
+    """Returns whether the query wants the host or the path of files."""
     return not set(wanted.names).isdisjoint(PLACES)

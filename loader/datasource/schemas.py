@@ -12,14 +12,14 @@ from skidway.schemas.client import SUBJECT_UNKNOWN, RegistryClient, RegistryRefu
 
 
 def registry_of(options: Options) -> RegistryClient:
-    """A client of the registry in the query's options."""
+    """Returns a client of the registry in the query's options."""
     return RegistryClient(options.registry_url, security=options.registry_security)
 
 
 def schemas_of(options: Options, topics: Iterable[SourceTopic]) -> dict[str, str]:
-    """By topic, the newest Avro schema of its values, as text. If the query's options have no
-    registry, the text is empty for each topic. Raises SkidwayError if a topic has no schema, or if
-    its schema cannot become columns."""
+    """Returns, by topic, the newest Avro schema of the topic's values, as text. If the query's
+    options name no registry, the text is empty for each topic. Raises SkidwayError if a topic has
+    no schema, or if its schema cannot become columns."""
     if not options.registry_url:
         return {each.name: "" for each in topics}
     registry = registry_of(options)
@@ -36,7 +36,7 @@ def _newest(registry: RegistryClient, topic: SourceTopic) -> str:
     try:
         schema = registry.latest(topic.subject)
     except RegistryRefused as error:
-        # a 404 without this error code may come from a proxy
+        # a proxy may have sent a 404 without this error code
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

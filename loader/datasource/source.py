@@ -1,4 +1,5 @@
-"""The object that Spark calls first: it has the source's name and columns, and makes a reader."""
+"""Defines the object that Spark calls first. This object has the source's name and columns, and
+makes the readers."""
 
 from __future__ import annotations
 
@@ -21,12 +22,12 @@ class SkidwaySource(DataSource):
 
     @classmethod
     def name(cls) -> str:
-        """The name for `format(...)`."""
+        """Returns the name for `format(...)`."""
         return "skidway"
 
     def schema(self) -> StructType:
-        """The columns of a query that does not list its columns. Raises SkidwayError if no topic of
-        the query exists, or if the columns of its topics contradict each other."""
+        """Returns the columns of a query that does not list its columns. Raises SkidwayError if no
+        topic of the query exists, or if the columns of its topics contradict each other."""
         options = Options.of(self.options)
         schemas = _schemas(options) if options.registry_url else {"any topic": ""}
         found = all_columns(
@@ -35,13 +36,13 @@ class SkidwaySource(DataSource):
         return spark_schema(found)
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """The reader of one query."""
+        """Returns the reader of one query."""
         options = Options.of(self.options)
         options.check_batch()
         return BatchReader(options, schema)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802 - Spark's name
-        """The reader of one stream. Raises SkidwayError if this Spark is too old."""
+        """Returns the reader of one stream. Raises SkidwayError if this Spark is too old."""
         try:
             from skidway.loader.datasource.stream_reader import StreamReader
         except ImportError as error:

@@ -1,6 +1,6 @@
-"""The object that Spark calls to read a stream (`spark.readStream`). Needs Spark 4.2, the first
-version that passes the stream's current positions when it asks a Python source for the next
-offsets."""
+"""Defines the object that Spark calls to read a stream (`spark.readStream`). It needs Spark 4.2 or
+later. Earlier versions do not pass the stream's current positions when they ask a Python source for
+the next offsets."""
 
 from __future__ import annotations
 
@@ -39,8 +39,8 @@ from skidway.loader.planning.topic import SourceTopic
 
 
 class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """One stream. Spark keeps the stream's positions in its checkpoint and passes them in, so this
-    object has no state that must survive a restart."""
+    """Reads one stream. Spark keeps the stream's positions in its checkpoint and passes them to the
+    methods, so this object has no state that must survive a restart."""
 
     def __init__(self, options: Options, schema: StructType) -> None:
         self._options = options
@@ -51,21 +51,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self._initial: Positions | None = None
 
     def initialOffset(self) -> dict[str, Any]:
-        """The positions at which a new stream begins. Spark may call this method several times
-        until the first batch is planned; all calls return the same positions. Raises SkidwayError
-        if a topic does not exist."""
+        """Returns the positions at which a new stream begins. Spark may call this method several
+        times before it plans the first batch. All calls return the same positions. Raises
+        SkidwayError if a topic does not exist."""
         if self._initial is None:
             self._initial = self._begin()
         return to_json(self._initial)
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """The limit of one batch: the option maxOffsetsPerTrigger."""
+        """Returns the limit of one batch, which is the value of the option maxOffsetsPerTrigger."""
         most = self._options.offsets_per_trigger
         return ReadAllAvailable() if most is None else ReadMaxRows(most)
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """The positions at which the next batch ends; the batch begins at `start`. Raises DataLost
-        if a topic was deleted (and perhaps created again)."""
+        """Returns the end positions of the next batch, which begins at `start`. Raises DataLost if
+        a topic was deleted (and perhaps created again)."""
         positions = from_json(start)
         topics = self._look()
         missing = progress.changed_topics(positions, topics)
@@ -77,20 +77,21 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return to_json(progress.next_positions(positions, topics, most))
 
     def reportLatestOffset(self) -> dict[str, Any] | None:
-        """The high watermarks when `latestOffset` last asked for them, for Spark's progress
-        reports."""
+        """Returns, for Spark's progress reports, the high watermarks that `latestOffset` last got
+        from the brokers."""
         return to_json(self._seen) if self._seen else None
 
     def prepareForTriggerAvailableNow(self) -> None:
-        """Lets the stream end at the high watermarks of this moment."""
+        """Makes the stream end at the high watermarks that the topics have now."""
         self._target = progress.ends_of(self._look())
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> list[InputPartition]:
-        """The ranges of one batch. Raises DataLost if a part of the batch has expired.
+        """Returns the ranges of one batch. Raises DataLost if some of the batch's records have
+        expired.
 
-        The batch begins at the offsets in `end` (`TopicPositions.begins`). Usually these are the
-        positions in `start`. But when Spark repeats the first batch of a stream after a crash,
-        `start` has new initial positions.
+        The batch begins at the offsets that `end` contains (`TopicPositions.begins`). Usually
+        `start` has the same offsets. But when Spark repeats the first batch of a stream after a
+        crash, `start` has new initial positions.
         """
         if start == end:
             return []
@@ -113,7 +114,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return found
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
-        """The rows of one range."""
+        """Returns the rows of one range."""
         assert isinstance(partition, ranges.OffsetRange)
         return range_read.read(partition, self._wanted, self._options)
 
@@ -122,7 +123,7 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         no committed offsets."""
 
     def stop(self) -> None:
-        """Does nothing: no connection stays open between calls."""
+        """Does nothing, because no connection stays open between calls."""
 
     def _begin(self) -> Positions:
         options = self._options
@@ -141,8 +142,8 @@ class StreamReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return subscription.look(client, self._options)
 
     def _learn_schemas(self, topics: dict[str, SourceTopic]) -> None:
-        """Asks for the schemas of topics that are new to the stream. A topic keeps its schema until
-        the stream is started again."""
+        """Asks the registry for the schemas of topics that are new to the stream. The stream uses
+        the same schema of a topic until the stream is started again."""
         new = [topic for name, topic in topics.items() if name not in self._schemas]
         self._schemas |= schemas_of(self._options, new)
         columns.check_wanted(self._wanted, self._schemas.values())

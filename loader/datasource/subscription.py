@@ -20,14 +20,14 @@ CLIENT_ID: Final = "skidway-spark"
 
 
 def look(client: Client, options: Options) -> list[SourceTopic]:
-    """The existing topics of the query, sorted by name, with the offsets that their partitions have
-    now.
+    """Returns the topics of the query that exist, sorted by name, with the first offset and the
+    high watermark of each partition.
 
-    If a leader does not answer, raises the client's error. A pattern never matches Skidway's own
-    topics.
+    If a partition's leader does not answer, raises the client's error. A pattern never matches
+    Skidway's own topics.
     """
-    # Asks for the ids before it asks for the bounds. If a topic is deleted and created again in
-    # between, the tasks notice that its id has changed.
+    # Asks for the topic ids first and for the bounds of the partitions later. If a topic is deleted
+    # and created again between the two requests, the tasks notice that its id has changed.
     cluster = client.metadata(options.topics or None)
     names = [name for name in _chosen(options, cluster) if cluster.topics[name].partitions]
     tps = [TopicPartition(n, each.index) for n in names for each in cluster.topics[n].partitions]
@@ -40,7 +40,7 @@ def look(client: Client, options: Options) -> list[SourceTopic]:
     return [
         SourceTopic(name, id_in(cluster, name), sources[name], tuple(found[name]))
         for name in names
-        if name in sources  # else it was deleted just now
+        if name in sources  # a topic that is not in `sources` was deleted just now
     ]
 
 
@@ -56,9 +56,9 @@ def subscribed(client: Client, options: Options) -> list[SourceTopic]:
 def offsets_at(
     client: Client, topics: Iterable[SourceTopic], time_ms: int
 ) -> dict[str, dict[int, int]]:
-    """By topic and partition, the offset of the first record that is not older than `time_ms`, or
-    the offset at which this record's batch begins. If all records are older, the high watermark in
-    `topics`."""
+    """Returns, by topic and partition, the offset of the first record with the event time `time_ms`
+    or a later one. Some brokers return the offset at which this record's batch begins. If all
+    records are older, the result is the high watermark in `topics`."""
     topics = list(topics)
     tps = [TopicPartition(topic.name, each.partition) for topic in topics for each in topic.bounds]
     listed = client.list_offsets(dict.fromkeys(tps, time_ms)) if tps else {}
@@ -74,8 +74,8 @@ def offsets_at(
 
 
 def id_in(cluster: Cluster, name: str) -> str:
-    """The id of a topic as hexadecimal digits; empty if the topic does not exist, or if the brokers
-    have no ids."""
+    """Returns the id of a topic as hexadecimal digits. Returns an empty text if the topic does not
+    exist, or if the brokers have no topic ids."""
     topic = cluster.topics.get(name)
     return "" if topic is None or topic.topic_id is None else topic.topic_id.hex
 

@@ -1,4 +1,4 @@
-"""Decides which offsets a load takes.
+"""Decides which offsets a load reads.
 
     topics         which of the cluster's topics a configuration lists
     bounds         asks each leader for log start and high watermark of its partitions

@@ -19,14 +19,15 @@ from skidway.loader.planning.plan import Bounds
 
 @dataclass(slots=True)
 class Asked:
-    """The leaders' answers. away: for each partition without bounds, the error of its leader."""
+    """The answers of the leaders. away: for each partition whose leader returned no bounds, the
+    error."""
 
     bounds: dict[TopicPartition, Bounds] = field(default_factory=dict)
     away: dict[TopicPartition, SkidwayError] = field(default_factory=dict)
 
 
 def ask(client: Client, cluster: Cluster, tps: Iterable[TopicPartition]) -> Asked:
-    """The bounds of partitions now. Raises Unreachable when no leader at all answers."""
+    """Returns the bounds that the partitions have now. Raises Unreachable if no leader answers."""
     leaders: dict[object, list[TopicPartition]] = {}
     for tp in tps:
         leaders.setdefault(cluster.leader(tp), []).append(tp)

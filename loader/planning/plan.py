@@ -1,10 +1,11 @@
-"""The offset ranges that a load takes from each partition, cut into slices. Pure; no I/O.
+"""Plans the offset ranges that a load reads from each partition, and cuts them into slices. Does no
+I/O.
 
 A load reads a partition from the offset where the newest manifest ended, or from 0 if the newest
 manifest does not have the partition. A load skips missing offsets only if the mirror (topic config
 `mirror.gaps`) or an operator (setting `gaps.accepted`) has listed them as a gap. If other offsets
-are missing, the partition's range ends before them, and the run's report lists them. The other
-partitions are loaded, but the run ends with an error.
+are missing, the partition's range ends before the missing offsets, and the run's report lists them.
+The run still loads the other partitions, but ends with an error.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ class Bounds:
 
 @dataclass(frozen=True, slots=True)
 class Planned:
-    """The part of a partition that a load takes: offsets [first, end). gap: the gap just before
+    """The offsets [first, end) that a load reads from a partition. gap: the gap just before
     `first`, if there is one.
 
     position: where the last load ended. below: the last batch that earlier loads read. refused: why
-    nothing of the partition is loaded, or "".
+    the load reads nothing of the partition; "" if the load may read it.
     """
 
     partition: int
@@ -55,7 +56,7 @@ class Slice:
 
 
 def positions(newest: Manifest | None) -> dict[int, PartitionRange]:
-    """The range that the newest manifest has for each partition."""
+    """Returns, by partition, the newest manifest's entry for the partition."""
     return {} if newest is None else {each.partition: each for each in newest.partitions}
 
 
@@ -78,8 +79,8 @@ def check_identity(newest: Manifest | None, source: Source) -> None:
 
 
 def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
-    """Raises ConfigurationRefused if the output's rows were counted in buckets (of time) of
-    another size."""
+    """Raises ConfigurationRefused if earlier loads counted the output's rows in buckets of another
+    size. A bucket is an interval of event time."""
     if newest is None or newest.audit.get("bucket_ms", bucket_ms) == bucket_ms:
         return
     raise ConfigurationRefused(
@@ -92,7 +93,8 @@ def check_bucket(newest: Manifest | None, bucket_ms: int) -> None:
 def plan_partition(
     topic: str, bounds: Bounds, previous: PartitionRange | None, gaps: Sequence[Gap]
 ) -> Planned:
-    """The range of one partition to load, from the end of the last load to the high watermark."""
+    """Returns the range of one partition that the load reads: from the end of the last load to the
+    high watermark."""
     position = previous.end if previous else 0
     below = previous.below if previous else None
     where = f"{topic} partition {bounds.partition}"
@@ -123,13 +125,13 @@ def missing_partitions(
     bounds: Iterable[Bounds],
     away: Mapping[int, str],
 ) -> list[Planned]:
-    """For each partition that cannot be loaded now, an empty range at the partition's position,
-    with the reason.
+    """Returns, for each partition that cannot be loaded now, an empty range at the partition's
+    position, with the reason.
 
-    away: for each partition that has no bounds, the reason. A partition that was loaded earlier may
-    be missing in the topic now. Then the cluster has a fault, because topics never lose partitions.
-    The next manifest must list all partitions that cannot be loaded now; otherwise the first load
-    after their return would begin at offset 0.
+    away: for each partition whose leader returned no bounds, the reason. If the topic now lacks a
+    partition that was loaded earlier, the cluster has a fault, because topics never lose
+    partitions. The next manifest must list all partitions that cannot be loaded now. Otherwise the
+    first load after they return would begin at offset 0.
     """
     absent = {*before, *away} - {each.partition for each in bounds}
     return [_standing(topic, number, before.get(number), away) for number in sorted(absent)]
@@ -147,8 +149,9 @@ def _standing(
 
 
 def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
-    """The ranges, shortened to about `offsets` offsets in all. Each partition gets a share in
-    proportion to its own offsets, and at least one offset, so that every partition moves on."""
+    """Returns the ranges, shortened to about `offsets` offsets in all. Each partition gets a share
+    in proportion to the size of its range, and at least one offset, so that each load reads
+    something of every partition."""
     total = sum(each.end - each.first for each in planned)
     if total <= offsets:
         return list(planned)
@@ -160,8 +163,9 @@ def limit(planned: Sequence[Planned], offsets: int) -> list[Planned]:
 
 
 def has_more(whole: Iterable[Planned], taken: Iterable[Planned], done: Manifest) -> bool:
-    """Whether the topic has a partition that the load read up to the load's limit, and that has
-    more offsets to load."""
+    """Returns whether the load read some partition up to the load's limit, and that partition has
+    more offsets to load. whole: the ranges before `limit`. taken: the ranges after `limit`. done:
+    the load's manifest."""
     limits = {each.partition: each.end for each in taken}
     ends = {each.partition: each.end for each in done.partitions}
     return any(ends.get(each.partition) == limits[each.partition] < each.end for each in whole)
@@ -198,8 +202,8 @@ def check_below(topic: str, planned: Planned, header: BatchHeader) -> str:
 
 
 def unverified(planned: Planned) -> Planned:
-    """Notes, as an empty gap, that the log no longer has the last loaded batch, so that it could
-    not be compared."""
+    """Returns the range with an empty gap. This gap notes that the log no longer has the last
+    loaded batch, so that no comparison was possible."""
     if planned.gap is not None or planned.first == planned.end:
         return planned
     at = planned.position
@@ -207,8 +211,8 @@ def unverified(planned: Planned) -> Planned:
 
 
 def cut(planned: Iterable[Planned], records: int) -> list[Slice]:
-    """Slices of at most `records` offsets. The list takes slices from all partitions in turn, so
-    that all partitions move on together."""
+    """Cuts ranges into slices of at most `records` offsets. The first slices of all partitions come
+    first, then the second slices, and so on, so that all partitions advance together."""
     ranges = [each for each in planned if each.first < each.end]
     slices = [
         Slice(each.partition, at, min(at + records, each.end))
@@ -242,7 +246,8 @@ def named_gaps(
     mirror: Mapping[int, Sequence[Gap]],
     accepted: Mapping[tuple[str, int], Sequence[Gap]],
 ) -> tuple[Gap, ...]:
-    """Every gap of a partition that an earlier manifest, the mirror or the operator has listed."""
+    """Returns every gap of a partition that an earlier manifest, the mirror or the operator has
+    listed."""
     known = [
         *(previous.ahead if previous else ()),
         *mirror.get(partition, ()),

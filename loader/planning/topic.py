@@ -12,10 +12,10 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class SourceTopic:
-    """What brokers said about a topic.
+    """The brokers' answers about a topic.
 
     gaps: by partition, the offsets that the mirror of the topic has listed as missing. away: for
-    each partition that has no bounds, the reason.
+    each partition whose leader returned no bounds, the reason.
     """
 
     name: str
@@ -27,6 +27,6 @@ class SourceTopic:
 
     @property
     def subject(self) -> str:
-        """The registry's subject of the values. Its name contains the source topic's name, even if
-        this topic is a mirrored copy."""
+        """Returns the registry's subject of the values. Its name contains the source topic's name,
+        even if this topic is a mirrored copy."""
         return f"{self.source.topic}-value"

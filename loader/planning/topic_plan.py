@@ -1,5 +1,5 @@
-"""The offset ranges of one topic that a load takes; they begin where the newest manifest ended.
-Pure; no I/O."""
+"""Plans the offset ranges that a load reads from one topic. The ranges begin where the newest
+manifest ended. Does no I/O."""
 
 from __future__ import annotations
 
@@ -35,19 +35,20 @@ class TopicPlan:
 
     def check(self, bucket_ms: int) -> None:
         """Raises StateRefused if the output has the rows of another topic. Raises
-        ConfigurationRefused if the output's rows were counted in buckets of another size."""
+        ConfigurationRefused if earlier loads counted the output's rows in buckets (intervals of
+        event time) of another size."""
         plan.check_identity(self._newest, self._topic.source)
         plan.check_bucket(self._newest, bucket_ms)
 
     def partition(self, bounds: Bounds) -> Planned:
-        """The range of a partition. The caller must still compare the last loaded batch with the
-        broker's batch."""
+        """Returns the range of a partition. The caller must still compare the last loaded batch
+        with the broker's batch."""
         previous = self._before.get(bounds.partition)
         gaps = self.gaps[bounds.partition]
         return plan.plan_partition(self._topic.name, bounds, previous, gaps)
 
     def missing(self) -> list[Planned]:
-        """For each partition that cannot be loaded now, an empty range at the partition's position,
-        with the reason."""
+        """Returns, for each partition that cannot be loaded now, an empty range at the partition's
+        position, with the reason."""
         topic = self._topic
         return plan.missing_partitions(topic.name, self._before, topic.bounds, topic.away)

@@ -1,7 +1,8 @@
 """Finds the topics that a configuration lists (with the patterns of audit.counts.topic_patterns),
 and says which of the listed topics do not exist.
 
-Skidway's own topics are never loaded: `_skidway_audit`, with or without a mirror's cluster prefix.
+The loader never loads Skidway's own topic `_skidway_audit`, with or without the cluster prefix that
+a mirror adds.
 """
 
 from __future__ import annotations

@@ -6,6 +6,7 @@
     column_types  column types that Spark can read, and that a compatible schema change leaves alone
     columns       the columns that the loader adds, and the columns of the files of rejects
 
-If a value cannot be turned into columns, its record becomes a reject, with a reason. This package
-drops no record, not even a repeated one.
+If a value cannot be turned into columns, its record becomes a reject: a record that the loader
+writes into a separate file, with a reason. This package drops no record, not even a repeated
+record.
 """

@@ -14,18 +14,18 @@ from skidway.kafka.types import TopicPartition
 FETCH_BYTES: Final = 8 << 20
 POLL_MS: Final = 500
 SILENCE_MAX_S: Final = 60.0
-"""How many seconds may pass without a batch from a broker. Callers only read below the high
-watermark, where there is always a batch to fetch. So if no batch comes for a longer time, a broker
-has a fault."""
+"""At most this many seconds may pass without a batch from a broker. Callers read only offsets below
+the high watermark, where the broker always has a batch. So if no batch comes for a longer time, the
+broker has a fault."""
 
 
 def batches(
     client: Client, tp: TopicPartition, first: int, *, max_bytes: int = FETCH_BYTES
 ) -> Iterator[memoryview]:
-    """Yields batches without end. The first one is the batch that contains offset `first`, or the
-    next batch after this offset if no batch contains it.
+    """Yields batches without end. The first batch is the one that contains offset `first`. If no
+    batch contains this offset, the first batch is the next batch after it.
 
-    Raises Unreachable after `SILENCE_MAX_S` without a batch, and the errors of the client.
+    Raises Unreachable after `SILENCE_MAX_S` without a batch. Also raises the errors of the client.
     """
     fetcher = Fetcher(client, max_bytes=max_bytes, max_wait_ms=POLL_MS)
     fetcher.seek(tp, first)
@@ -35,7 +35,7 @@ def batches(
             for fetched in fetcher.poll(POLL_MS):
                 for batch in fetched.batches:
                     yield batch
-                    heard = time.monotonic()  # the time that the caller took does not count
+                    heard = time.monotonic()  # the caller's own time does not count as silence
             if time.monotonic() - heard > SILENCE_MAX_S:
                 raise Unreachable(
                     f"{tp}: no batch at offset {fetcher.positions.get(tp, first)} for "
@@ -46,6 +46,6 @@ def batches(
 
 
 def header_at(client: Client, tp: TopicPartition, offset: int) -> BatchHeader:
-    """Header of the batch that contains `offset`, or of the next batch if no batch contains this
-    offset. `offset` must be below the high watermark."""
+    """Returns the header of the batch that contains `offset`. If no batch contains this offset,
+    returns the header of the next batch. `offset` must be below the high watermark."""
     return read_header(next(batches(client, tp, offset, max_bytes=1)))

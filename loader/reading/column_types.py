@@ -1,6 +1,6 @@
 """The types of the columns in Parquet files and in queries.
 
-They are the Arrow types of `skidway.schemas.codec`, except for these:
+They are the Arrow types of `skidway.schemas.codec`, except for the types in this table:
 
 | Avro | column | why |
 |---|---|---|
@@ -13,10 +13,9 @@ They are the Arrow types of `skidway.schemas.codec`, except for these:
 | record without fields | struct of a null string `_` | Parquet has no struct without fields |
 | fixed of no bytes | binary | Parquet has no fixed of no bytes |
 
-The codec itself already turns a type that contains itself into a string
-(`schemas/codec/json_text.py`). Times and timestamps keep the numbers of their Avro datums, as in
-Spark's from_avro. No conversion changes a value. docs/adr/0019-columns-that-stay-readable.md says
-which conversions were tried.
+The codec itself turns a type that contains itself into a string (`schemas/codec/json_text.py`).
+Times and timestamps have the same numbers as in Avro, as in Spark's from_avro. No conversion
+changes a value. docs/adr/0019-columns-that-stay-readable.md says which conversions were tried.
 """
 
 from __future__ import annotations
@@ -33,12 +32,13 @@ _NOTHING: Final = (pa.field("_", pa.string()),)
 
 
 def column_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of files and queries. schema: the columns that the codec makes."""
+    """Returns the columns that files and queries have. schema: the columns that the codec makes."""
     return pa.schema([_column_field(field) for field in schema])
 
 
 def column_type(arrow: pa.DataType) -> pa.DataType:
-    """The type of a column, or of a part of a column, for an Arrow type of the codec."""
+    """Returns the type that a column, or a part of a column, has in files and queries. arrow: its
+    type in the codec."""
     if types.is_struct(arrow):
         return pa.struct([_column_field(field) for field in arrow] or _NOTHING)
     if types.is_map(arrow):
@@ -59,20 +59,21 @@ def column_type(arrow: pa.DataType) -> pa.DataType:
 
 
 def directory_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns for all files in a directory. They are the columns of `schema`, the newest
-    schema, but every field at every depth may be null, because rows of older schemas may not have
-    the field.
+    """Returns columns that fit all files in a directory. They are the columns of `schema`, the
+    newest schema. But every field at every depth may be null, because rows of older schemas may
+    lack the field.
     """
     return pa.schema([_stored(field, is_nullable=True) for field in schema])
 
 
 def stored_schema(schema: pa.Schema) -> pa.Schema:
-    """The columns of the file that results when a table with this schema is written."""
+    """Returns the columns of the file that is made when a table with this schema is written."""
     return pa.schema([_stored(field) for field in schema])
 
 
 def converted(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """The column, converted to `target`, which is `column_type(column.type)`."""
+    """Returns the column, converted to the type `target`. `target` must be
+    `column_type(column.type)`."""
     if column.type == target:
         return column
     if types.is_nested(target):
@@ -83,7 +84,8 @@ def converted(column: pa.Array, target: pa.DataType) -> pa.Array:
 
 
 def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
-    """The opposite of `converted`: a column of a file, in the codec's type `target`."""
+    """Converts a column of a file back to the codec's type `target`. This is the opposite of
+    `converted`."""
     if column.type == target:
         return column
     if types.is_nested(target):
@@ -102,7 +104,8 @@ def reverted(column: pa.Array, target: pa.DataType) -> pa.Array:
 def _each_part(
     change: Callable[[pa.Array, pa.DataType], pa.Array], column: pa.Array, target: pa.DataType
 ) -> pa.Array:
-    """A column of structs, maps or lists, whose parts are changed to the types in `target`."""
+    """Returns a column of structs, maps or lists, with its parts converted to the types in
+    `target`."""
     if types.is_struct(target):
         return _struct(change, column, target)
     offsets, items = _items(column)
@@ -131,8 +134,8 @@ def _column_field(field: pa.Field) -> pa.Field:
 
 
 def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
-    """The field with the types of files. is_nullable: whether the field, and every field inside it,
-    may be null."""
+    """Returns the field with the types that files have. is_nullable: whether the field, and every
+    field inside it, may be null."""
     arrow = field.type
     if types.is_struct(arrow):
         arrow = pa.struct([_stored(each, is_nullable=is_nullable) for each in arrow])
@@ -146,8 +149,8 @@ def _stored(field: pa.Field, *, is_nullable: bool = False) -> pa.Field:
 
 
 def _items(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, pa.Array]:
-    """The column's offsets, shifted so that they begin at zero, and the items between the first and
-    the last offset."""
+    """Returns the column's offsets, shifted so that they begin at zero, and the items between the
+    first and the last offset."""
     offsets = np.asarray(column.offsets)
     begin, end = int(offsets[0]), int(offsets[-1])
     return pa.array(offsets - begin), column.values.slice(begin, end - begin)

@@ -55,14 +55,14 @@ REJECTED: Final = pa.schema(
         *(field if field.name != "_timestamp" else field.with_nullable(True) for field in OWN),
     ]
 )
-"""The columns of a file of rejects. `timestamp_ms` is the event time that was sent; `_timestamp` is
-null if this event time is outside of the years 1970 to 9999. The remaining columns of `OWN` are the
-same as in files of rows."""
+"""The columns of a file of rejects. `timestamp_ms` is the event time in the record; `_timestamp` is
+null if this event time is outside the years 1970 to 9999. The other columns of `OWN` are the same
+as in files of rows."""
 
 
 def file_schema(reader: pa.Schema) -> pa.Schema:
-    """The columns of a file of rows: first the columns of the schema, then the columns that the
-    loader adds."""
+    """Returns the columns of a file of rows: first the columns of the schema, then the columns that
+    the loader adds."""
     return pa.schema([*reader, *OWN])
 
 
@@ -76,13 +76,13 @@ class Records:
     origins: Origins
 
     def take(self, rows: npt.NDArray[np.intp]) -> Records:
-        """The records with these indices, in the order given."""
+        """Returns the records with these indices, in the order given."""
         return Records(
             self.partition, self.offsets[rows], self.timestamps[rows], select(self.origins, rows)
         )
 
     def slice(self, end: int) -> Records:
-        """The first `end` records."""
+        """Returns the first `end` records."""
         return Records(
             self.partition,
             self.offsets[:end],
@@ -95,14 +95,14 @@ class Records:
 
 
 def select(origins: Origins, rows: npt.NDArray[np.intp] | slice) -> Origins:
-    """The origins with these indices, in the order given."""
+    """Returns the origins with these indices, in the order given."""
     return Origins(
         origins.agent[rows], origins.file[rows], origins.first[rows], origins.length[rows]
     )
 
 
 def own_columns(records: Records, hosts: pa.Array, files: pa.Array) -> list[pa.Array]:
-    """The columns in `OWN`, in the order of `OWN`."""
+    """Returns the columns in `OWN`, in the order of `OWN`."""
     origins = records.origins
     return [
         pa.array(origins.agent),

@@ -1,8 +1,8 @@
 """Turns values into columns: finds the schema id and the writer's schema of each value, decodes the
 Avro datum, and converts the result to the file's schema. No record is dropped.
 
-If a value cannot be turned into columns, its record goes to the loader's rejects. The rejects keep
-the value's bytes, the origin and one of these reasons:
+If a value cannot be turned into columns, the loader writes its record into a file of rejects. This
+file contains the value's bytes, the record's origin and one of these reasons:
 
     null-value        the record has no value
     no-schema-id      the value does not begin with byte 0 and a schema id
@@ -46,16 +46,16 @@ class Registry(Protocol):
     """The only method of a schema registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
-        """The text of a registered schema. Raises RegistryRefused when there is none."""
+        """Returns the text of a registered schema. Raises RegistryRefused when there is none."""
 
 
 @dataclass(slots=True)
 class Decoded:
-    """The columns of the values that could be decoded, and the faults of the other values.
+    """The columns of the values that were decoded, and the faults of the other values.
 
-    good: for each value, whether it could be decoded. refused: reason and detail of each other
-    value, by the value's index. schema_ids: for each schema id, how many of its values could be
-    decoded.
+    good: for each value, whether it was decoded. refused: by the value's index, reason and detail
+    of each value that could not be decoded. schema_ids: for each schema id, how many of its values
+    were decoded.
     """
 
     columns: list[pa.Array]
@@ -66,7 +66,8 @@ class Decoded:
 
 @dataclass(frozen=True, slots=True)
 class _Writer:
-    """Decodes the values of one schema id. If that is impossible, `fault` says why."""
+    """Decodes the values of one schema id. If no value of this schema id can be decoded, `fault`
+    says why."""
 
     codec: Codec | None
     projection: Projection | None
@@ -83,8 +84,8 @@ class Decoder:
         self.schema: pa.Schema = column_schema(Codec(reader).arrow_schema)
 
     def forget_unknown(self) -> None:
-        """From now on, asks the registry again for schemas that it did not have, because they may
-        be registered by now."""
+        """Makes `decode` ask the registry again for schemas that the registry did not have, because
+        they may be registered by now."""
         self._writers = {key: each for key, each in self._writers.items() if each.codec is not None}
 
     def decode(self, values: pa.BinaryArray) -> Decoded:
@@ -163,9 +164,9 @@ class Decoder:
 
 
 def check_reader(schema: str, reserved: frozenset[str]) -> pa.Schema:
-    """The columns of a subject's schema. Raises SkidwayError if a column has a name that the loader
-    reserves, or if two fields have the same name. Upper case and lower case count as the same,
-    because plain Spark does not tell them apart."""
+    """Returns the columns of a subject's schema. Raises SkidwayError if a column has a name that
+    the loader reserves, or if two fields have the same name. The comparison of names ignores case,
+    because Spark also ignores the case of names."""
     columns = column_schema(Codec(schema).arrow_schema)
     own = {name.lower() for name in reserved}
     taken = [name for name in columns.names if name.lower() in own]

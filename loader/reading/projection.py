@@ -1,20 +1,20 @@
 """Turns the writer's columns into the file's columns. A file has the columns of the subject's
-latest schema; this module calls it the reader's schema.
+latest schema; this module calls that schema the reader's schema.
 
 A writer's field matches the reader's field of the same name, or a reader's field that has this name
-as an alias. If several writer's fields match a reader's field, the field with the same name is
-taken; if there is none, the order of the aliases decides, as in the codec
-(schemas/codec/resolution.py). If no writer's field matches a reader's field, the rows get the
-default of the reader's field, or null. A value is cast to the reader's type if the cast does not
-change the value. Otherwise the value's row becomes a reject. All rows of a writer's schema become
-rejects if the writer lacks a field that has no default in the reader's schema, or if a type cannot
-be cast.
+as an alias. If several writer's fields match a reader's field, the values come from the writer's
+field with the same name. If none of them has the same name, the values come from the writer's field
+whose name is the first alias, as in the codec (schemas/codec/resolution.py). If no writer's field
+matches a reader's field, the rows get the default of the reader's field, or null. A value is cast
+to the reader's type if the cast does not change the value. Otherwise the value's row becomes a
+reject. All rows of a writer's schema become rejects if the writer lacks a field that has no default
+in the reader's schema, or if a type cannot be cast.
 
-Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts would not
-be enough: they ignore aliases and defaults, and match the members of unions by their numbers. If
-Avro's resolution refuses to read a nested type as the reader's type, Arrow casts it like a plain
-type. But if the type contains a union, or contains itself, it is not cast, and all rows become
-rejects.
+Records, arrays, maps and unions in fields follow Avro's schema resolution. Arrow's casts alone
+would give wrong values, because they ignore aliases and defaults, and match the members of unions
+by position. If Avro's resolution refuses to read a nested type as the reader's type, Arrow casts
+the nested type as it casts plain types. But if the nested type contains a union, or contains
+itself, it is not cast, and all rows become rejects.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ class NotProjectable(SkidwayError):
 @dataclass(frozen=True, slots=True)
 class Projected:
     """The rows that fit the reader's schema, in the reader's columns. fits: for each row of the
-    batch, whether it fits."""
+    batch, whether the row fits."""
 
     columns: list[pa.Array]
     fits: Bools
@@ -83,7 +83,7 @@ class Projection:
             self._steps = [_step(as_record(written), avro, field) for avro, field in pairs]
 
     def apply(self, batch: pa.RecordBatch) -> Projected:
-        """The rows of a batch that fit, in the reader's columns."""
+        """Returns the rows of the batch that fit the reader's schema, in the reader's columns."""
         fits = np.ones(batch.num_rows, np.bool_)
         if self._steps is None:
             return Projected(batch.columns, fits)
@@ -114,8 +114,8 @@ def _step(writer: Record, avro: Field, field: pa.Field) -> Step:
 
 
 def _default(avro: Field, field: pa.Field) -> pa.Array:
-    """The default of a field, as an array with one row. Raises NotProjectable for an invalid
-    default, which schemas in other vendors' registries may have."""
+    """Returns the default of a field, as an array with one row. Raises NotProjectable if the
+    default is invalid. Schemas in the registries of other vendors may have invalid defaults."""
     fault = default_fault(avro.type, avro.default)
     if fault is None:
         try:
@@ -126,7 +126,7 @@ def _default(avro: Field, field: pa.Field) -> pa.Array:
 
 
 def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
-    """The step that makes the reader's field from the writer's field number `at`."""
+    """Returns the step that makes the reader's field from the writer's field at index `at`."""
     source, has_choice = arrow_type(written), _has_choice(written) or _has_choice(read)
     is_same = source == field.type and (not has_choice or canonical(written) == canonical(read))
     if not is_same and (has_choice or types.is_nested(source) or types.is_nested(field.type)):
@@ -145,8 +145,8 @@ def _taken(at: int, written: AvroType, read: AvroType, field: pa.Field) -> Step:
 
 
 def _without_cast(at: int, written: AvroType, read: AvroType, error: NotProjectable) -> Step:
-    """The step for types that Arrow cannot cast. Raises `error` if Avro's resolution refuses them,
-    too."""
+    """Returns the step for two types that Arrow cannot cast. Raises `error` if Avro's resolution
+    also refuses these types."""
     try:
         resolve = resolution(written, read)
     except Unresolvable:
@@ -155,8 +155,8 @@ def _without_cast(at: int, written: AvroType, read: AvroType, error: NotProjecta
 
 
 def _has_choice(avro: AvroType) -> bool:
-    """Whether the type contains, at any depth, a union of several members besides null, or a type
-    that contains itself."""
+    """Returns whether the type contains, at any depth, a union with two or more members besides
+    null, or a type that contains itself."""
     if isinstance(avro, Recursive):
         return True
     if isinstance(avro, Union):
@@ -178,8 +178,9 @@ def _resolved(column: pa.Array, found: list[tuple[Bools, str]]) -> tuple[pa.Arra
 
 def _check_castable(source: pa.DataType, target: pa.Field) -> None:
     """Checks that Arrow can cast to the target's type and back, because `_changed` needs both
-    casts. If it cannot, raises NotProjectable. The trial casts a null, because Arrow casts an empty
-    array even if it cannot cast any value of that type."""
+    casts. If one of the casts is impossible, raises NotProjectable. This check casts an array with
+    one null, because Arrow casts an empty array even if it can cast no value of the array's
+    type."""
     if source == target.type:
         return
     try:
@@ -205,7 +206,8 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Bools | None]:
 
 
 def _differ(left: pa.Scalar, right: pa.Scalar) -> bool:
-    """Whether two values differ. A time that Python cannot represent counts as different."""
+    """Returns whether two values differ. If Python cannot represent a time, the two values count as
+    different."""
     try:
         return repr(left.as_py()) != repr(right.as_py())
     except (OverflowError, ValueError):
@@ -213,8 +215,8 @@ def _differ(left: pa.Scalar, right: pa.Scalar) -> bool:
 
 
 def _changed(written: pa.Array, cast: pa.Array) -> Bools | None:
-    """Marks the rows whose value changes if it is cast and cast back. Arrow's casts do change
-    values: they round, and turn 5 into true."""
+    """Marks the rows whose value changes if it is cast to the new type and back. Some of Arrow's
+    casts change values: they round numbers, or turn 5 into true."""
     if types.is_nested(written.type):
         pairs = zip(cast.cast(written.type), written, strict=True)
         return np.fromiter((_differ(back, value) for back, value in pairs), np.bool_)

@@ -1,6 +1,7 @@
-"""Helps a load to read records of an output again. This package decides at which offset reading
-begins, and checks that the records are the same as before. (The marks of a load say how far it had
-loaded each log file; a load uses them to recognize repeats.)
+"""Supports reloads, which are loads that read records of an output again. This package decides at
+which offsets a reload begins to read, and checks that the records are the same as before. (The
+marks of a load say how far the load had loaded each log file. A load recognizes repeats by these
+marks.)
 
     hours        which hours one load reads again, and the check that their records are the same
     lineage      which loads took the records of an hour from the log, and up to which offsets
@@ -8,7 +9,7 @@ loaded each log file; a load uses them to recognize repeats.)
     names        host and path of the log files, including files that were closed since then
     rejects      how many rejects each bucket of the audit has before the reload
 
-A reload replaces all files of an hour, rows and rejects. The manifests have count and checksum of
-each file, so the sums of an hour are known even if its files are gone. A reload is committed only
-if the records that were read again have the same sums.
+A reload replaces all files of rows and rejects of an hour. The manifests contain the number of
+records and the checksum of each file, so the sums of an hour are known even if its files are gone.
+A reload is committed only if the records that it read again have the same sums.
 """

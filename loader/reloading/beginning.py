@@ -1,10 +1,10 @@
-"""Where a reload begins to read: at the end of the newest load before all loads that took the
-records.
+"""Finds where a reload begins to read: at the end of the newest load that came before all loads
+that read the hours' records from the log.
 
 The reload reads each partition from the offset where that newest load ended, and begins with the
 marks of that load. (Marks say how far each log file is loaded; a record below its file's mark is a
-repeat.) So the reload recognizes the same repeats as the loads that first read these offsets. It
-skips the same gaps as these loads, and no others.
+repeat.) So the reload recognizes the same repeats as the loads that first read these offsets. The
+reload skips only the gaps that these loads skipped.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ from skidway.loader.state.operations import Steps
 @dataclass(frozen=True, slots=True)
 class Beginning:
     """before: the manifest with whose marks the reload begins; None if the reload begins where the
-    first load began. gaps: by partition, the gaps that the loads after `before` skipped, up to the
-    last load that took records of the hours."""
+    first load began. gaps: by partition, the gaps that loads skipped, from the load after `before`
+    to the last load that read records of the hours from the log."""
 
     before: Manifest | None
     lineage: Lineage
     gaps: Mapping[int, tuple[Gap, ...]]
 
     def position(self, partition: int) -> PartitionRange:
-        """The position of a partition after the load `before`."""
+        """Returns the position of a partition after the load `before`."""
         return plan.positions(self.before).get(partition, PartitionRange(partition, 0, 0))
 
 
 def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
-    """Where a reload of the records of these files begins. Raises ReloadRefused if the manifest
-    with whose marks it would begin is deleted."""
+    """Finds where a reload of the records of these files begins. Raises ReloadRefused if the
+    manifest with whose marks the reload would begin has been deleted."""
     oldest = yield from chain.oldest_kept(topic)
     found = yield from lineage(topic, files, oldest)
     number, hours = min(found.loads) - 1, {layout.hour_of(path) for path in files}
@@ -53,9 +53,9 @@ def beginning(topic: str, files: Mapping[str, LiveFile]) -> Steps[Beginning]:
 
 
 def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
-    """Raises ReloadRefused if the manifest of the load `before` is deleted. A reload of these hours
-    begins with the marks of this load. before: 0 if the reload begins where the first load
-    began."""
+    """Raises ReloadRefused if the manifest of the load `before` has been deleted. A reload of these
+    hours begins with the marks in that manifest. before: 0 if the reload begins where the first
+    load began."""
     oldest = yield from chain.oldest_kept(topic)
     if max(before, 1) < oldest:
         first = min(hours)
@@ -70,8 +70,8 @@ def check_kept(topic: str, hours: Iterable[str], before: int) -> Steps[None]:
 def planned(
     topic: str, bounds: Bounds, position: PartitionRange, end: int, gaps: Sequence[Gap]
 ) -> Planned:
-    """The offsets of a partition that a reload reads: from a position to `end`. If they cannot be
-    read, `refused` says why."""
+    """Returns the offsets of a partition that a reload reads: from `position` to `end`. If they
+    cannot be read, the result is an empty range whose field `refused` says why."""
     where, at, number = f"{topic} partition {bounds.partition}", position.end, bounds.partition
     if bounds.high_watermark < end:
         reason = (

@@ -27,13 +27,13 @@ class ReloadRefused(SkidwayError):
 
 
 class Content(NamedTuple):
-    """The sums over some files: the number of their records, and the checksum of these records."""
+    """The number of records in some files, and the checksum of these records."""
 
     records: int = 0
     checksum: int = 0
 
     def with_file(self, file: DataFile) -> Content:
-        """The sums with one more file."""
+        """Returns the sums with one more file."""
         return Content(self.records + file.rows, checksum.add(self.checksum, file.checksum))
 
 
@@ -49,13 +49,13 @@ class HourContent:
 
     @property
     def rejects(self) -> Content:
-        """The sums of the hour's rejects."""
+        """Returns the sums of the hour's rejects."""
         difference = checksum.signed(self.all.checksum - self.rows.checksum)
         return Content(self.all.records - self.rows.records, difference)
 
 
 def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
-    """The content of each hour, computed from the manifests' entries of its files."""
+    """Returns the content of each hour, computed from the manifests' entries of its files."""
     found: dict[str, HourContent] = {}
     for each in files:
         if each.kind not in COUNTED:
@@ -67,8 +67,8 @@ def contents(files: Iterable[DataFile]) -> dict[str, HourContent]:
 
 
 def first_group(files: Mapping[str, LiveFile], records_max: int) -> dict[str, LiveFile]:
-    """All files of the first hours: of as many whole hours as together have at most `records_max`
-    records, but of at least one hour."""
+    """Returns all files of the first hours. Chooses as many whole hours as together have at most
+    `records_max` records, but at least one hour."""
     by_hour: dict[str, dict[str, LiveFile]] = {}
     for path, each in files.items():
         by_hour.setdefault(layout.hour_of(path), {})[path] = each
@@ -86,8 +86,8 @@ def first_group(files: Mapping[str, LiveFile], records_max: int) -> dict[str, Li
 def check_same(
     topic: str, old: Mapping[str, HourContent], new: Mapping[str, HourContent], *, may_reject: bool
 ) -> None:
-    """Raises ReloadRefused if hours have other records than before. may_reject: whether records
-    that were rows may become rejects."""
+    """Raises ReloadRefused if the records of some hours differ from before. may_reject: whether
+    records that were rows may become rejects."""
     refused: dict[str, str] = {}
     for hour in sorted({*old, *new}):
         was, now = old.get(hour, HourContent()), new.get(hour, HourContent())

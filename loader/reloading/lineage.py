@@ -1,11 +1,12 @@
-"""Which loads took the records of some files from the log, and up to which offsets.
+"""Finds the loads that read the records of some files from the log, and up to which offsets they
+read.
 
-The name of a file of rows or rejects has the number of its load. If the load read the log, the
-file's records lie in the offsets that the load read in the file's partition. But the load may have
-replaced files (by compacting, rewriting or reloading an hour). Then the file's records come from
-the files that the load removed in the same hour, and this module follows the names of those files
-in the same way. In the end, it knows all loads that read the records from the log. No file is
-opened, so files may be gone or damaged.
+The name of a file of rows or rejects contains the number of the load that wrote the file. If that
+load read the log, the file's records come from the offsets that the load read in the file's
+partition. But the load may have replaced files by compacting, rewriting or reloading an hour. In
+this case, the file's records come from the files that the load removed in the same hour. This
+module follows the names of those files to the loads that wrote them, until it has found all loads
+that read the records from the log. No file is opened, so files may be gone or damaged.
 """
 
 from __future__ import annotations
@@ -28,14 +29,15 @@ class Lineage:
     ends: dict[int, int] = field(default_factory=dict)
 
     def add(self, load: int, partition: int, end: int) -> None:
-        """Notes that a load read records of a partition up to the offset `end`."""
+        """Notes that a load read records of a partition up to, but not including, the offset
+        `end`."""
         self.loads.add(load)
         self.ends[partition] = max(end, self.ends.get(partition, 0))
 
 
 def lineage(topic: str, paths: Iterable[str], oldest: int) -> Steps[Lineage]:
-    """The lineage of the files at these paths. oldest: the oldest load whose manifest is kept.
-    Raises ReloadRefused if a needed manifest is not kept."""
+    """Returns the lineage of the files at these paths. oldest: the oldest load whose manifest has
+    not been deleted. Raises ReloadRefused if a manifest that is needed has been deleted."""
     found, manifests = Lineage(), dict[int, Manifest]()
     left, seen = sorted(paths), set[str]()
     while left:

@@ -1,10 +1,11 @@
-"""How many rejects each (agent, bucket of event time) of the audit has before a reload.
+"""Counts how many rejects each (agent, bucket) of the audit has before a reload. A bucket is an
+interval of event time.
 
 The audit counts rejects among the records. If a reload turns rejects into rows, or rows into
 rejects, the number of records stays the same, and only the number of rejects changes.
 
-The numbers come from the files of rejects. For a file that is gone or damaged, they come from the
-counts that its load published for the hour; the rejects in the load's other files are subtracted.
+The numbers come from the files of rejects. If a file is gone or damaged, its numbers are the counts
+that its load published for the hour, minus the rejects in the load's other files of this hour.
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ _UNREADABLE: Final = (StoreFailed, pa.ArrowException, OSError, ValueError, KeyEr
 def rejects_before(
     store: Store, files: Iterable[LiveFile], manifests: Mapping[int, Manifest], bucket_ms: int
 ) -> tuple[Counter[BucketKey], list[str]]:
-    """The numbers of rejects in these files, by (agent, bucket), and the paths of the files whose
-    numbers are lost. manifests: the manifests of the loads that wrote the files, by the load's
-    number."""
+    """Returns the numbers of rejects in these files, by (agent, bucket), and the paths of the files
+    whose numbers are lost. manifests: the manifests of the loads that wrote the files, by the
+    load's number."""
     total, lost = Counter[BucketKey](), list[LiveFile]()
     read: dict[tuple[int, str], Counter[BucketKey]] = {}
     for each in files:
@@ -46,8 +47,9 @@ def rejects_before(
     unknown = []
     for key in dict.fromkeys(map(_key, lost)):
         manifest = manifests[key[0]]
-        # A load that replaced files has published differences, not counts. Hour 0 also has rejects
-        # whose event times are impossible, so their buckets are in other hours.
+        # If the load replaced files, it has published differences, not counts. Hour 0 also contains
+        # rejects whose event times are outside the years 1970 to 9999, so the buckets of these
+        # rejects are not in hour 0.
         if manifest.removed or layout.hour_number(key[1]) == 0:
             unknown += [each.file.path for each in lost if _key(each) == key]
             continue
@@ -62,8 +64,8 @@ def _key(each: LiveFile) -> tuple[int, str]:
 
 
 def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey] | None:
-    """The numbers of rejects in one file; None if the file is gone, or does not have the number of
-    rows that was committed."""
+    """Returns the numbers of rejects in one file. Returns None if the file is gone, or if its
+    number of rows is not the number that was committed."""
     found = Counter[BucketKey]()
     try:
         opened = store.open(file.file.path)
@@ -83,7 +85,7 @@ def _in_file(store: Store, file: LiveFile, bucket_ms: int) -> Counter[BucketKey]
 
 
 def _counted(manifest: Manifest, hour: str) -> Counter[BucketKey]:
-    """The rejects that a load counted in an hour."""
+    """Returns the numbers of rejects that a load counted in an hour."""
     number = layout.hour_number(hour)
     return Counter(
         {

@@ -7,7 +7,8 @@ schema.
     rewriter       turns the rows of an older schema's files into the rows of the newest schema
     group_rewrite  the work of one task: reads the files of a group, and writes one file
 
-Rewritten files have the same records as before: the number of rows and the sum of their hashes do
-not change. So the audit's counts do not change either. A damaged file (its bytes are not those that
-were committed) is never rewritten, because nobody would notice the damage in the new file.
+A rewritten file contains the same records as before. The number of rows and the sum of their hashes
+do not change, so the audit's counts do not change either. If the bytes of a file are not those that
+were committed, the file is damaged. A damaged file is never rewritten, because nobody would notice
+the damage in the new file.
 """

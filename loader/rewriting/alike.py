@@ -1,8 +1,10 @@
-"""Whether plain Spark reads the rows of one schema correctly in the columns of another schema.
-Plain Spark finds columns by their names, and reads their values unchanged.
+"""Decides whether plain Spark (Spark without Skidway's code) reads the rows of one schema correctly
+in the columns of another schema. Plain Spark finds columns by their names, and reads their values
+unchanged.
 
-If plain Spark cannot do that, the files of the older schema must be rewritten before the first row
-of the newer schema is added (docs/adr/0019-columns-that-stay-readable.md).
+If plain Spark cannot read these rows correctly, the loader must rewrite the files of the older
+schema before it adds the first row of the newer schema
+(docs/adr/0019-columns-that-stay-readable.md).
 """
 
 from __future__ import annotations
@@ -26,9 +28,9 @@ _LOGICAL: Final = ("logicalType", "precision", "scale")
 
 
 def are_alike(old: str, new: str) -> bool:
-    """Whether the rows of the old schema, read in the columns of the new schema, have the values
-    that Avro's resolution gives. Fields that the old schema lacks may be null instead of having
-    their defaults."""
+    """Returns whether Spark, when it reads rows of the old schema in the columns of the new schema,
+    gets the same values as Avro's schema resolution. A field that the old schema lacks may be null
+    instead of having its default."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     return _same_fields(written, read)
 
@@ -50,18 +52,18 @@ def _alike(old: AvroType, new: AvroType) -> bool:
 
 
 def _same_values(old: AvroType, new: AvroType) -> bool:
-    """Whether a file has the same column type and the same values for the old and the new type. The
-    types are neither nested nor unions."""
+    """Returns whether a file has the same column type and the same values for the old type as for
+    the new type. Neither type is nested or a union."""
     if isinstance(old, Enum) and isinstance(new, Enum):
-        return set(old.symbols) <= set(new.symbols)  # other symbols become the default
+        return set(old.symbols) <= set(new.symbols)  # ~ missing symbols become defaults
     is_same = old.kind == new.kind or (old.kind, new.kind) in _PROMOTIONS
     same_meaning = all(old.properties.get(each) == new.properties.get(each) for each in _LOGICAL)
     return is_same and same_meaning and bool(_file_type(old) == _file_type(new))
 
 
 def _same_fields(old: Record, new: Record) -> bool:
-    """Whether each field of the new record has the name and the type of the old field from which
-    its values come."""
+    """Returns whether each field of the new record has the same name and type as the old field from
+    which its values come."""
     known = {each.name: each for each in old.fields}
     spelled = {name.lower() for name in known}  # Spark ignores case in names
     for each in new.fields:
@@ -79,8 +81,8 @@ def _shares_a_field(old: Record, new: Record) -> bool:
 
 
 def _same_members(old: Union, new: Union) -> bool:
-    """Whether each member of the old union has the same place in the new union. The place must be
-    the same, because the name of a member's column is the number of its place."""
+    """Returns whether each member of the old union has the same position in the new union. The
+    position must be the same, because a member's column is named after the member's position."""
     after = [new.branches[at] for at in branches_of(new)]
     for place, at in enumerate(branches_of(old)):
         member = old.branches[at]
@@ -93,7 +95,7 @@ def _same_members(old: Union, new: Union) -> bool:
 
 
 def _same_texts(old: Recursive, new: Recursive) -> bool:
-    """Whether every JSON text of the old type stays the same when it is resolved to the new
+    """Returns whether every JSON text of the old type stays the same when it is resolved to the new
     type."""
     try:
         Resolver().of(old, new, "")
@@ -104,7 +106,8 @@ def _same_texts(old: Recursive, new: Recursive) -> bool:
 
 def _same_text(old: AvroType, new: AvroType, known: set[tuple[str, str]]) -> bool:
     """Like `_same_texts`, for types that can be resolved. known: the pairs of records whose
-    comparison has begun. They are not compared again, because a record may contain itself."""
+    comparison has begun. These pairs are not compared again, because a record may contain
+    itself."""
     if is_nullable(old) and not is_nullable(new):
         return False
     old, new = unwrapped(old)[0], unwrapped(new)[0]

@@ -14,8 +14,9 @@ from skidway.schemas.codec.spreading import null_of, repeated
 
 
 def common(schemas: Sequence[pa.Schema]) -> pa.Schema:
-    """All columns that the files have; the loader's own columns come last. A column that some files
-    lack may be null. Raises ArrowTypeError if a column has different types."""
+    """Returns all columns that the files have. The loader's own columns come last. If some files
+    lack a column, the column may be null in the result. Raises ArrowTypeError if a column has
+    different types."""
     merged = pa.unify_schemas(schemas)
     everywhere = set.intersection(*(set(each.names) for each in schemas))
     fields = [x if x.name in everywhere else x.with_nullable(True) for x in merged]
@@ -23,7 +24,8 @@ def common(schemas: Sequence[pa.Schema]) -> pa.Schema:
 
 
 def filled(table: pa.Table, schema: pa.Schema) -> pa.Table:
-    """The table's rows in all columns of the schema. A column that the table lacks is null."""
+    """Returns the table's rows in all columns of the schema. If the table lacks a column, the
+    column is null in all rows."""
     columns = [
         table.column(each.name)
         if each.name in table.column_names

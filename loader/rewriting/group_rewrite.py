@@ -1,7 +1,8 @@
 """The work of one task: reads the files of a group, and writes one file in their place.
 
-If a file of the group is gone, has other bytes than those that were committed, or has rows that do
-not fit the newest schema, all files of the group stay as they are, and the result says why.
+A file cannot be rewritten if it is gone, if its bytes are not those that were committed, or if its
+rows do not fit the newest schema. Then all files of the group stay as they are, and the result says
+why.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ from skidway.loader.state.parquet_file import ROW_GROUP_ROWS, new_file
 from skidway.loader.store import Store
 
 BUFFER_BYTES: Final = 64 << 20
-"""Rows are collected up to this size before they are written as one row group."""
+"""A task collects rows up to this size, and then writes them as one row group."""
 
 
 class FileRefused(SkidwayError):
@@ -39,9 +40,9 @@ class FileRefused(SkidwayError):
 
 @dataclass(frozen=True, slots=True)
 class RewriteJob:
-    """What all groups of one load have in common. reader: the schema of the new files; None if the
-    new files keep the columns of the old files. texts: if `reader` is not None, the schemas of the
-    old files, by id."""
+    """The values that all groups of one load have in common. reader: the schema of the new files;
+    None if the new files have the columns of the old files. texts: if `reader` is not None, the
+    schemas of the old files, by id."""
 
     load: LoadId
     compression: str
@@ -93,7 +94,7 @@ class GroupRewrite:
         return Rewritten(group, made)
 
     def _tables(self) -> Iterator[pa.Table]:
-        """The rows of all files, in tables of about the size of a row group."""
+        """Yields the rows of all files, in tables of about the size of a row group."""
         waiting: list[pa.Table] = []
         rows = size = 0
         for table in self._small_tables():
@@ -106,7 +107,7 @@ class GroupRewrite:
             yield pa.concat_tables(waiting)
 
     def _small_tables(self) -> Iterator[pa.Table]:
-        """The row groups of all files, each as a table with the columns of the new file."""
+        """Yields the row groups of all files, each as a table with the columns of the new file."""
         rewritten = self._rewriting()
         for each in self._group.files:
             with _refusing(each.file.path):
@@ -128,12 +129,12 @@ class GroupRewrite:
         return pq.ParquetFile(io.BytesIO(data))
 
     def _schema_id(self) -> int | None:
-        """The id of the schema that the new file follows; None if this is the schema of the
-        manifest."""
+        """Returns the id of the schema that the new file follows. Returns None if this schema is
+        the schema of the manifest."""
         return self._group.files[0].schema_id if self._job.reader is None else None
 
     def _rewriting(self) -> Callable[[pa.Table], pa.Table]:
-        """Makes the function that turns each row group into rows of the new columns."""
+        """Returns the function that turns a row group into rows with the new columns."""
         job, file = self._job, self._group.files[0]
         if job.reader is None:
             columns = self._common_columns()
@@ -157,7 +158,8 @@ class GroupRewrite:
 
 @contextmanager
 def _refusing(path: str) -> Iterator[None]:
-    """Raises FileRefused with the path if rows cannot be read, or do not fit the newest schema."""
+    """Raises FileRefused with the path if the code in the `with` block cannot read rows, or if rows
+    do not fit the newest schema."""
     try:
         yield
     except MemoryError:

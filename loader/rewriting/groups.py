@@ -1,7 +1,7 @@
-"""Chooses the files that are put together into one file.
+"""Divides files into groups. A load rewrites each group as one file.
 
-A compaction puts the small files of an hour into groups of at most `target` bytes. A change of
-columns rewrites each file of an older schema alone, as a group of one file.
+A compaction puts the small files of an hour into groups of at most `target` bytes. When the columns
+change, each file of an older schema is a group of its own.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Final
 from skidway.loader.state.live_file import LiveFile
 
 SMALL: Final = 0.5
-"""A file with fewer bytes than this share of the target is small."""
+"""A file is small if it has fewer bytes than this share of the target."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,21 +26,22 @@ class Group:
 
 
 def to_compact(files: Iterable[LiveFile], target: int) -> list[Group]:
-    """Groups of at least two small files of the same hour and schema. A small file that would be
-    alone in its group stays as it is."""
+    """Returns groups of at least two small files of the same hour and schema. A small file that
+    would be alone in its group stays as it is."""
     small = (each for each in files if each.file.length < SMALL * target)
     return [group for group in _groups(small, target) if len(group.files) > 1]
 
 
 def to_convert(files: Iterable[LiveFile], ids: Collection[int]) -> list[Group]:
-    """A group for each file that follows one of these schemas. Each group has one file, so that a
-    file that cannot be rewritten does not keep other files from being rewritten."""
+    """Returns a group for each file that follows one of these schemas. Each group has only one
+    file, so that the load can rewrite the other files if it cannot rewrite this one."""
     old = sorted((each for each in files if each.schema_id in ids), key=_order)
     return [Group(_folder(each), (each,)) for each in old]
 
 
 def _groups(files: Iterable[LiveFile], target: int) -> Iterator[Group]:
-    """Files of one hour and one schema, in the order of their paths, up to `target` bytes."""
+    """Yields groups of files. A group has files of one hour and one schema, in the order of their
+    paths, and at most `target` bytes."""
     waiting: list[LiveFile] = []
     size = 0
     for each in sorted(files, key=_order):
@@ -54,8 +55,8 @@ def _groups(files: Iterable[LiveFile], target: int) -> Iterator[Group]:
 
 
 def _order(each: LiveFile) -> tuple[str, int, int, str]:
-    """The sort key that puts files of the same hour and schema side by side, with the files of
-    older loads first."""
+    """Returns the sort key of a file. Sorting puts the files of the same hour and schema side by
+    side, with the files of older loads first."""
     return (*_key(each), each.load, each.file.path)
 
 

@@ -5,11 +5,11 @@ The rewriter converts the columns back to the codec's types, projects the rows t
 as the loader projects decoded values (reading/projection.py), and converts the result to the types
 of `column_types` again.
 
-The columns of fields that the newest schema lacks are *carried* into the new file with their
-values, because some reader may ask for them. The name of a carried column ends with the id of its
-old schema: `user` of schema 7 becomes `user@7`. No Avro field can have such a name, and all columns
-with the name `user@7` have the same type. A query that reads only the columns of the newest schema
-does not get the carried columns.
+If the newest schema lacks a field, the rewriter copies the field's column with its values into the
+new file, because some reader may ask for it. Such a column is called *carried*. Its name ends with
+the id of its old schema: `user` of schema 7 becomes `user@7`. No Avro field can have a name with
+`@`, and all columns with the name `user@7` have the same type. A query that reads only the columns
+of the newest schema does not get the carried columns.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Rewriter:
         self._old_id = old_id
 
     def rewritten(self, table: pa.Table) -> pa.Table:
-        """The same rows in the columns of the newest schema. Raises RowsRefused."""
+        """Returns the same rows in the columns of the newest schema. Raises RowsRefused."""
         columns = self._projected(table)
         kept = [each for each in table.schema if each.name not in self._used | OWN_NAMES]
         carried = [each.with_name(self._carried(each.name)) for each in kept]
@@ -77,7 +77,8 @@ class Rewriter:
 
 
 def _used(old: str, new: str) -> set[str]:
-    """The names of the old fields whose values go to new fields, which may have other names."""
+    """Returns the names of the old fields whose values new fields get. The new fields may have
+    other names."""
     written, read = (as_record(parse(each, check_defaults=False)) for each in (old, new))
     known = {each.name for each in written.fields}
     matches = ([name for name in (x.name, *x.aliases) if name in known] for x in read.fields)

@@ -1,4 +1,5 @@
-"""One run of `skidway load run`, `load compact` or `load reload`, on Spark's driver.
+"""Does one run of `skidway load run`, `load compact` or `load reload`. This code runs in the
+loader's own process, which is Spark's driver.
 
     run               loads every chosen topic up to its watermarks at the start of the run
     session           finds topics, sources and watermarks before anything is loaded
@@ -30,6 +31,6 @@
     history           what each load committed
     textfile          writes the result of the last run into a file for Prometheus
 
-Each topic's progress in the run is in its `TopicRun`. If another loader commits the same load
-number first, the attempt is thrown away.
+A `TopicRun` object has the state of one topic in the run. If another loader commits the same load
+number first, the attempt is discarded.
 """

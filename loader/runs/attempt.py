@@ -1,7 +1,7 @@
-"""One attempt at one load number of a topic: its staging directory, and its commit.
+"""Makes one attempt at one load number of a topic: owns its staging directory, and does its commit.
 
-If another loader commits the same number first, everything that the attempt staged is thrown away,
-and the caller begins anew after the other loader's manifest.
+If another loader commits the same number first, the attempt deletes everything that it staged, and
+the caller begins a new attempt after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -66,11 +66,12 @@ class Attempt:
             raise
         except SkidwayError:
             self._discard()
-            self.check()  # the other loader may have deleted our staging files
+            self.check()  # the other loader may have deleted this attempt's staging files
             raise
 
     def _discard(self) -> None:
-        """Deletes the staging directory of a load that is not committed and never will be."""
+        """Deletes the staging directory of this attempt, which has failed and will never be
+        committed."""
         # A failed deletion raises nothing, because the caller raises the error that ended the load.
         with contextlib.suppress(SkidwayError):
             self._store.delete(self.load.staging)

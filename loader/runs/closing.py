@@ -1,9 +1,11 @@
-"""Chooses, at the end of a load, the closed log files that the loader forgets: the load drops their
-marks (how far a file is loaded) and their names (host and path).
+"""Chooses, at the end of a load, the closed log files that the loader forgets. The load then drops
+the marks of these files (how far a file is loaded) and their names (host and path).
 
-state/closures.py has the rules. This module passes the agents' closures and seals to these rules,
-and asks the brokers for high watermarks. A closed file is forgotten when its topic is loaded up to
-the high watermarks that were asked for after the file was closed (the rules call these a fence).
+state/closures.py has the rules, and explains closures and seals, which are messages of agents. This
+module passes the closures and seals to the rules, and asks the brokers for high watermarks. Some
+time after a file is closed, the loader asks for the topic's high watermarks. From them and from the
+offsets in seals, the rules make a fence, which has an offset for each partition. When the topic is
+loaded up to the fence, the loader forgets the file.
 """
 
 from __future__ import annotations
@@ -32,11 +34,11 @@ class Closing:
         self._positions = newest.audit_positions if newest else {}
 
     def changes(self, tables: Tables, ranges: Sequence[PartitionRange]) -> Changes:
-        """The changes that a load makes to the tables. It drops the marks and names of some closed
-        files. For the other closed files it stores the stage (`Stage`) that they have reached.
-        `tables` must already contain the load's marks and names. This method also changes
-        `tables.closures`. ranges: how far the load has read each partition, for all partitions of
-        the topic."""
+        """Returns the changes that closed files cause in a load's tables. The load drops the marks
+        and names of some closed files. For the other closed files, the load stores the stage
+        (`Stage`) that they have reached. `tables` must already contain the load's marks and names.
+        This method also changes `tables.closures`. ranges: for all partitions of the topic, how far
+        the load has read them."""
         closures, before = tables.closures, dict(tables.closures.files)
         now_ms = self._parts.clock.time_ms()
         self._hear(tables, now_ms)
@@ -62,8 +64,8 @@ class Closing:
         tables.closures.seal(feed.seals(source, self._positions), closed.keys(), tables.marks)
 
     def _watermarks(self, ends: Mapping[int, int]) -> dict[int, int]:
-        """The high watermark of each partition now; empty if the leader of any partition does not
-        answer."""
+        """Returns the high watermark that each partition has now. If the leader of any partition
+        does not answer, the result is empty."""
         partitions = [TopicPartition(self._topic.name, partition) for partition in ends]
         try:
             found, errors = self._parts.client.list_offsets_now(dict.fromkeys(partitions, LATEST))
@@ -78,6 +80,6 @@ class Closing:
 def _drop(
     marks: Mapping[int, Mapping[FileKey, int]], gone: Sequence[FileKey]
 ) -> dict[int, dict[FileKey, int]]:
-    """The changes that drop the marks of these files."""
+    """Returns the changes that drop the marks of these files."""
     dropped = {at: {key: NO_MARK for key in gone if key in each} for at, each in marks.items()}
     return {at: each for at, each in dropped.items() if each}

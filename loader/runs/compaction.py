@@ -1,7 +1,8 @@
-"""`load compact`: puts the small files of each hour together. Needs the output, but no broker.
+"""Does `load compact`, which puts the small files of each hour together. Needs the output, but no
+broker.
 
 One load compacts up to `max.offsets.per.load` rows. If another loader commits a load meanwhile, the
-attempt is thrown away, and the compaction tries again.
+compaction discards its attempt, and tries again.
 """
 
 from __future__ import annotations
@@ -31,15 +32,15 @@ from skidway.loader.state.run_notes import OwnNote
 from skidway.loader.store import Store, open_store
 
 RACES_MAX: Final = 5
-"""How many attempts at one topic may be lost because other loaders committed first. After that, the
-run leaves the topic's other files as they are."""
+"""A run may lose at most this many attempts at one topic because other loaders committed first.
+After that, the run does not compact the rest of the topic's files."""
 
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class Compacted:
-    """The result of compacting one topic. hours: the hours in which files were put together."""
+    """The result of compacting one topic. hours: the hours whose files were put together."""
 
     topic: str
     loads: list[int] = field(default_factory=list)
@@ -58,7 +59,7 @@ class Compacted:
         self.rows += sum(file.rows for file in manifest.files)
 
     def document(self) -> dict[str, Any]:
-        """The fields of one topic for `--json`."""
+        """Returns the fields of one topic for `--json`."""
         return {
             "topic": self.topic,
             "loads": self.loads,
@@ -71,7 +72,7 @@ class Compacted:
 
 
 class Compaction:
-    """Compacts topics of one output. hours: a function that says whether to compact an hour."""
+    """Compacts topics of one output. hours: a function that returns whether to compact an hour."""
 
     def __init__(
         self,
@@ -85,7 +86,7 @@ class Compaction:
         self._clock, self._hours = clock, hours
 
     def run(self, topic: str, progress: RunProgress) -> Compacted:
-        """Compacts one topic. An error does not end the run, but goes into the topic's result."""
+        """Compacts one topic. An error does not end the run, but is added to the topic's result."""
         result, races, tried = Compacted(topic), 0, set[str]()
         try:
             while races < RACES_MAX:
@@ -115,8 +116,8 @@ class Compaction:
             return result
 
     def _next(self, newest: Manifest, tried: set[str]) -> Rewrite | None:
-        """The files that the next load puts together; None if there are none left. tried: files
-        that an earlier load of this run has tried to put together, or has written."""
+        """Returns the files that the next load puts together, or None if no files are left. tried:
+        files that an earlier load of this run has tried to put together, or has written."""
         found = operations.run(live(newest), self._store)
         files = [
             each
@@ -150,7 +151,8 @@ def compact(
 
 
 def exit_code(results: Iterable[Compacted]) -> int:
-    """0 if no topic has a problem; otherwise the exit status of the gravest problem."""
+    """Returns 0 if no topic has a problem. Otherwise returns the exit status of the gravest
+    problem."""
     return gravest(problem.exit_code for each in results for problem in each.problems)
 
 
@@ -160,7 +162,8 @@ def _not_there(topic: str) -> Compacted:
 
 
 def _limited(groups: Iterable[Group], rows_max: int) -> Iterator[Group]:
-    """The first groups that together have at most `rows_max` rows, but at least one group."""
+    """Yields the first groups, as many as together have at most `rows_max` rows, but at least
+    one."""
     rows = 0
     for group in groups:
         if rows and rows + _rows(group.files) > rows_max:

@@ -1,9 +1,9 @@
-"""Which files must be rewritten before a load adds rows of a new schema.
+"""Finds the files that must be rewritten before a load adds rows of a new schema.
 
 Plain Spark reads a directory correctly only if the schemas of its files are alike
-(rewriting/alike.py). So before the loader adds rows of a new schema, it rewrites, in one load,
-every file whose schema is not alike to the new schema. If a file cannot be rewritten, each later
-run tries again.
+(rewriting/alike.py defines when two schemas are alike). So before the loader adds rows of a new
+schema, one load rewrites every file whose schema and the new schema are not alike. If a file cannot
+be rewritten, each later run tries again.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Conversion:
 
 
 def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Conversion:
-    """What must be rewritten before a load adds rows of this schema."""
+    """Returns what must be rewritten before a load adds rows of this schema."""
     if newest is None:
         return Conversion()
     followed = [each for each in newest.schemas if each.id != schema.id]
@@ -56,10 +56,10 @@ def conversion(parts: Parts, newest: Manifest | None, schema: Registered) -> Con
 
 
 def _is_newer(choice: SchemaChoice, schema: Registered) -> bool:
-    """Whether the files follow a newer version of the subject than `schema`. This happens if
-    somebody deleted the newer version in the registry. The version numbers alone do not prove it:
-    if a subject was deleted and registered again, its versions begin at 1 again, but the schema ids
-    continue to grow."""
+    """Returns whether the files follow a newer version of the subject than `schema`. This happens
+    if somebody deleted the newer version in the registry. Comparing the version numbers is not
+    enough. If a subject was deleted and registered again, its versions begin at 1 again, but the
+    schema ids continue to grow."""
     same_subject = choice.subject == schema.subject
     return same_subject and choice.version > schema.version and choice.id > schema.id
 

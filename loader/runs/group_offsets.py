@@ -1,6 +1,6 @@
 """Commits the offsets up to which topics are loaded. Brokers need these offsets for the topic
-config `retention.hold`, which delays the deletion of segments that the loader has not read. People
-look at the offsets to see how far the loader has come."""
+config `retention.hold`, which delays the deletion of segments that the loader has not read. The
+committed offsets also show people how far the loader has read."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class GroupOffsets:
         self._has_failed = False
 
     def tell(self, topic: SourceTopic, newest: Manifest | None) -> None:
-        """Commits the offsets at which the newest load ended. Does nothing if that load is of an
-        earlier topic with the same name."""
+        """Commits the offsets at which the newest load ended. Does nothing if that load read an
+        earlier topic that had the same name and was deleted."""
         if newest is None or newest.topic_id != topic.topic_id or self._has_failed:
             return
         offsets = {

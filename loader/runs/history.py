@@ -1,5 +1,5 @@
-"""Lists the loads of an output, and what each load committed. Reads only manifests, and asks no
-broker."""
+"""Lists the loads of an output, and what each load committed. Reads only manifests, and sends no
+request to a broker."""
 
 from __future__ import annotations
 
@@ -20,14 +20,16 @@ Row = dict[str, Any]
 
 
 def history(settings: LoaderSettings, last: int) -> list[Row]:
-    """The newest loads of each chosen topic, oldest first; at most `last` of each topic."""
+    """Returns the newest loads of each chosen topic, at most `last` of each topic. The oldest of
+    these loads comes first."""
     store = open_store(settings.output)
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in topic_history(store, topic, last)]
 
 
 def topic_history(store: Store, topic: str, last: int) -> list[Row]:
-    """The newest loads of one topic, oldest first."""
+    """Returns the newest loads of one topic, at most `last`. The oldest of these loads comes
+    first."""
     found = operations.run(chain.chain(topic), store)
     first = max(found.oldest, found.newest - last + 1)
     manifests = operations.run(chain.read_all(topic, first, found.newest + 1), store)

@@ -1,7 +1,7 @@
 """Marks the complete hours of one topic with `_SUCCESS`, after a run has loaded the topic.
 
 The load that marks an hour also puts the small files of the hour together. So a job that waits for
-`_SUCCESS` finds few files, and the loader does not replace these files later.
+`_SUCCESS` finds only a few files, and no later compaction replaces them.
 """
 
 from __future__ import annotations
@@ -29,7 +29,8 @@ from skidway.loader.state.live_file import LiveFile
 from skidway.loader.state.manifest import Manifest
 
 PATIENCE_S: Final = 5.0
-"""How long, at most, a run waits for the collector to read the output's newest audit message."""
+"""A run waits at most this many seconds until the collector has read the output's newest audit
+message."""
 
 PAUSE_S: Final = 0.5
 
@@ -39,8 +40,9 @@ _log = log.get(__name__)
 @dataclass(slots=True)
 class Marked:
     """The result of marking hours. newest: the newest manifest. loads: the loads that were
-    committed. marked: the hours that got the file `_SUCCESS`. reopened: the hours that lost it.
-    problems: why files of hours could not be put together, or why the collector did not answer."""
+    committed. marked: the hours that got the file `_SUCCESS`. reopened: the hours that lost their
+    `_SUCCESS`. problems: why files of hours could not be put together, or why the collector did not
+    answer."""
 
     newest: Manifest
     loads: list[int] = field(default_factory=list)
@@ -74,9 +76,10 @@ class HourMarking:
         self._now_ms = parts.clock.time_ms()
 
     def run(self) -> Marked:
-        """Asks the collector, and commits `_SUCCESS` for the hours that it calls complete. If the
-        collector stops answering after some questions, the earlier answers are used, and the result
-        has the problem. Raises Unreachable if the collector does not answer the first question."""
+        """Asks the collector, and commits `_SUCCESS` for the hours that the collector calls
+        complete. If the collector stops answering after some questions, uses the earlier answers,
+        and adds the problem to the result. Raises Unreachable if the collector does not answer the
+        first question."""
         newest = self._done.newest
         week = choice.over(self._now_ms, choice.LOOKED_HOURS)
         until = layout.hour_text(layout.hour_number(week[-1]) + 1)
@@ -84,7 +87,7 @@ class HourMarking:
         looked = choice.looked(judged, self._now_ms)
         missing = set(looked) - self._marks(looked).keys()
         asked = choice.asked(newest.unmarked, missing, judged, self._now_ms)
-        reopened = self._reopened(judged)  # comes first: a wrong mark is worse than a missing mark
+        reopened = self._reopened(judged)  # first, because a wrong mark is worse than none
         complete = {x: y for x, y in self._answers(asked).items() if y.is_complete}
         try:
             self._commit(complete, reopened)
@@ -95,8 +98,9 @@ class HourMarking:
         return self._done
 
     def _reopened(self, judged: Mapping[str, Answer]) -> list[str]:
-        """The marked hours that lack records now. The collector is asked again, because its last
-        judgement may be old, or may only mean that the collector itself is still reading."""
+        """Returns marked hours that lack records now. Asks the collector again about some of the
+        hours that its last judgement found incomplete. This judgement may be out of date, or the
+        collector may not have read all counts when it judged."""
         marked = self._marks(choice.incomplete(judged))
         answers = self._answers(choice.reopened(marked, self._now_ms))
         return [x for x, y in answers.items() if not y.is_complete and y.lacks]
@@ -107,8 +111,8 @@ class HourMarking:
         )
 
     def _answers(self, hours: Iterable[str]) -> dict[str, Answer]:
-        """The collector's answers, which take all rows of this output into account. There are no
-        answers if the collector has not yet read all audit messages of the output."""
+        """Returns the collector's answers that take all rows of this output into account. Returns
+        no answers if the collector has not yet read all audit messages of the output."""
         newest, found = self._done.newest, {}
         wanted = delta.last_key(newest)
         until = time.monotonic() + PATIENCE_S
@@ -159,8 +163,9 @@ class HourMarking:
     def _sound(
         self, complete: Mapping[str, Answer], files: Mapping[str, LiveFile]
     ) -> dict[str, Answer]:
-        """The hours whose files all exist, with the length and the number of rows that were
-        committed. The bytes are compared later, and only for files that are put together."""
+        """Returns the hours whose files all exist and have the length and the number of rows that
+        were committed. The bytes are compared later, but only for files that a load puts
+        together."""
         unfit = dict[str, SkidwayError]()
         for path, each in files.items():
             if (hour := layout.hour_of(path)) in complete:
@@ -173,7 +178,7 @@ class HourMarking:
     def _groups(
         self, files: Mapping[str, LiveFile], hours: Iterable[str]
     ) -> dict[str, list[Group]]:
-        """By hour, the groups of files that become one file each."""
+        """Returns, by hour, the groups of files. Each group becomes one file."""
         chosen = set(hours)
         own = [each for path, each in files.items() if layout.hour_of(path) in chosen]
         groups: dict[str, list[Group]] = {}
@@ -182,7 +187,7 @@ class HourMarking:
         return groups
 
     def _fitting(self, hours: list[str], groups: Mapping[str, list[Group]]) -> list[str]:
-        """The first hours whose files one load can put together; at least one hour."""
+        """Returns the first hours, as many as one load can put together, but at least one."""
         rows, most = 0, self._parts.settings.max_offsets_per_load
         for count, hour in enumerate(hours):
             rows += sum(x.file.rows for group in groups.get(hour, ()) for x in group.files)
@@ -192,7 +197,7 @@ class HourMarking:
 
 
 def _rows(files: Mapping[str, LiveFile]) -> Counter[str]:
-    """How many rows each hour has."""
+    """Returns how many rows each hour has."""
     rows: Counter[str] = Counter()
     for path, each in files.items():
         rows[layout.hour_of(path)] += each.file.rows

@@ -91,12 +91,13 @@ class ManifestDraft:
         )
 
     def _head(self) -> delta.Head:
-        """The sender of this output's deltas, and the number of its last delta."""
+        """Returns the sender of this output's deltas, and the number of the last delta."""
         parts, newest = self._parts, self._newest
         if newest is None:
             parts.read_on()  # so `next_epoch` is above all published epochs
         now = parts.clock.time_ms()
-        # If the output has moved to another URL, the producer's name stays the same.
+        # The producer's name comes from the newest manifest, so it stays the same if the output has
+        # moved to another URL.
         producer = newest.producer if newest else f"{parts.store.url}/{self._topic.name}"
         epoch = newest.epoch if newest else parts.feed.next_epoch(producer)
         sender = Sender(Tier.HDFS, parts.settings.cluster, producer, socket.gethostname(), epoch)
@@ -109,7 +110,7 @@ class ManifestDraft:
         used: Iterable[SliceResult],
         spans: BucketSpans,
     ) -> tuple[dict[BucketKey, int], dict[str, Any]]:
-        """Returns, by bucket, the number of the new delta that counts the bucket; and the
+        """Returns, by bucket, the number of the new delta that counts the bucket. Also returns the
         manifest's field `audit`."""
         source = self._topic.source
         counts = _counts(used, self._parts.settings.bucket_ms)
@@ -124,7 +125,7 @@ class ManifestDraft:
         ranges: Sequence[PartitionRange],
         tables: Tables,
     ) -> Changes:
-        """What the load changes in the tables. Also applies these changes to `tables`."""
+        """Returns what the load changes in the tables. Also applies these changes to `tables`."""
         newest, source = self._newest, self._topic.source
         positions = newest.audit_positions if newest else {}
         known = self._parts.feed.new_locations(source, positions)
@@ -141,8 +142,8 @@ class ManifestDraft:
 def _followed(
     newest: Manifest | None, choice: SchemaChoice, *, has_rows: bool
 ) -> tuple[SchemaChoice, ...]:
-    """The manifest's field `schemas`: the schemas of all files of rows after the load. choice: the
-    schema of the rows that the load adds."""
+    """Returns the manifest's field `schemas`: the schemas of all files of rows after the load.
+    choice: the schema of the rows that the load adds."""
     before = () if newest is None else newest.schemas
     if not has_rows:
         return before
@@ -158,8 +159,8 @@ def ranges_of(
     results: Iterable[PartitionResult],
     named: Mapping[int, Sequence[Gap]],
 ) -> list[PartitionRange]:
-    """The manifest's entry for each partition. named: by partition, the gaps that an earlier
-    manifest, the mirror or the operator has listed."""
+    """Returns the manifest's entry for each partition. named: by partition, the gaps that an
+    earlier manifest, the mirror or the operator has listed."""
     by_partition = {each.partition: each for each in results}
     return [
         _range(each, by_partition.get(each.partition), named[each.partition]) for each in planned
@@ -170,7 +171,8 @@ def _range(
     planned: Planned, result: PartitionResult | None, named: Sequence[Gap]
 ) -> PartitionRange:
     gaps: tuple[Gap, ...] = (planned.gap,) if planned.gap else ()
-    # These values stay if no record was read. If there is a `planned.gap`, it lies before `end`.
+    # If no record was read, `end` and `below` keep these values. If there is a `planned.gap`, it
+    # ends at this `end`.
     end, below = planned.first, planned.below
     if result is not None:
         end, gaps = result.end, gaps + result.gaps

@@ -16,13 +16,13 @@ from skidway.schemas.client import (
 
 
 def newest_schema(registry: RegistryClient, topic: SourceTopic) -> Registered:
-    """The newest schema of the topic's subject. Raises SkidwayError if there is none, or if it
-    cannot become columns."""
+    """Returns the newest schema of the topic's subject. Raises SkidwayError if there is none, or if
+    it cannot become columns."""
     subject = topic.subject
     try:
         schema = registry.latest(subject)
     except RegistryRefused as error:
-        # a 404 without this error code may come from a proxy
+        # a proxy may have sent a 404 without this error code
         if error.error_code != SUBJECT_UNKNOWN:
             raise
         raise SkidwayError(

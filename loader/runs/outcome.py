@@ -1,4 +1,4 @@
-"""The result of a topic in one run, and of the run as a whole."""
+"""Defines the result of a topic in one run, and the result of the whole run."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ GRAVEST_FIRST: Final = (
     Unreachable.exit_code,
     SkidwayError.exit_code,
 )
-"""Exit statuses, the gravest first. Problems that a person must repair come first, then problems
-that may pass by themselves, then the others. A run with several problems ends with the gravest exit
-status."""
+"""The exit statuses, the gravest first. First come problems that a person must repair, then
+problems that may disappear without help, then the others. A run with several problems ends with the
+gravest exit status."""
 
 
 @dataclass(slots=True)
@@ -41,7 +41,7 @@ class TopicOutcome:
     ranges: list[PartitionRange] = field(default_factory=list)
 
     def document(self) -> dict[str, Any]:
-        """The fields of one topic for `--json`."""
+        """Returns the fields of one topic for `--json`."""
         return {
             "topic": self.topic,
             "loads": self.loads,
@@ -62,18 +62,19 @@ class TopicOutcome:
 
 @dataclass(slots=True)
 class Report:
-    """What a run did. seconds: time spent on loading, without Spark's start."""
+    """What a run did. seconds: the time that loading took, without the start of Spark."""
 
     outcomes: list[TopicOutcome] = field(default_factory=list)
     seconds: float = 0.0
 
     @property
     def exit_code(self) -> int:
-        """0 if no topic has a problem; otherwise the exit status of the gravest problem."""
+        """Returns 0 if no topic has a problem. Otherwise returns the exit status of the gravest
+        problem."""
         return gravest(problem.exit_code for each in self.outcomes for problem in each.problems)
 
     def sentences(self) -> list[str]:
-        """The problems, the waiting records and the notes of all topics, as sentences for
+        """Returns the problems, the waiting records and the notes of all topics, as sentences for
         people."""
         return [
             sentence
@@ -84,7 +85,7 @@ class Report:
         ]  # fmt: skip
 
     def document(self) -> dict[str, Any]:
-        """The document for `--json`."""
+        """Returns the document for `--json`."""
         rows = sum(each.rows for each in self.outcomes)
         return {
             "ok": self.exit_code == 0,
@@ -98,7 +99,7 @@ class Report:
 
 
 def gravest(codes: Iterable[int]) -> int:
-    """The gravest of these exit statuses; 0 if there are none."""
+    """Returns the gravest of these exit statuses, or 0 if there are none."""
     found = set(codes)
     return next((code for code in GRAVEST_FIRST if code in found), max(found, default=0))
 

@@ -1,9 +1,11 @@
-"""How fast a run goes now, and how long the rest takes at this rate. Pure; no I/O.
+"""Measures how fast a run works now, and how long the rest of the run takes at this rate. Does no
+I/O.
 
-A run's progress rises in steps, because the run learns of a slice's records only when the slice has
-ended. The rate is measured from one step to another step, over about the last `WINDOW_S` seconds,
-or over the last step if steps are rarer. So the rate follows the present speed, and does not swing
-between two steps. If the next step takes longer than the measured time, the rate falls.
+A run's progress rises in steps, because the run counts a slice's records only when the slice has
+ended. The rate is measured from one step to another step, over about the last `WINDOW_S` seconds.
+If fewer than two steps happened in this time, the rate is measured over the last step. So the rate
+follows the present speed, and stays constant between two steps. But if the next step does not come
+within the measured time, the rate falls.
 """
 
 from __future__ import annotations
@@ -15,8 +17,8 @@ WINDOW_S: Final = 30.0
 
 
 class Pace:
-    """Measures how fast a number rises. The caller passes the time in seconds, which must never go
-    back."""
+    """Measures how fast a number rises. The caller passes the time in seconds, which must never
+    decrease."""
 
     def __init__(self) -> None:
         self._steps: deque[tuple[float, int]] = deque()
@@ -32,7 +34,7 @@ class Pace:
             self._steps.popleft()
 
     def per_second(self, now_s: float) -> float | None:
-        """The rate; None if it is not known yet."""
+        """Returns the rate, or None if the rate is not known yet."""
         if len(self._steps) < 2:
             return None
         (begin_s, first), (end_s, last) = self._steps[0], self._steps[-1]
@@ -40,6 +42,7 @@ class Pace:
         return (last - first) / measured_s if measured_s > 0 else None
 
     def seconds_left(self, now_s: float, left: int) -> float | None:
-        """How long the rest takes at the present rate; None if the rate is not known yet."""
+        """Returns how long the rest takes at the present rate, or None if the rate is not known
+        yet."""
         rate = self.per_second(now_s)
         return None if rate is None else left / rate

@@ -1,4 +1,4 @@
-"""What all topics of a run share."""
+"""Defines the objects that all topics of a run share."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from skidway.schemas.client import RegistryClient
 
 @dataclass(frozen=True, slots=True)
 class Parts:
-    """The objects of a run that all its topics use. audit_topics: the topics that the feed reads.
-    collector: None if the run marks no hours."""
+    """The objects of a run that all its topics use. audit_topics: the audit topics that `feed`
+    reads. collector: the audit's collector; None if the run marks no hours."""
 
     settings: LoaderSettings
     client: Client

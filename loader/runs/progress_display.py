@@ -21,7 +21,8 @@ _log = log.get(__name__)
 
 
 class LoggedProgress:
-    """Logs a run's figures when a step begins, and then at most once in `LOG_EVERY_S` seconds."""
+    """Logs a run's figures when a step begins, and after that at most once in `LOG_EVERY_S`
+    seconds."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -63,7 +64,7 @@ class ProgressLine:
 
 
 def words(figures: Figures) -> str:
-    """The figures in words, without the counts that a bar shows."""
+    """Returns the figures in words, without the counts that a bar shows."""
     if figures.step != LOAD:
         unit = "slices" if figures.step == RELOAD else "groups of files"
         return f"{unit} ({figures.step}), {_left(figures.seconds_left)}"
@@ -74,7 +75,7 @@ def words(figures: Figures) -> str:
 
 
 def duration(seconds: int) -> str:
-    """A duration for people: `45s`, `3m 20s`, `2h 5m`, `4d 1h`."""
+    """Returns a duration for people: `45s`, `3m 20s`, `2h 5m`, `4d 1h`."""
     for (size, unit), (part, below) in pairwise(_UNITS):
         if seconds >= size:
             rest = seconds % size // part

@@ -1,4 +1,4 @@
-"""What `/metrics` says about the run while it works (`metrics.listener`).
+"""Defines the metrics that `/metrics` shows about a run while the run works (`metrics.listener`).
 
 The counters count from the start of the program, which may do many runs (`--every`). Between runs,
 the gauges keep the figures of the last run that had something to load.

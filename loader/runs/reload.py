@@ -1,9 +1,10 @@
-"""`load reload`: reads the records of some hours of one topic again, and replaces their files.
+"""Does `load reload`, which reads the records of some hours of one topic again, and replaces the
+files of these hours.
 
-One load reloads whole hours: as many as have together up to `max.offsets.per.load` records, but at
-least one hour. If another loader commits a load meanwhile, the attempt is thrown away, and the
-reload tries again. If an hour cannot be reloaded, its files stay as they are, and the other hours
-are still reloaded.
+One load reloads whole hours: as many as together have up to `max.offsets.per.load` records, but at
+least one hour. If another loader commits a load meanwhile, the reload discards its attempt, and
+tries again. If an hour cannot be reloaded, its files stay as they are, and the other hours are
+still reloaded.
 """
 
 from __future__ import annotations
@@ -45,9 +46,9 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What the operator wants. first, end: the hours [first, end), like `2026-01-31T07`.
-    may_reject: whether to reload an hour even if rows of it become rejects. dry: whether to read no
-    records and change nothing."""
+    """Describes what the operator wants to reload. first, end: the hours [first, end), like
+    `2026-01-31T07`. may_reject: whether to reload an hour even if some of its rows become rejects.
+    dry: whether to only plan the reload, without reading records or changing anything."""
 
     topic: str
     first: str
@@ -56,7 +57,7 @@ class Wish:
     dry: bool = False
 
     def covers(self, path: str) -> bool:
-        """Whether a file is of one of these hours."""
+        """Returns whether a file belongs to one of these hours."""
         return self.first <= layout.hour_of(path) < self.end
 
 
@@ -79,7 +80,8 @@ class Reloaded:
 
     @property
     def exit_code(self) -> int:
-        """0 if there is no problem; otherwise the exit status of the gravest problem."""
+        """Returns 0 if there is no problem. Otherwise returns the exit status of the gravest
+        problem."""
         return gravest(each.exit_code for each in self.problems)
 
     def replaced(self, old: Mapping[str, LiveFile]) -> None:
@@ -96,7 +98,7 @@ class Reloaded:
         self.rejects_after += sum(each.rejects.records for each in contents(files).values())
 
     def document(self) -> dict[str, Any]:
-        """The document for `--json`."""
+        """Returns the document for `--json`."""
         return {
             "ok": self.exit_code == 0,
             "topic": self.topic,
@@ -114,7 +116,7 @@ class Reloaded:
 
 
 class Reload:
-    """One reload of some hours of one topic. look: asks the brokers for the topic's state."""
+    """Reloads some hours of one topic. look: asks the brokers for the topic's state."""
 
     def __init__(
         self,
@@ -128,11 +130,11 @@ class Reload:
         self._run = TopicRun(parts, self._topic, offsets, progress, time.sleep)
         self._parts, self._wish, self._progress = parts, wish, progress
         self._done = set[str]()
-        self._alone = set[str]()  # hours that cannot be reloaded in one load with others
+        self._alone = set[str]()  # hours that must each be reloaded in a load of their own
         self.result = Reloaded(wish.topic)
 
     def run(self) -> Reloaded:
-        """Reloads the hours. An error of the topic is not raised, but goes into the result."""
+        """Reloads the hours. An error of the topic is not raised, but is added to the result."""
         try:
             newest = self._begin()
             self._parts.feed.positions.update(newest.audit_positions)
@@ -157,11 +159,12 @@ class Reload:
         return self.result
 
     def _begin(self) -> Manifest:
-        """Moves into place the committed files that earlier loads have not moved yet. It is no
-        error if a file that this reload replaces is gone."""
+        """Moves into place the committed files that earlier loads have not moved yet. If a file
+        that this reload replaces is gone, raises no error."""
         steps = commit.begin(self._topic.name, self._wish.covers)
         self._run.newest = operations.run(steps, self._parts.store)
-        # Asks for the watermarks after reading the manifest, so they are not below committed loads.
+        # Asks for the watermarks after it has read the manifest, so the watermarks are not below
+        # the ends of committed loads.
         self._topic = self._look()
         return self._newest()
 
@@ -171,7 +174,7 @@ class Reload:
         return self._run.newest
 
     def _next(self) -> bool:
-        """Chooses the files of the next load. Returns False if there are none left."""
+        """Chooses the files of the next load. Returns False if no files are left."""
         found = operations.run(live(self._newest(), COUNTED), self._parts.store)
         left = {
             path: each
@@ -189,8 +192,8 @@ class Reload:
         return bool(self._group)
 
     def _attempt(self) -> int:
-        """Reloads the chosen hours. Returns 1 if another loader committed a load first; otherwise
-        0."""
+        """Reloads the chosen hours. Returns 1 if another loader committed a load first. Otherwise
+        returns 0."""
         hours = {layout.hour_of(path) for path in self._group}
         try:
             if self._wish.dry:
@@ -212,14 +215,14 @@ class Reload:
         return 0
 
     def _plan(self) -> None:
-        """Adds to the result what a real reload would read and replace."""
+        """Adds to the result what the reload would read and replace if it were not a dry run."""
         _, ranges = self._load().plan()
         self.result.replaced(self._group)
         self.result.offsets += sum(each.end - each.first for each in ranges)
 
     def _reloaded(self) -> bool:
-        """Commits a load with the chosen hours. But if files must first be rewritten with the
-        columns of a newer schema, rewrites them instead, and returns False."""
+        """Reloads the chosen hours and commits the load. But if files must first be rewritten with
+        the columns of a newer schema, rewrites these files instead, and returns False."""
         self._run.publish()
         schema = newest_schema(self._parts.registry, self._topic)
         if self._run.convert(schema):
@@ -239,8 +242,8 @@ class Reload:
         return TopicReload(self._parts, self._topic, newest, self._group, self._others)
 
     def _converted_again(self) -> None:
-        """Some files could not be rewritten with the columns of a newer schema. The reload may have
-        replaced them since, so this checks again which files must be rewritten."""
+        """Checks again which files must be rewritten with the columns of a newer schema. If some
+        files could not be rewritten earlier, the reload may have replaced them since then."""
         if self._run.outcome.problems:
             self._run.outcome.problems = []
             self._run.forget_conversion()

@@ -1,11 +1,11 @@
-"""`load run --every`: run after run in one process.
+"""Does `load run --every`: run after run in one process.
 
-The runs share the Spark session, which only large loads need (spark/runner.py). They also share
-what was read from the audit topics, so each run reads only new audit messages. If a run fails, its
-error is logged, and the next run begins as scheduled; so the process survives a restart of a
-broker. If Spark dies, the next run that needs Spark starts it again. If no run needs Spark for a
-while, Spark is stopped. After SIGTERM, the process cancels the tasks that run on Spark, starts no
-new tasks, and ends. A load whose tasks were cancelled is thrown away.
+The runs share the Spark session, which only large loads need (spark/runner.py). The runs also share
+what earlier runs have read from the audit topics, so each run reads only new audit messages. If a
+run fails, the process logs the error, and begins the next run as scheduled. So the process survives
+a restart of a broker. If Spark dies, the next run that needs Spark starts it again. If no run needs
+Spark for a while, Spark is stopped. After SIGTERM, the process cancels the tasks that run on Spark,
+starts no new tasks, and ends. The process discards the load whose tasks it cancelled.
 """
 
 from __future__ import annotations
@@ -39,7 +39,8 @@ def _load_on(settings: LoaderSettings, spark: SparkRunner, feed: Feed) -> Report
 
 
 class ResidentLoader:
-    """Owns the Spark session, the feed and the schedule of the runs."""
+    """Owns the Spark session, the feed (which has what was read from the audit topics) and the
+    schedule of the runs."""
 
     def __init__(
         self,
@@ -56,8 +57,8 @@ class ResidentLoader:
 
     def run(self) -> None:
         """Does runs until the program is asked to end. A run begins `every_s` seconds after the
-        previous run began, or, if that run took longer, as soon as it has ended. Raises
-        ConfigurationRefused.
+        previous run began. If the previous run took longer, the next run begins as soon as the
+        previous run has ended. Raises ConfigurationRefused.
 
         Tells the service manager at once that the program is ready. The program does not wait for
         the first run, which may take hours.
@@ -74,7 +75,7 @@ class ResidentLoader:
                 self._shutdown.wait(max(0.0, left_s))
 
     def health(self) -> Health:
-        """Whether the last run ended well, and how many runs have ended."""
+        """Returns whether the last run ended without an error, and how many runs have ended."""
         return Health(not self._problem, {"runs": self._runs, "problem": self._problem or None})
 
     def _one(self, spark: SparkRunner) -> None:

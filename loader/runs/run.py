@@ -1,4 +1,5 @@
-"""`load run`: loads every chosen topic up to the high watermarks at the start of the run.
+"""Does `load run`, which loads every chosen topic up to the high watermarks at the start of the
+run.
 
 If one topic cannot be loaded, the other topics are still loaded. The run succeeds only if all
 topics are loaded.
@@ -56,8 +57,8 @@ def load_on(
     clock: Clock | None = None,
     feed: Feed | None = None,
 ) -> Report:
-    """Like `load`, on a Spark session that may serve several runs. feed: what earlier runs read
-    from the audit topics."""
+    """Does the same as `load`, but with a Spark session that several runs may use. feed: what
+    earlier runs have read from the audit topics."""
     store, clock = open_store(settings.output), clock or SystemClock()
     with (
         Client(settings.bootstrap_servers, client_id="skidway-loader") as client,
@@ -79,7 +80,7 @@ def parts_of(
     clock: Clock,
     feed: Feed | None = None,
 ) -> Parts:
-    """What all topics of a run share."""
+    """Makes the objects that all topics of a run share."""
     settings = session.settings
     return Parts(
         settings=settings,
@@ -101,8 +102,8 @@ def load_all(
     progress: RunProgress,
     pause: Callable[[float], object],
 ) -> list[TopicOutcome]:
-    """Loads the topics one after the other. If a topic has an error, the error goes into the
-    topic's outcome, and the other topics are loaded."""
+    """Loads the topics one after the other. If a topic has an error, adds the error to the topic's
+    outcome, and loads the other topics."""
     offsets = GroupOffsets(parts.client, parts.settings.group_id)
     runs = [TopicRun(parts, each, offsets, progress, pause) for each in topics]
     begun = [run for run in runs if _do(run.begin, run.outcome)]
@@ -111,8 +112,8 @@ def load_all(
         parts.feed.begin(_lowest(run.newest for run in needing))
         parts.read_on()
     loaded = [run for run in begun if _do(run.load, run.outcome)]
-    # Hours are marked after all loads, so that no load waits for the collector. A slow collector
-    # may answer for the first topics only, so each run has another order of topics.
+    # Marks the hours of all topics after all loads, so that no load waits for the collector. A slow
+    # collector may answer only for the first topics, so each run marks the topics in another order.
     random.Random(parts.clock.time_ms()).shuffle(loaded)  # noqa: S311 - no secret
     for run in loaded:
         _do(run.mark, run.outcome)
@@ -121,7 +122,7 @@ def load_all(
 
 def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
     """Does a step of one topic. If the step raises an error, adds the error to the outcome and
-    returns False. But does not catch Interrupted, because it ends the whole run."""
+    returns False. But does not catch Interrupted, because Interrupted must end the whole run."""
     try:
         step()
     except Interrupted:
@@ -133,7 +134,7 @@ def _do(step: Callable[[], None], outcome: TopicOutcome) -> bool:
 
 
 def _not_loaded(session: RunSession) -> list[TopicOutcome]:
-    """The outcomes of topics that the run cannot load."""
+    """Returns the outcomes of the topics that the run cannot load."""
     missing = [
         TopicOutcome(name, problems=[SkidwayError(f"the topic {name} does not exist")])
         for name in session.missing
@@ -144,7 +145,8 @@ def _not_loaded(session: RunSession) -> list[TopicOutcome]:
 
 
 def _lowest(manifests: Iterable[Manifest | None]) -> dict[str, int]:
-    """The positions from which the audit topics must be read, so that no topic misses a message."""
+    """Returns the positions from which the run must read the audit topics, so that it misses no
+    message for any of its topics."""
     known = list(manifests)
     if any(manifest is None for manifest in known):
         return {}

@@ -1,10 +1,10 @@
-"""How far a run has come: the figures for the operator's terminal, for the log, and for the note
-of the run (state/run_notes.py), which `load status` shows.
+"""Computes figures that say how far a run has come. They are for the operator's terminal, for the
+log, and for the note of the run (state/run_notes.py), which `load status` shows.
 
-Spark tells only how many slices have ended, not which slices. If n slices have ended, the run
-counts the records of the first n slices, because slices begin in order and have the same size
-(`slice.records`, except the last slice of a partition). The counted number is wrong by at most the
-slices that run at the moment, and is right when the last slice has ended.
+Spark reports only how many slices have ended, not which slices. If n slices have ended, the run
+counts the records of the first n slices, because slices begin in order. All slices have the same
+size (`slice.records`), except the last slice of a partition. The error of the counted number is at
+most the size of the slices that are running, and zero when the last slice has ended.
 """
 
 from __future__ import annotations
@@ -32,18 +32,18 @@ RELOAD: Final = "reload"
 
 @dataclass(frozen=True, slots=True)
 class Figures:
-    """How far a run has come.
+    """The figures that say how far a run has come.
 
     step: `load`, `rewrite` (older files get the columns of a new schema), `mark` (complete hours
         are marked, and their files put together), `compact` or `reload`.
     load: in the step `load`, the number of the load.
     records: how many of the `records_total` records this run has loaded. The records of a slice
         count when the slice has ended, even before the load is committed.
-    records_total: the records that the topic had to load at the start of the run. This field and
-        `records` are None in other steps than `load`.
-    records_per_second, seconds_left: None as long as no rate is known.
-    slices: how many of the `slices_total` tasks of this load have ended. In other steps than `load`
-        and `reload`, a task rewrites a group of files.
+    records_total: how many records of the topic were not loaded at the start of the run. This field
+        and `records` are None in all steps except `load`.
+    records_per_second, seconds_left: None as long as no rate is known. slices: how many of the
+    `slices_total` tasks of this load have ended. In all steps except `load` and `reload`, a task
+    rewrites a group of files.
     loads, rows: how many loads and rows of all topics the run has committed so far.
     """
 
@@ -60,12 +60,13 @@ class Figures:
     rows: int = 0
 
     def document(self) -> dict[str, Any]:
-        """The fields as JSON has them."""
+        """Returns the fields as JSON contains them."""
         return asdict(self)
 
 
 Shown = Callable[[Figures], None]
-"""A function that gets the figures several times a second, and decides itself when to show them."""
+"""A function that is called with the figures several times a second, and decides itself when to
+show them."""
 
 
 class RunProgress:
@@ -80,15 +81,17 @@ class RunProgress:
     def load(
         self, topic: str, load: int, whole: Sequence[Planned], slices: Sequence[Slice]
     ) -> Progress:
-        """Begins to show the figures of a load. whole: what the run still has to load of the topic.
-        slices: the part that this load takes, in the order in which the tasks begin."""
+        """Begins to show the figures of a load. whole: the ranges of the topic that the run still
+        has to load. slices: the part of `whole` that this load reads, in the order in which the
+        tasks begin."""
         left = sum(each.end - each.first for each in whole)
         total = self._totals[topic] = max(self._totals.get(topic, 0), left)
         sizes = (each.end - each.first for each in slices)
         ends = list(accumulate(sizes, initial=total - left))
 
         def show(done: int, of: int) -> None:
-            # If slices run again, Spark counts only these slices. All other slices have ended.
+            # When some slices run a second time, Spark's numbers are only about these slices. All
+            # other slices have ended.
             ended = min(max(len(slices) - of + done, 0), len(slices))
             rate, left_s = self._measure((topic, LOAD), ends[ended], total)
             self._tell(
@@ -100,7 +103,7 @@ class RunProgress:
 
         if self._paced == (topic, LOAD):
             show(0, len(slices))
-        else:  # the rate is measured from the first task on, because Spark may have to start first
+        else:  # Spark may have to start first, so the rate is measured from the first task on
             counts = {"slices_total": len(slices), "loads": self._loads, "rows": self._rows}
             self._say(Figures(topic, LOAD, load, ends[0], total, **counts))
         return show

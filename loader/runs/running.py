@@ -1,12 +1,11 @@
 """Lists the runs that work on an output now, and the runs that were killed. Each run keeps a note
 in the output (state/run_notes.py), and this module reads the notes.
 
-A run that is killed cannot say so in its note. On the run's own machine, the kernel knows whether
-the process lives. On another machine, only the time of the note's last change is known, and the
-clocks of the two machines may differ. So a run on another machine is called "silent", and never
-"killed".
-With `look_s`, the note is read twice, that many seconds apart. A counter in the note then shows,
-without any clock, whether the run still writes.
+A run that is killed cannot note this in its note file. On the run's own machine, the kernel reports
+whether the process still runs. On another machine, only the time of the note's last change is
+known, and the clocks of the two machines may differ. So a run on another machine is called
+"silent", and never "killed". With `look_s`, this module reads the notes twice, `look_s` seconds
+apart. A counter in each note then shows, without any clock, whether the run still writes its note.
 """
 
 from __future__ import annotations
@@ -25,20 +24,20 @@ RUNNING: Final = "running"
 KILLED: Final = "killed"
 SILENT: Final = "silent"
 SILENT_MS: Final = 120_000
-"""After this time without a change of its note, a run on another machine is called silent. While
-tasks run, a run writes its note every 10 s. But at other times (while Spark starts, a load is
-committed or the collector is asked) the note may stay unchanged for longer."""
+"""A run on another machine is called silent if its note has not changed for this time. While tasks
+run, a run writes its note every 10 s. At other times, for example while Spark starts or a load is
+committed, the note may stay unchanged for longer."""
 
 LEAST_LOOK_S: Final = 20.0
-"""The least time between two readings of the notes. It is long enough for a run with working tasks
-to write its note in between."""
+"""The least time between two readings of the notes. In this time, a run whose tasks work writes its
+note at least once."""
 
 COLUMNS: Final = (
     "host", "pid", "state", "topic", "step", "load", "records", "records_total",
     "records_per_second", "seconds_left", "slices", "slices_total", "loads", "rows", "since",
     "heard", "silent_seconds", "sentence",
 )  # fmt: skip
-"""The fields of one run in JSON."""
+"""The names of the fields of one run in JSON."""
 
 _TELLS: Final = "`skidway load status --look 30s` tells whether it still runs"
 
@@ -47,8 +46,8 @@ Row = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Look:
-    """An earlier reading of the notes. seconds: how long ago. counts: the counter of each run's
-    note."""
+    """An earlier reading of the notes. seconds: how long ago the notes were read. counts: the
+    counter in each run's note."""
 
     seconds: float
     counts: Mapping[str, int]
@@ -57,8 +56,8 @@ class Look:
 def runs(
     store: Store, clock: Clock, pause: Callable[[float], object], look_s: float | None = None
 ) -> list[Row]:
-    """One row per run, the oldest run first. look_s: reads the notes a second time after so many
-    seconds; None: reads them only once."""
+    """Returns one row per run, the oldest run first. look_s: after how many seconds to read the
+    notes a second time; None to read them only once."""
     notes = read_notes(store)
     look: Look | None = None
     if look_s is not None and notes:
@@ -69,7 +68,7 @@ def runs(
 
 
 def table_row(row: Row) -> Row:
-    """The row with figures that people can read easily."""
+    """Returns the row with figures that people can read easily."""
     taken, total = row["records"], row["records_total"]
     rate, left = row["records_per_second"], row["seconds_left"]
     working = row["state"] == RUNNING
@@ -113,7 +112,8 @@ def _state(note: RunNote, now_ms: int, look: Look | None) -> str:
 
 
 def _sentence(note: RunNote, state: str, now_ms: int, look: Look | None) -> str | None:
-    """A sentence that says why the run is killed or silent; None if the run is running."""
+    """Returns a sentence that says why the run is called killed or silent. Returns None if the run
+    is running."""
     if state == RUNNING:
         return None
     run = f"the run of host {note.process.host}, pid {note.process.pid}, last heard at "

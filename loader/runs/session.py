@@ -21,9 +21,9 @@ from skidway.loader.state.manifest import Gap
 
 @dataclass(frozen=True, slots=True)
 class RunSession:
-    """The brokers' answers. settings: the settings of the run, with the cluster's name. missing:
-    topics that the settings list, but that do not exist. troubles: by topic, why it cannot be
-    loaded now."""
+    """What the brokers answered at the start of a run. settings: the settings of the run, with the
+    cluster's name. missing: topics that the settings list, but that do not exist. troubles: by
+    topic, why the topic cannot be loaded now."""
 
     settings: LoaderSettings
     cluster_id: str
@@ -52,14 +52,14 @@ def look(settings: LoaderSettings, client: Client) -> RunSession:
 def _look_at_all(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> tuple[list[SourceTopic], dict[str, SkidwayError]]:
-    """The topics that can be loaded; and for each other topic, the error that prevents it. Raises
-    Unreachable."""
+    """Returns the topics that can be loaded, and by topic the error that prevents the loading of
+    each other topic. Raises Unreachable."""
     try:
         return _look_at(settings, client, cluster, names, asked), {}
     except Unreachable:
         raise
     except SkidwayError:
-        pass  # a topic has a fault: ask for each topic alone, so that the other topics are loaded
+        pass  # a topic has a fault: asks for each topic alone, so that the other topics are loaded
     found: list[SourceTopic] = []
     troubles: dict[str, SkidwayError] = {}
     for name in names:
@@ -75,8 +75,8 @@ def _look_at_all(
 def _look_at(
     settings: LoaderSettings, client: Client, cluster: Cluster, names: Sequence[str], asked: Asked
 ) -> list[SourceTopic]:
-    """The topics with these names, as they are now. Raises SkidwayError if one of these topics has
-    no partition that can be loaded."""
+    """Returns the topics with these names, as they are now. Raises SkidwayError if one of these
+    topics has no partition that can be loaded."""
     sources = sources_of(client, names, settings.cluster)
     for name in names:
         partitions = _partitions(cluster, [name])

@@ -21,23 +21,23 @@ from skidway.loader.state.moves import moves
 from skidway.loader.store import Store, open_store
 
 RATE_LOADS: Final = 5
-"""How many of the newest loads `plan` uses to estimate how long the next loads will take. `plan`
-takes the rate of the largest of these loads, because small loads say little about the rate of large
-loads."""
+"""From this many of the newest loads, `plan` estimates how long the next loads will take. It uses
+the rate of the largest of these loads, because the rate of a small load says little about the rate
+of large loads."""
 
 Row = dict[str, Any]
 
 
 def status(settings: LoaderSettings) -> list[Row]:
-    """One row per topic and partition in the newest manifests. Reads only the output, and asks no
-    broker."""
+    """Returns one row per topic and partition in the newest manifests. Reads only the output, and
+    sends no request to a broker."""
     store = open_store(settings.output)
     chosen, _ = choose(settings.topics, store.names(layout.STATE))
     return [row for topic in chosen for row in _status(store, topic)]
 
 
 def planned(settings: LoaderSettings) -> tuple[list[Row], int]:
-    """Returns one row per partition of every chosen topic, and the exit status."""
+    """Returns one row for each partition of each chosen topic, and the exit status."""
     store = open_store(settings.output)
     rows: list[Row] = []
     codes = []
@@ -91,8 +91,8 @@ def _newest(store: Store, topic: str) -> Manifest | None:
 
 
 def newest_rate(store: Store, topic: str) -> int | None:
-    """The rows per second of the largest of the newest loads; None if no manifest has the time of
-    its load."""
+    """Returns how many rows per second the largest of the newest loads loaded. Returns None if no
+    manifest says how long its load took."""
     loads = topic_history(store, topic, RATE_LOADS)
     timed = [(row["rows"], row["rows_per_second"]) for row in loads if row["rows_per_second"]]
     return max(timed)[1] if timed else None

@@ -1,13 +1,14 @@
-"""The result of the last run, as a file for the textfile collector of Prometheus' node_exporter.
+"""Writes the result of the last run into a file for the textfile collector of Prometheus'
+node_exporter.
 
-A run is over before Prometheus scrapes it, so it leaves its metrics in a file (`metrics.textfile`).
-The file is replaced as a whole when a run begins, and again when it ends, whether it succeeded or
-not. If the time of the start is later than the time of the end, the run is still going or was
-killed. When a run fails, the file keeps the time of the last success. If an error stops the whole
-run, the file has no counts of loads and rows. If the configuration is refused, the run still writes
-the file, with exit status 78, provided that it can read the file's name from the configuration.
-Alert on the age of the last success: such an alert also notices a timer that never started, and a
-configuration file that is not YAML or not readable.
+A run is over before Prometheus could scrape it, so the run writes its metrics into a file
+(`metrics.textfile`). The run replaces the whole file when it begins, and again when it ends, even
+if it failed. If the time of the start is later than the time of the end, the run is still working
+or was killed. When a run fails, the file keeps the time of the last success. If an error stops the
+whole run, the file has no counts of loads and rows. If the configuration is refused, but the run
+can read the file's name in it, the run writes the file with exit status 78. Alerts should use the
+age of the last success. Such an alert also fires if a timer never started, or if the configuration
+file cannot be read or is not YAML.
 
 If the file cannot be written, the run only logs a warning, because no load depends on the file.
 """
@@ -58,7 +59,8 @@ class LastRun:
 
     @classmethod
     def read(cls, path: Path) -> LastRun:
-        """The metrics in the file. All fields are None if the file is missing or unreadable."""
+        """Returns the metrics in the file. All fields are None if the file is missing or
+        unreadable."""
         try:
             families = list(text_string_to_metric_families(path.read_text()))
         except (OSError, ValueError):
@@ -68,7 +70,7 @@ class LastRun:
         return cls(**known)
 
     def text(self) -> bytes:
-        """The metrics in Prometheus' text format."""
+        """Returns the metrics in Prometheus' text format."""
         registry = CollectorRegistry()
         for each in fields(self):
             value = getattr(self, each.name)
@@ -94,7 +96,7 @@ class Recorded:
         return self
 
     def ended(self, report: Report) -> None:
-        """Notes that the run has ended, with or without problems."""
+        """Writes into the file that the run has ended, with or without problems."""
         self._report = report
 
     def __exit__(

@@ -1,8 +1,9 @@
-"""Loads one topic, from its newest manifest to the high watermarks: plan, run, join, commit.
+"""Makes one attempt at one load of a topic: plans the ranges, runs the slices, joins their results,
+and commits the manifest.
 
-This is the part of a load that runs in Spark's driver. Each load of a topic has a number, and each
-attempt at a load has a `TopicLoad` of its own. If another loader commits the attempt's load number
-first, the attempt is thrown away, and the next attempt begins after the other loader's manifest.
+This part of a load runs in Spark's driver. Each load of a topic has a number, and each attempt at a
+load has a `TopicLoad` of its own. If another loader commits the attempt's load number first, the
+attempt is discarded, and the next attempt begins after the other loader's manifest.
 """
 
 from __future__ import annotations
@@ -51,8 +52,8 @@ class TopicLoad:
         return [*ranges, *self._plan.missing()]
 
     def schema(self) -> Registered:
-        """The newest schema of the topic's subject, which the columns of this load's rows follow.
-        Raises SkidwayError if there is none, or if it cannot become columns."""
+        """Returns the newest schema of the topic's subject, which the columns of this load's rows
+        follow. Raises SkidwayError if there is none, or if it cannot become columns."""
         if self._schema is None:
             self._schema = newest_schema(self._parts.registry, self._topic)
         return self._schema
@@ -60,8 +61,8 @@ class TopicLoad:
     def run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices of the planned ranges and commits the load. Returns (manifest, results);
-        the manifest is None if there was nothing to commit.
+        """Runs the slices of the planned ranges and commits the load. Returns (manifest, results).
+        If there was nothing to commit, the manifest is None.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -71,8 +72,8 @@ class TopicLoad:
     def _run(
         self, planned: Sequence[Planned], progress: Progress
     ) -> tuple[Manifest | None, list[PartitionResult]]:
-        """Runs the slices and makes the manifest. The manifest is None if the load takes no offset
-        of any partition."""
+        """Runs the slices and makes the manifest. If the load reads no offset of any partition, the
+        manifest is None."""
         schema = self.schema()
         time_taken = WorkingTime(self._parts.clock, self._parts.spark)
         tables = read_tables(self._parts.store, self._newest)
@@ -100,7 +101,8 @@ def job_of(
     schema: Registered,
     locations: Mapping[FileKey, Location],
 ) -> Job:
-    """What the tasks of a load have in common. The caller must replace the empty field `gaps`."""
+    """Returns what the tasks of a load have in common. The caller must replace the empty field
+    `gaps`."""
     settings = parts.settings
     notes = WaitingNotes(parts.store, topic.name)
     return Job(

@@ -1,14 +1,17 @@
-"""One attempt at a load that reads records again: plan, run, check, commit.
+"""Makes one attempt at a load that reads records again: plans, runs the slices, checks the records,
+and commits.
 
-The slices run as in any load. They begin at the offsets that `reloading/beginning.py` finds, and
-with the marks that the loader had at these offsets. (A mark says how far a log file is loaded.)
-Records of other hours only advance the marks, and are not written. The offsets are read in portions
-of at most `max.offsets.per.load`, one portion after the other, so that memory stays bounded.
+The slices run as in any load. The first slices begin at the offsets that `reloading/beginning.py`
+finds, and with the marks that the loader had at these offsets. (A mark says how far a log file is
+loaded.) The reload does not write records of other hours; they only advance the marks. It reads the
+offsets in portions of at most `max.offsets.per.load`, one portion after the other, so that memory
+stays bounded.
 
-The load takes no new offsets. Its manifest repeats the newest manifest's entries for partitions,
+The load reads no new offsets. Its manifest repeats the newest manifest's entries for partitions,
 marks and names, adds the files that were written, and removes all old files of the hours. If the
-number of rejects changes, the manifest has deltas that count only this change. It then no longer
-has the deltas of the previous manifest, so those must be published before the attempt.
+number of rejects changes, the manifest contains deltas that count only this change, in place of the
+previous manifest's deltas. So the caller must publish the previous manifest's deltas before the
+attempt.
 """
 
 from __future__ import annotations
@@ -54,8 +57,8 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What was read again. files: the new files of the hours' rows and rejects. rejects: the number
-    of rejects by (agent, bucket)."""
+    """The result of reading the hours again. files: the new files of the hours' rows and rejects.
+    rejects: the number of rejects by (agent, bucket)."""
 
     files: list[DataFile]
     rejects: Counter[BucketKey]
@@ -81,8 +84,8 @@ class TopicReload:
         self._plan = TopicPlan(topic, newest, ())
 
     def plan(self) -> tuple[Beginning, list[Planned]]:
-        """Where reading begins, and the offsets to read. Checks that the broker still has the
-        batches that were loaded. Raises ReloadRefused if records cannot be read again."""
+        """Returns where reading begins, and the offsets to read. Checks that the broker still has
+        the batches that were loaded. Raises ReloadRefused if records cannot be read again."""
         self._plan.check(self._parts.settings.bucket_ms)
         found = operations.run(
             beginnings.beginning(self._topic.name, self._files), self._parts.store
@@ -111,8 +114,8 @@ class TopicReload:
         position = found.position(partition)
         planned = beginnings.planned(topic.name, bounds, position, end, gaps)
         now = self._plan.partition(bounds)
-        # Compares the last batch before the reload's offsets with the broker's batch there, and
-        # likewise the last batch that any load has read.
+        # Compares two batches with the broker's batches at the same offsets: the last batch before
+        # the reload's offsets, and the last batch that any load has read.
         for each in (planned, now):
             refused = compared(client, topic.name, bounds, each).refused
             if refused:
@@ -143,8 +146,8 @@ class TopicReload:
         return replace(manifest, seconds=round(time_taken.seconds(), 3)), notes
 
     def _tables(self, found: Beginning) -> tuple[Tables, dict[FileKey, Location]]:
-        """The tables with the marks for the offsets at which reading begins; and the names of files
-        from these tables and from all later loads."""
+        """Returns the tables with the marks for the offsets at which reading begins. Also returns
+        the names of files from these tables and from all later loads."""
         store, name = self._parts.store, self._topic.name
         load = found.before.number if found.before else 0
         try:
@@ -157,8 +160,8 @@ class TopicReload:
     def _read(
         self, job: Job, ranges: Sequence[Planned], tables: Tables, progress: Progress
     ) -> Read:
-        """Runs the slices of all ranges, portion by portion. Afterwards, `tables` has the marks for
-        the end of the ranges."""
+        """Runs the slices of all ranges, portion by portion. Changes the marks in `tables` to those
+        at the end of the ranges."""
         settings, read = self._parts.settings, Read([], Counter())
         left = list(ranges)
         while any(each.first < each.end for each in left):
@@ -184,8 +187,8 @@ class TopicReload:
                     read.rejects[agent, start] += sums.rejects
 
     def _change_of_rejects(self, read: Read) -> tuple[Counter[BucketKey], list[str]]:
-        """By bucket, how the number of rejects changes; and sentences for the operator if that is
-        not known."""
+        """Returns, by bucket, how the number of rejects changes. If the change is not known, also
+        returns sentences for the operator."""
         old = [each for each in self._files.values() if each.file.kind == REJECTS]
         was = contents(each.file for each in old)
         if was == contents(each for each in read.files if each.kind == REJECTS):
@@ -234,15 +237,15 @@ class TopicReload:
         )
 
     def _followed(self, choice: SchemaChoice, *, has_rows: bool) -> tuple[SchemaChoice, ...]:
-        """The manifest's field `schemas`: the schemas of all files of rows after the load. choice:
-        the schema of the rows that the load adds."""
+        """Returns the manifest's field `schemas`: the schemas of all files of rows after the load.
+        choice: the schema of the rows that the load adds."""
         ids = {*self._others} - {choice.id if has_rows else None}
         left = tuple(each for each in self._newest.schemas if each.id in ids)
         return (*left, choice) if has_rows else left
 
     def _by_rows(self, files: Sequence[DataFile]) -> tuple[list[str], list[str]]:
-        """The hours that have the same rows as before; and the hours in which rejects became rows,
-        or rows became rejects."""
+        """Returns the hours that have the same rows as before, and the hours in which rejects
+        became rows or rows became rejects."""
         was, now = contents(each.file for each in self._files.values()), contents(files)
         same = [hour for hour in self._hours if was[hour].rows == now[hour].rows]
         return same, sorted({*self._hours} - {*same})
@@ -250,8 +253,8 @@ class TopicReload:
     def _counted(
         self, change: Counter[BucketKey], now_ms: int
     ) -> tuple[list[DataFile], dict[str, tuple[str, ...]], Mapping[str, object]]:
-        """The new files of the table `buckets`, the paths of all tables' files, and the manifest's
-        field `audit`. Only the table `buckets` changes."""
+        """Returns the new files of the table `buckets`, the paths of all tables' files, and the
+        manifest's field `audit`. Only the table `buckets` changes."""
         newest, source = self._newest, self._topic.source
         if not change:
             return [], dict(newest.side), newest.audit

@@ -1,8 +1,9 @@
-"""One attempt at a load that rewrites files of one topic: run the groups, commit.
+"""Makes one attempt at a load that rewrites files of one topic: runs a task for each group of
+files, and commits the manifest.
 
-The load takes no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
+The load reads no offsets and counts nothing. Its manifest repeats the newest manifest's entries for
 partitions, tables and the audit, adds the new files, and removes the old files. It also repeats the
-newest manifest's audit messages, because the newest load may have ended before it published them.
+newest manifest's audit messages, because the newest load may have died before it published them.
 """
 
 from __future__ import annotations
@@ -30,12 +31,12 @@ from skidway.schemas.client import Registered
 
 @dataclass(frozen=True, slots=True)
 class Rewrite:
-    """What the load rewrites, and which hours it marks. files: all files of rows of the topic, by
-    path. reader: the schema whose columns the new files get; None if they keep the columns of the
-    old files. texts: if `reader` is not None, the schemas of the old files, by id. success: for
-    each hour that the load marks as complete, the content of the hour's `_SUCCESS`; an hour is not
-    marked if some of its files cannot be rewritten. reopened: hours that lose the file `_SUCCESS`.
-    Hours are written as `2026-01-31T07`."""
+    """Describes what a load rewrites, and which hours it marks. files: all files of rows of the
+    topic, by path. reader: the schema whose columns the new files get; None if the new files have
+    the columns of the old files. texts: if `reader` is not None, the schemas of the old files, by
+    id. success: for each hour that the load marks as complete, the content of the hour's
+    `_SUCCESS`. If some files of an hour cannot be rewritten, the load does not mark the hour.
+    reopened: hours that lose the file `_SUCCESS`. Hours are written as `2026-01-31T07`."""
 
     groups: Sequence[Group]
     files: Mapping[str, LiveFile]
@@ -57,7 +58,7 @@ class TopicRewrite:
         self, rewrite: Rewrite, progress: Progress
     ) -> tuple[Manifest | None, list[SkidwayError]]:
         """Rewrites the files and commits the load. Returns the manifest, or None if nothing
-        changes; and an error for each group that could not be rewritten.
+        changes. Also returns an error for each group that could not be rewritten.
 
         Raises LostRace when another loader committed the same load number first, and the errors
         that tasks raise.
@@ -90,8 +91,8 @@ class TopicRewrite:
         return sorted(results, key=lambda each: each.group.files[0].file.path)
 
     def _success(self, rewrite: Rewrite, results: Sequence[Rewritten]) -> dict[str, bytes]:
-        """By hour, the content of each `_SUCCESS` that the load writes: for newly marked hours, and
-        for marked hours whose files are rewritten."""
+        """Returns, by hour, the content of each `_SUCCESS` that the load writes. The load writes
+        this file for newly marked hours, and for marked hours whose files it rewrites."""
         same = {_hour(each) for each in results if each.made is not None} - {*rewrite.reopened}
         kept = operations.run(success_files.marked(self._newest.topic, same), self._store)
         unfit = {_hour(each) for each in results if each.made is None}
@@ -136,8 +137,8 @@ def _hour(result: Rewritten) -> str:
 def _followed(
     newest: Manifest, rewrite: Rewrite, done: Sequence[Rewritten], schema: SchemaChoice | None
 ) -> tuple[SchemaChoice, ...]:
-    """The manifest's field `schemas`: the schemas of all files of rows after the load. schema: the
-    schema of the rewritten files, if `rewrite.reader` is set."""
+    """Returns the manifest's field `schemas`: the schemas of all files of rows after the load.
+    schema: the schema of the rewritten files, if `rewrite.reader` is set."""
     if rewrite.reader is None or schema is None:
         return newest.schemas
     removed = {file.file.path for each in done for file in each.group.files}

@@ -1,10 +1,10 @@
 """Loads one topic in one run, load after load, up to the high watermarks that the topic's
 partitions had when the run started. Then marks the hours that are complete.
 
-Each attempt begins after the newest manifest, whichever loader committed it. After an attempt, the
-run does one of three things (`_After`). It begins the next load; or it ends the work on this topic;
-or it waits a short time for announcements (agents' messages that give the host and path of a file),
-and tries again. The number of attempts that load nothing is limited.
+Each attempt begins after the newest manifest, whichever loader committed that manifest. After an
+attempt, the run does one of three things (`_After`). It begins the next load, ends the work on this
+topic, or waits a short time for announcements and tries again. (Announcements are agents' messages
+with the host and path of a file.) The number of attempts that load nothing is limited.
 """
 
 from __future__ import annotations
@@ -39,21 +39,22 @@ from skidway.loader.state.waiting import WaitingNotes
 from skidway.schemas.client import Registered
 
 RACES_MAX: Final = 5
-"""How many loads of one topic a run may lose to other loaders before it gives up the rest of the
-topic."""
+"""A run may lose at most this many attempts at one topic because other loaders committed first.
+After that, the run leaves the rest of the topic to a later run."""
 
 WAITS_MAX: Final = 20
-"""How often, at most, a run tries again to load a topic because an announcement came while the run
-waited."""
+"""A run tries at most this many times to load a topic again after it has waited for
+announcements."""
 
 PATIENCE_S: Final = 10.0
-"""How long a run waits for missing announcements before it leaves their records to a later run."""
+"""A run waits this many seconds for missing announcements. Then it leaves the records of their
+files to a later run."""
 
 _log = log.get(__name__)
 
 
 class _After(Enum):
-    """What follows an attempt."""
+    """What the run does after an attempt."""
 
     ON = auto()
     WAIT = auto()
@@ -61,8 +62,8 @@ class _After(Enum):
 
 
 class TopicRun:
-    """Loads one topic in this run, and keeps the topic's state. Call `begin`, `load` and `mark` in
-    this order, once each."""
+    """Loads one topic in this run, and stores the state of the topic. Call `begin`, `load` and
+    `mark` in this order, once each."""
 
     def __init__(
         self,
@@ -86,9 +87,10 @@ class TopicRun:
 
     @property
     def needs_audit_topics(self) -> bool:
-        """Whether the run needs the audit topics to load this topic. It does not need them for a
-        topic that never had a record, for example the `.rejected` topic of a topic without rejects.
-        For such a topic, the audit topics would have to be read from their beginning."""
+        """Returns whether the run needs the audit topics to load this topic. If the topic never had
+        a record, the run does not need them. An example is the `.rejected` topic of a topic without
+        rejects. Without this check, the run would have to read the audit topics from their
+        beginning for such a topic."""
         return self.newest is not None or any(each.high_watermark for each in self._topic.bounds)
 
     def load(self) -> None:
@@ -147,13 +149,13 @@ class TopicRun:
         if manifest is None:
             return _After.WAIT
         self.committed(manifest)
-        # Each load takes offsets of at least one partition, so the run reaches the high watermarks.
+        # Each load reads offsets of at least one partition, so the run reaches the high watermarks.
         return _After.ON if plan.has_more(whole, planned, manifest) else _After.WAIT
 
     def convert(self, schema: Registered) -> bool:
-        """Rewrites, once in a run, the files whose schemas are not alike to this schema
-        (conversion.py). Returns whether it committed a load. Files that cannot be rewritten become
-        problems of this run, but the rows of the new schema are still loaded."""
+        """Rewrites, once in a run, the files whose schema and this schema are not alike
+        (conversion.py). Returns whether it committed a load. If files cannot be rewritten, they are
+        reported as problems of this run, but the run still loads the rows of the new schema."""
         if self.newest is None or schema.id in self._tried:
             return False
         found = conversion(self._parts, self.newest, schema)
@@ -181,7 +183,7 @@ class TopicRun:
         return True
 
     def _shown(self, whole: Sequence[Planned], planned: Sequence[Planned]) -> Progress:
-        """The function that gets the progress of the next load."""
+        """Returns the function to which the next load reports its progress."""
         load = self.newest.number + 1 if self.newest else 1
         slices = plan.cut(planned, self._parts.settings.slice_records)
         return self._progress.load(self._topic.name, load, whole, slices)
@@ -207,7 +209,7 @@ class TopicRun:
         old_manifests.fold(self._parts.store, manifest, self._parts.settings.manifests_keep)
 
     def publish(self) -> None:
-        """Publishes the messages of the newest load that the audit topic does not have yet.
+        """Publishes those audit messages of the newest load that the audit topic does not have yet.
 
         Raises StateRefused if the audit topic has messages of this output that are newer than the
         messages in the newest manifest.
@@ -262,8 +264,9 @@ class TopicRun:
 
 
 def _not_behind(topic: SourceTopic, newest: Manifest | None) -> SourceTopic:
-    """The topic with watermarks that are not lower than the end of the newest load. Another loader
-    may have committed this load: it began later, so its watermarks may be higher."""
+    """Returns the topic with watermarks that are not lower than the offsets at which the newest
+    load ended. Another loader, which began later, may have committed the newest load, so that load
+    may have ended above this run's watermarks."""
     ends = {} if newest is None else {each.partition: each.end for each in newest.partitions}
     bounds = (
         replace(each, high_watermark=max(each.high_watermark, ends.get(each.partition, 0)))

@@ -1,4 +1,4 @@
-"""How long something took, without the time in which Spark started."""
+"""Measures how long something took, without the time in which Spark started."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ class Starting(Protocol):
     """Something that may have to start before the work begins, for example Spark."""
 
     started_s: float
-    """How many seconds it took to start: if it was started several times, the sum."""
+    """How many seconds the starts took in all."""
 
 
 class WorkingTime:
@@ -22,6 +22,6 @@ class WorkingTime:
         self._begin_s, self._started_s = clock.monotonic(), spark.started_s
 
     def seconds(self) -> float:
-        """The measured time, without the time in which Spark started."""
+        """Returns the measured time, without the time in which Spark started."""
         passed_s = self._clock.monotonic() - self._begin_s
         return passed_s - (self._spark.started_s - self._started_s)

@@ -1,5 +1,5 @@
-"""The work of Spark's tasks. Each task reads one slice, which is an offset range of one partition;
-then the loader joins the slices.
+"""Does the work of Spark's tasks. Each task reads one slice, which is an offset range of one
+partition. Then the loader joins the results of the slices.
 
     job            what a task receives, and what it reports
     chunk          records of several batches as columns

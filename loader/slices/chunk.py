@@ -19,21 +19,21 @@ from skidway.loader.reading.columns import Records, select
 CHUNK_ROWS: Final = 65_536
 CHUNK_BYTES: Final = 32 << 20
 CHUNK_BATCHES: Final = 16_384
-"""A chunk is limited not only in rows and bytes, but also in batches, because a batch takes memory
-even if it has no records."""
+"""A chunk has at most this many batches. Limits on rows and bytes are not enough, because a batch
+uses memory even if it has no records."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """Records of one slice (a task's offset range) from several batches. The records are not yet
-    checked for repeats."""
+    """Records of one slice (a task's offset range) from several batches. Nobody has checked these
+    records for repeats yet."""
 
     records: Records
     keys: pa.BinaryArray
     values: pa.BinaryArray
 
     def first(self, count: int) -> Chunk:
-        """The first `count` records of the chunk."""
+        """Returns the first `count` records of the chunk."""
         return Chunk(self.records.slice(count), self.keys[:count], self.values[:count])
 
 
@@ -41,7 +41,8 @@ class OpenChunk:
     """A chunk to which batches are added until it is full.
 
     headers: the headers of the batches that were decoded. damage: the header of the first batch
-    whose records are damaged, and what is wrong with them; no later batch is in the chunk.
+    whose records are damaged, and what is wrong with these records. The chunk contains no batch
+    after a damaged batch.
     """
 
     def __init__(self) -> None:
@@ -52,9 +53,9 @@ class OpenChunk:
         self._waiting_bytes = self._bytes = self._rows = self._batches = 0
 
     def add(self, raw: memoryview) -> None:
-        """Adds a whole batch. Batches are added in offset order, beginning with the batch that has
-        the slice's first offset. Raises CorruptBatch if the batch is damaged. But damage inside the
-        records may be found only later."""
+        """Adds a whole batch. The caller must add batches in offset order, beginning with the batch
+        that has the slice's first offset. Raises CorruptBatch if the batch is damaged. But damage
+        inside the records may be found only when the chunk is closed."""
         batch = columns.unpack(raw)
         self._waiting.append(batch)
         self._batches += 1
@@ -66,7 +67,7 @@ class OpenChunk:
 
     @property
     def is_full(self) -> bool:
-        """Whether the chunk must be closed now."""
+        """Returns whether the caller must close the chunk now."""
         return (
             self._rows >= CHUNK_ROWS
             or self._bytes >= CHUNK_BYTES
@@ -76,11 +77,12 @@ class OpenChunk:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no batch was added."""
+        """Returns whether no batch was added."""
         return self._batches == 0
 
     def close(self, piece: Slice) -> Chunk:
-        """The slice's records in the batches that were added, up to the first damaged batch."""
+        """Returns the slice's records in the batches that were added, up to the first damaged
+        batch."""
         self._decode()
         decoded = self._decoded
         offsets = np.concatenate([each.offsets for each in decoded])

@@ -3,9 +3,9 @@
     staging/<load>-<uuid>/<kind>-<partition>-<first offset>-<hour>-<task attempt>.parquet
 
 The writer keeps rows in memory until they have `FLUSH_BYTES`, or until the slice (the task's offset
-range) ends. Then it writes and syncs one whole file per hour. So memory is bounded, and no file
-stays open. The file's name has the attempt's number, so that a second attempt at a task never
-writes into a file of the first attempt.
+range) ends. Then the writer writes and syncs one whole file per hour. So the memory is bounded, and
+no file stays open. The file's name contains the number of the task attempt, so that a second
+attempt at a task never writes into a file of the first attempt.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ from skidway.loader.store import Store
 FLUSH_BYTES: Final = 128 << 20
 
 YEAR_10000_MS: Final = 253_402_300_800_000
-"""The first event time that is too late. Event times outside of the years 1970 to 9999 have no
+"""The start of the year 10000 in ms since 1970. Event times outside the years 1970 to 9999 have no
 directory `dt=YYYY-MM-DD`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where the files of one attempt at one slice are written."""
+    """Says where the files of one attempt at one slice are written."""
 
     topic: str
     load: int
@@ -43,7 +43,7 @@ class Target:
 
 
 class HourWriter:
-    """Writes either the files of rows of one slice, or its files of rejects (records that cannot
+    """Writes files of one kind for one slice. The kind is rows, or rejects (records that cannot
     become rows)."""
 
     def __init__(self, store: Store, target: Target, kind: str, schema: pa.Schema) -> None:
@@ -91,19 +91,20 @@ class HourWriter:
 
 
 def has_hour(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.bool_]:
-    """For each event time, whether the directory of its hour can exist."""
+    """Returns, for each event time, whether its hour can have a directory."""
     return (timestamps >= 0) & (timestamps < YEAR_10000_MS)
 
 
 def hours_of(timestamps: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-    """Hours since 1970; 0 for times that have no directory. Only rejects have such times."""
+    """Returns, for each event time, the number of hours since 1970; 0 if the time has no directory.
+    Only rejects can have event times without a directory."""
     return np.where(has_hour(timestamps), timestamps // layout.HOUR_MS, 0)
 
 
 def _by_hour(
     batch: pa.RecordBatch, hours: npt.NDArray[np.int64]
 ) -> list[tuple[int, pa.RecordBatch]]:
-    """The rows of each hour, in their original order."""
+    """Yields the rows of each hour, in their original order."""
     first = int(hours[0])
     if (hours == first).all():
         return [(first, batch)]

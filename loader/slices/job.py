@@ -1,5 +1,5 @@
-"""What a task receives, and what it reports. Both are plain values, because Spark copies them
-between processes."""
+"""Defines what a task receives, and what it reports. Both are plain values, because Spark copies
+them between processes."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from skidway.schemas.client import Security
 
 @dataclass(frozen=True, slots=True)
 class Job:
-    """What all slices (the tasks' offset ranges) of one load of one topic have in common.
+    """The values that all slices (the tasks' offset ranges) of one load of one topic have in
+    common.
 
-    reader: the newest schema of the topic's subject, which gives the rows their columns.
-    locations: host and path of every file that an agent has announced.
-    unannounced: files whose announcement is still missing after the waiting time.
-    patient: whether a slice ends before a record whose file is not announced yet. If it is false,
-        the record is rejected.
+    reader: the newest schema of the topic's subject, which gives the rows their columns. locations:
+    host and path of every file that an agent has announced. unannounced: files whose announcement
+    is still missing after the waiting time. patient: whether a slice ends before a record whose
+    file is not announced yet. If `patient` is false, such a record becomes a reject.
     gaps: for each partition, the missing offsets that an earlier manifest, the mirror or the
         operator has listed as gaps.
     hours: the hours (their numbers since 1970) whose records are written and counted; None for all
@@ -51,10 +51,11 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class Stop:
-    """Why a range ended early, before `offset`.
+    """Says why a range ended early, before `offset`.
 
-    waiting_for: the file of the record at `offset`, if its announcement is missing.
-    awaited: `waiting_for`, and every other unannounced file of which the task read a later record.
+    waiting_for: the file of the record at `offset`, if its announcement is missing. awaited:
+    `waiting_for`, and every other unannounced file that has a record among the later records that
+    the task read.
     """
 
     offset: int
@@ -65,8 +66,8 @@ class Stop:
 
 @dataclass(slots=True)
 class SliceResult:
-    """What a task did. end: the task is done with all offsets of the slice below `end`. below: the
-    last batch before `end`."""
+    """The result of a task. end: the task has processed all offsets of the slice below `end`.
+    below: the last batch before `end`."""
 
     piece: Slice
     end: int

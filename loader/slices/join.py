@@ -1,12 +1,13 @@
-"""Joins the slices of a partition, in offset order, into one range. To find records that were
-loaded before, each slice is checked with the marks of all earlier slices. A mark says how far one
-file is loaded (audit/counts/marks).
+"""Joins the slices of a partition, in offset order, into one range. To find repeats, the records of
+each slice are compared with the marks of all earlier slices. A mark says how far one file is loaded
+(audit/counts/marks).
 
-At first, slices run in parallel and without marks. Then audit.counts.marks.join says which slices
-must run again, and with which marks. If a slice ended early, the load of its partition ends there,
-and later slices of the partition are not used. A slice may get further when it runs again: if its
-first run ended before a record of an unannounced file, and the second run finds that this record is
-a repeat, the second run goes on. Slices run again until no slice has to run again.
+At first, slices run in parallel and without marks. Then audit.counts.marks.join decides which
+slices must run again, and with which marks. If a slice ended early, the load of its partition ends
+there, and later slices of the partition are not used. A second run of a slice may read further than
+the first run. For example, the first run ended before a record of an unannounced file, but the
+second run has marks that show that this record is a repeat. Slices run again until no slice has to
+run again.
 """
 
 from __future__ import annotations
@@ -28,11 +29,11 @@ RunSlices = Callable[[Sequence[Work]], Iterable[SliceResult]]
 
 @dataclass(frozen=True, slots=True)
 class PartitionResult:
-    """What a load has read of one partition.
+    """Says what a load has read of one partition.
 
-    results: one result per slice, in offset order, without holes between slices. end: one past the
-    last offset that was read. moved: the marks that the load advances. below: the last batch before
-    `end`, or None if no batch was read.
+    results: one result per slice, in offset order; each slice begins where the slice before ended.
+    end: one past the last offset that was read. moved: the marks that the load advances. below: the
+    last batch before `end`, or None if no batch was read.
     """
 
     partition: int
@@ -47,8 +48,8 @@ class PartitionResult:
 def run_all(
     slices: Sequence[Slice], marks: Mapping[int, Mapping[FileKey, int]], run: RunSlices
 ) -> list[PartitionResult]:
-    """Runs every slice, and joins the results of each partition. A slice that may contain repeats
-    of earlier records runs again, with marks."""
+    """Runs every slice, and joins the results of each partition. If a slice may contain repeats of
+    earlier records, runs the slice again, with marks."""
     results: dict[Slice, SliceResult] = {}
     given: dict[Slice, Mapping[FileKey, int]] = {}
     pending: list[Work] = [(piece, {}) for piece in slices]
@@ -72,7 +73,7 @@ def _partitions(slices: Sequence[Slice]) -> list[int]:
 
 
 def _usable(results: Mapping[Slice, SliceResult], partition: int) -> list[SliceResult]:
-    """The partition's results in offset order, up to the first slice that ended early."""
+    """Returns the partition's results in offset order, up to the first slice that ended early."""
     usable = []
     for piece in sorted((p for p in results if p.partition == partition), key=lambda p: p.first):
         usable.append(results[piece])

@@ -1,5 +1,5 @@
-"""Finds host and path of records, by (agent, file). Consecutive records of one file need only one
-look-up."""
+"""Finds host and path of records, by (agent, file). Looks up consecutive records of one file only
+once."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class Located:
     """Host and path of records. codes: for each record, the index of its host in `hosts` and of its
     path in `paths`.
 
-    missing: for each record, whether its file is not announced yet, and the loader still waits for
-    the announcement. given_up: for each record, whether its file is not announced, and the loader
-    does not wait for the announcement any more.
+    missing: for each record, true if the record's file is not announced yet and the loader still
+    waits for the announcement. given_up: for each record, true if the record's file is not
+    announced and the loader no longer waits for the announcement.
     """
 
     codes: npt.NDArray[np.int32]
@@ -40,13 +40,13 @@ class Located:
     given_up: Bools
 
     def slice(self, end: int) -> Located:
-        """The same `Located`, for only the first `end` records."""
+        """Returns the hosts and paths of the first `end` records."""
         return Located(
             self.codes[:end], self.hosts, self.paths, self.missing[:end], self.given_up[:end]
         )
 
     def columns(self, rows: npt.NDArray[np.intp]) -> tuple[pa.Array, pa.Array]:
-        """The columns `_host` and `_file` of the records with these indices."""
+        """Returns the columns `_host` and `_file` of the records with these indices."""
         codes = self.codes[rows]
         indices = pa.array(codes, mask=codes == NO_LOCATION)
         return (
@@ -62,8 +62,8 @@ def locate(
     *,
     patient: bool = True,
 ) -> Located:
-    """Finds host and path of every record. given_up: the files for whose announcement the loader
-    does not wait any more; if such a file is announced after all, its records get host and path.
+    """Finds host and path of every record. given_up: the files for whose announcement the loader no
+    longer waits. If a file in `given_up` is announced after all, its records get host and path.
     patient: if false, the loader waits for no announcement."""
     agent, file = origins.agent, origins.file
     count = len(agent)

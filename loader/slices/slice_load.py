@@ -1,15 +1,16 @@
-"""The work of one task: reads the batches of one offset range, writes files, counts records.
+"""Does the work of one task: reads the batches of one offset range, writes files, and counts
+records.
 
-A task does these steps for each chunk of records, in offset order. It compares the origins of the
-records with the marks, to find the records that were loaded before (audit/counts/marks). It looks
-up host and path, decodes values, writes rows and rejects (records that cannot become rows), and
-counts them. The result depends only on the range, the marks and the locations that the task
-receives, so a second attempt gives the same result.
+A task processes one chunk of records after the other, in offset order. For each chunk, it compares
+the origins of the records with the marks, to find the records that were loaded before
+(audit/counts/marks). It looks up host and path, decodes values, writes rows and rejects (records
+that cannot become rows), and counts them. The result depends only on the range, the marks and the
+locations that the task receives, so a second attempt gives the same result.
 
-A range ends early before a record whose file is not announced yet, before missing offsets that are
-not a listed gap, or before a batch that cannot be read (it is damaged or gone, or its leader does
-not answer). `Stop` says why the range ended early. The records before that end are loaded; the
-records after it wait for a later load.
+A range ends early before a record whose file is not announced yet, or before missing offsets that
+are not a listed gap. It also ends early before a batch that cannot be read, because the batch is
+damaged or gone, or because its leader does not answer. `Stop` says why the range ended early. The
+load commits the records before that offset; a later load reads the records from that offset on.
 """
 
 from __future__ import annotations
@@ -66,9 +67,9 @@ class SliceLoad:
         self._result = SliceResult(piece, piece.end)
 
     def run(self, batches: Iterable[memoryview]) -> SliceResult:
-        """Consumes whole batches in offset order, until the range is done or has to end early. The
-        first batch must contain the range's first offset. If no batch in the log contains it, the
-        first batch must be the next batch after this offset."""
+        """Consumes whole batches in offset order, until it has processed the range or the range has
+        to end early. The first batch must contain the range's first offset. If no batch in the log
+        contains this offset, the first batch must be the next batch after it."""
         chunk = OpenChunk()
         for raw, header in self._read(batches):
             stop = self._hole(self._position, header.base_offset)
@@ -122,8 +123,8 @@ class SliceLoad:
         return Stop(at, f"{self._where}: the batch at offset {header.base_offset} {why}")
 
     def _hole(self, position: int, base: int) -> Stop | None:
-        """Looks for missing offsets before a batch. If they are listed as a gap, notes the gap.
-        Otherwise returns a `Stop`."""
+        """Looks for missing offsets before a batch. If the missing offsets are listed as a gap,
+        notes the gap. If they are not listed, returns a `Stop`."""
         end = min(base, self._piece.end)
         if end <= position:
             return None
@@ -170,8 +171,8 @@ class SliceLoad:
         return walk(origins.agent, origins.file, origins.first, origins.length, self._marks)
 
     def _chosen(self, records: Records, walked: Walked) -> Walked:
-        """Leaves out the records of hours that are not in `job.hours`. These records have already
-        advanced the marks."""
+        """Leaves out the records of hours that are not in `job.hours`. The records that are left
+        out have already advanced the marks."""
         if self._job.hours is None:
             return walked
         chosen = np.isin(hours_of(records.timestamps), list(self._job.hours))

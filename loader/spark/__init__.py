@@ -10,5 +10,6 @@ few records run in the loader's own process.
     properties    Spark's properties: the loader's defaults and the operator's
     scratch       Spark's directory for temporary files, which is deleted when Spark ends
 
-A run with little to load starts no JVM. Spark's output goes to a file, not to the terminal.
+A run that has only a few records to load starts no JVM. Spark's output goes to a file, not to the
+terminal.
 """

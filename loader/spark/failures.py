@@ -1,5 +1,6 @@
-"""Turns an error of Spark or of a task into one sentence. Spark passes a task's error on only as
-part of a longer text. A task that fails in the loader's own process gives the same error."""
+"""Turns an error of Spark or of a task into one sentence. Spark passes on a task's error only as
+part of a longer text. If a task fails in the loader's own process, the resulting error is the same
+as on Spark."""
 
 from __future__ import annotations
 
@@ -9,8 +10,8 @@ import re
 from skidway.errors import SkidwayError, Unreachable
 
 UNEXPECTED = "a task failed: "
-"""The first words of the sentence if a task in the loader's own process raises an error that the
-loader does not expect."""
+"""If a task in the loader's own process raises an error that the loader does not expect, the
+sentence begins with these words."""
 
 _FAILED = "skidway-task-failed "
 _FAILURE = re.compile(_FAILED + r"(\{.*\})")
@@ -19,7 +20,7 @@ _EXCEPTION = re.compile(r"[\w.$]+(?:Exception|Error): ")
 
 
 class TaskFailed(Exception):
-    """Carries a SkidwayError through Spark, as text."""
+    """Passes a SkidwayError through Spark, as text."""
 
     def __init__(self, error: SkidwayError) -> None:
         content = {"exit_code": error.exit_code, "sentence": str(error)}
@@ -27,8 +28,8 @@ class TaskFailed(Exception):
 
 
 def failure(error: Exception) -> SkidwayError:
-    """The task's error, if the text of Spark's error contains it; otherwise an error with one
-    sentence of Spark's text."""
+    """Returns the task's error if the text of Spark's error contains it. Otherwise returns an error
+    with one sentence of Spark's text."""
     found = _FAILURE.search(str(error))
     if found is not None:
         content = json.loads(found[1])
@@ -37,15 +38,15 @@ def failure(error: Exception) -> SkidwayError:
 
 
 def failure_here(error: Exception) -> SkidwayError:
-    """The error of a task that ran in the loader's own process."""
+    """Returns the error for a task that failed in the loader's own process."""
     if isinstance(error, SkidwayError):
         return _told(error.exit_code, str(error))
     return SkidwayError(f"{UNEXPECTED}{type(error).__name__}: {error}")
 
 
 def sentence_in(text: str) -> str:
-    """The reason in Spark's text: the first exception in a Java stack trace, or else the last line;
-    "" if the text is empty."""
+    """Returns the reason in Spark's text: the first exception if the text has a Java stack trace,
+    otherwise the last line. Returns "" if the text is empty."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     said = [line for line in lines if not _STACK.match(line)]
     if len(said) < len(lines):

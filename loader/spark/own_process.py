@@ -1,7 +1,7 @@
 """Runs tasks in the loader's own process, one after the other, without Spark.
 
-Loads with few records run here (`spark.above.offsets`), because they end before Spark would have
-started. The tasks, and their results, are the same as on Spark.
+Loads with few records (at most `spark.above.offsets`) run here, because they end before Spark would
+have started. The tasks and their results are the same as on Spark.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from skidway.loader.spark import task
 from skidway.loader.spark.failures import failure_here
 
 FIRST_ATTEMPT: Final = 1 << 32
-"""The attempts of this process have numbers above 2^32. Spark numbers its attempts from 0 on,
-and never reaches this number. So files that this process writes and files that Spark's tasks write
+"""The first attempt of a task in this process has this number. Spark numbers its attempts from 0
+on, and never reaches 2^32. So files that this process writes and files that Spark's tasks write
 never have the same name, even in the same load."""
 
 Progress = Callable[[int, int], None]
@@ -28,12 +28,12 @@ _log = log.get(__name__)
 
 
 class Interrupted(SkidwayError):
-    """The run was asked to end while tasks were running."""
+    """Somebody asked the run to end while tasks were running."""
 
 
 class OwnProcess:
-    """Runs tasks, and numbers their attempts. interrupted: a function that says whether the run is
-    asked to end; it is called before each task."""
+    """Runs tasks, and numbers their attempts. interrupted: a function that is called before each
+    task, and returns whether the run has been asked to end."""
 
     def __init__(self, interrupted: Callable[[], bool]) -> None:
         self._interrupted = interrupted
@@ -55,7 +55,7 @@ class OwnProcess:
         self._attempt += 1
         try:
             return work(self._attempt)
-        except Exception as error:  # as on Spark, an error of a task ends only the load
+        except Exception as error:  # an error of a task ends only the load, as on Spark
             task.forget()
             if not isinstance(error, SkidwayError):
                 _log.error("task_failed", exc=error)

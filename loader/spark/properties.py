@@ -11,13 +11,13 @@ from skidway import java
 from skidway.loader.settings import LoaderSettings
 
 BRIEF = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
-"""JVM options of the driver. The driver only hands out slices; no row passes through the driver.
-The driver spends most of its time starting, and the start takes far less CPU without the JVM's
-optimizing compiler."""
+"""JVM options of the driver. The driver only assigns slices to workers; no row passes through the
+driver. The driver's JVM spends most of its time on its start, and the start takes far less CPU time
+without the JVM's optimizing compiler."""
 
 
 def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
-    """The loader's properties, overridden by the properties in `spark.conf`."""
+    """Returns the loader's properties, overridden by the properties in `spark.conf`."""
     log4j = folder / "log4j2.properties"
     log4j.write_text(log4j_properties(settings.spark_log_file))
     return {
@@ -35,8 +35,9 @@ def properties(settings: LoaderSettings, folder: Path) -> dict[str, str]:
 
 
 def log4j_properties(file: Path | None) -> str:
-    """The settings of Spark's log. If there is a file, messages of level info and above go to it.
-    Otherwise warnings go to Spark's error output, which nobody sees."""
+    """Returns the settings of Spark's log. If `file` is a path, Spark writes messages of level info
+    and above to that file. If it is None, Spark writes warnings to its error output, which nobody
+    sees."""
     pattern = "%d{yyyy-MM-dd HH:mm:ss.SSS} %-5p [%t] %c{1} - %m%n"
     level, kind = ("info", "File") if file else ("warn", "Console")
     lines = [
@@ -57,10 +58,11 @@ def log4j_properties(file: Path | None) -> str:
 
 
 def workers_python(settings: LoaderSettings) -> str:
-    """The Python that runs tasks: `spark.pyspark.python` if the operator sets it, otherwise this
-    process's Python. On Spark's workers, this Python must have the loader's packages.
+    """Returns the Python that runs tasks: `spark.pyspark.python` if the operator sets this
+    property, otherwise this process's Python. On Spark's workers, the Python at this path must have
+    the loader's packages.
 
-    Spark itself looks at `spark.pyspark.python` only in a session that spark-submit started.
+    Spark itself reads `spark.pyspark.python` only in a session that spark-submit started.
     """
     return settings.spark_conf.get("spark.pyspark.python", sys.executable)
 
@@ -72,6 +74,6 @@ def _hadoop_user() -> dict[str, str]:
     if not name:
         try:
             name = pwd.getpwuid(os.geteuid()).pw_name
-        except KeyError:  # the user id has no name, so there is no name to give to HDFS
+        except KeyError:  # the user id has no name that could be passed to HDFS
             return {}
     return {"spark.executorEnv.HADOOP_USER_NAME": name}

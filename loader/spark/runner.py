@@ -2,8 +2,8 @@
 rewritten. If the tasks together have few records, they run in this process, otherwise on Spark.
 
 On Spark, tasks are Python functions on Spark's workers (mapInArrow). If a task raises an error,
-Spark reports the error as text. The runner finds the error in this text, and raises it again. If
-Spark has died, the runner starts it again for the next tasks.
+Spark reports the error as text. The runner finds the error in this text, and raises the error
+again. If Spark has died, the runner starts Spark again for the next tasks.
 """
 
 from __future__ import annotations
@@ -32,7 +32,8 @@ from skidway.loader.spark.task import Work as TaskWork
 POLL_S: Final = 0.1
 DIED: Final = "Spark's Java process ended while it ran tasks; nothing of the load is committed"
 UNUSED_RUNS_MAX: Final = 5
-"""A process that does run after run ends Spark after this many runs without a task for Spark."""
+"""A process that does run after run stops Spark after this many successive runs without a task for
+Spark."""
 
 __all__ = ["Interrupted", "Progress", "SparkRunner"]
 
@@ -51,7 +52,7 @@ class SparkRunner:
         self._session: Any = None
         self._scratch: Scratch | None = None
         self.started_s = 0.0
-        """How long Spark took to start, in seconds; the sum if it was started several times."""
+        """How many seconds all starts of Spark took together."""
 
     def __enter__(self) -> SparkRunner:
         return self
@@ -82,9 +83,9 @@ class SparkRunner:
         return self._run_on_spark(work, progress)
 
     def end_run(self) -> None:
-        """Is called after each run of a process that does run after run. If the newest runs had no
-        task for Spark, ends Spark, so that other processes can use its memory. Spark starts again
-        when it is needed."""
+        """Must be called after each run of a process that does run after run. If the last
+        UNUSED_RUNS_MAX runs had no task for Spark, stops Spark, so that other processes can use its
+        memory. The next task for Spark starts it again."""
         self._unused_runs = 0 if self._used else self._unused_runs + 1
         self._used = False
         if self._session is not None and self._unused_runs >= UNUSED_RUNS_MAX:
@@ -148,8 +149,8 @@ class SparkRunner:
         begin = time.monotonic()
         self._scratch = Scratch()
         self._session = session.start(self._settings, self._scratch.path)
-        # `_collect` waits for the workers, which may take long if the cluster has no free cores.
-        # This wait can be interrupted.
+        # `_collect` waits until the workers have started. If the cluster has no free cores, the
+        # wait may be long, but SIGTERM ends it.
         self._collect(session.warming(self._session), 0, lambda _done, _total: None)
         took_s = time.monotonic() - begin
         self.started_s += took_s

@@ -1,8 +1,8 @@
-"""Spark's directory for one run; its contents are useless after the run.
+"""Makes a directory for Spark's temporary files of one run. Its contents are useless after the run.
 
-A run that is killed leaves its directory behind. Therefore each start deletes the directories of
-dead runs. A directory belongs to a dead run if its lock is free, because the kernel releases a
-process's locks when the process dies.
+A run that is killed does not delete its directory. Therefore each new run deletes the directories
+of dead runs when it starts Spark. A directory belongs to a dead run if its lock is free, because
+the kernel releases a process's locks when the process dies.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ PREFIX: Final = "skidway-spark-"
 
 
 class Scratch:
-    """A new directory, locked until it is closed."""
+    """A new directory. It is locked until `close` is called."""
 
     def __init__(self) -> None:
         _sweep(Path(tempfile.gettempdir()))
@@ -34,8 +34,8 @@ class Scratch:
 
 
 def _sweep(folder: Path) -> None:
-    """Deletes directories that dead runs of this user left. Leaves directories without a lock file
-    alone, because a live run is just making them."""
+    """Deletes the directories of this user's dead runs. Does not delete a directory without a lock
+    file, because a live run may have just made this directory."""
     for path in folder.glob(f"{PREFIX}*/{LOCK_FILE}"):
         if path.parent.is_symlink():
             continue

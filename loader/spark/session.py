@@ -1,4 +1,4 @@
-"""Spark itself: the driver's JVM, and the session in it.
+"""Starts and stops Spark: the driver's JVM, and the session in it.
 
 The loader starts the JVM itself, with the Java that `skidway.java` finds, so that the JVM's output
 goes to a file and not to the terminal. A process may start Spark again after the JVM has died.
@@ -24,8 +24,8 @@ from skidway.loader.spark.failures import sentence_in
 from skidway.loader.spark.properties import properties, workers_python
 
 JVM_ENDS_WITHIN_S: Final = 30.0
-"""The JVM ends by itself when its standard input is closed. If it still runs after this time, it is
-killed."""
+"""The JVM ends by itself when its standard input is closed. If the JVM still runs after this time,
+the loader kills it."""
 
 
 def start(settings: LoaderSettings, folder: Path) -> Any:
@@ -56,9 +56,9 @@ def start(settings: LoaderSettings, folder: Path) -> Any:
 
 
 def warming(session: Any) -> Any:
-    """A data frame whose rows have no meaning. When it is collected, every core starts its Python
-    worker, and the workers import the loader's modules. So the first load need not wait for
-    them."""
+    """Returns a DataFrame whose rows have no meaning. Collecting it makes every core start its
+    Python worker, and makes the workers import the loader's modules. So the first load need not
+    wait for the workers."""
     cores = session.sparkContext.defaultParallelism
 
     def idle(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -70,7 +70,8 @@ def warming(session: Any) -> Any:
 
 
 def is_alive(session: Any) -> bool:
-    """Whether the session can run tasks: its JVM lives, and nobody has stopped its context."""
+    """Returns whether the session can run tasks: its JVM still runs, and nobody has stopped its
+    context."""
     context = session.sparkContext
     if context._gateway.proc.poll() is not None:
         return False
@@ -92,7 +93,7 @@ def stop(session: Any) -> None:
 
 
 def unanswered() -> tuple[type[Exception], ...]:
-    """The types of the errors that a call to the JVM raises if the JVM is dead or the call
+    """Returns the types of the errors that a call to the JVM raises if the JVM is dead or the call
     fails."""
     from py4j.protocol import Py4JError
 
@@ -112,8 +113,9 @@ def _end(gateway: Any) -> None:
 
 
 def _forget() -> None:
-    """Makes pyspark forget the JVM. pyspark keeps one JVM for as long as the Python process lives,
-    and has no public function that lets another JVM take its place."""
+    """Removes the references of pyspark to the JVM, so that pyspark can use another JVM. pyspark
+    uses the same JVM as long as the Python process lives, and has no public function to replace
+    it."""
     from pyspark import SparkContext
     from pyspark.sql import SparkSession
     from pyspark.sql.context import SQLContext

@@ -1,5 +1,5 @@
-"""The kinds of tasks, and the function with which Spark's Python workers do tasks. A few small
-tasks are done without Spark, in the loader's own process (own_process.py)."""
+"""Defines the kinds of tasks, and the function with which Spark's Python workers do tasks. If the
+tasks have few records, the loader does them without Spark in its own process (own_process.py)."""
 
 from __future__ import annotations
 
@@ -27,13 +27,14 @@ from skidway.schemas.client import RegistryClient, Security
 RESULT_SCHEMA: Final = "number long, result binary"
 
 Work = Callable[[int], Any]
-"""One task, as a function. Its argument is the number of the attempt. Its result can be pickled."""
+"""One task, as a function. The function gets the number of the attempt, and returns a result that
+can be pickled."""
 
 
 def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
-    """The function that Spark runs on its workers. `shared` is a Spark broadcast of the list of all
-    tasks. The function gets numbers, does the tasks with these numbers, and yields the number and
-    the pickled result of each task."""
+    """Returns the function that Spark runs on its workers. `shared` is a Spark broadcast of the
+    list of all tasks. The function gets numbers, does the tasks with these numbers, and yields the
+    number and the pickled result of each task."""
 
     def run_work(numbers: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         from pyspark import TaskContext
@@ -55,7 +56,7 @@ def task(shared: Any) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Record
 
 
 def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int) -> SliceResult:
-    """One attempt at one slice, in this process."""
+    """Makes one attempt at one slice, in this process."""
     load = SliceLoad(
         job, piece, marks, store=_store(job.output), decoder=_decoder(job), attempt=attempt
     )
@@ -66,7 +67,7 @@ def run_slice(job: Job, piece: Slice, marks: Mapping[FileKey, int], attempt: int
 def rewrite_group(
     output: str, job: RewriteJob, group: Group, number: int, attempt: int
 ) -> Rewritten:
-    """One attempt at rewriting one group of files, in this process."""
+    """Makes one attempt at rewriting one group of files, in this process."""
     return GroupRewrite(job, group, number, _store(output), attempt).run()
 
 
@@ -77,7 +78,8 @@ def forget() -> None:
     _decoders.clear()
 
 
-# Kept for later tasks of this process, which use the same schemas and connections.
+# These objects stay in memory for later tasks of this process, which use the same schemas and
+# connections.
 _stores: dict[str, Store] = {}
 _decoders: dict[tuple[str, Security, str], Decoder] = {}
 CACHED_MAX: Final = 100

@@ -23,7 +23,7 @@
     run_notes       notes about the runs that work on the output now
     process         identifies the process of a run, and says whether it still runs
 
-The manifests and the files that they list are the loader's only state. Notes are not part of the
-commit: the notes of `waiting` only decide how long records wait, and the notes of `run_notes` are
+The manifests and the files that they list are the loader's only state. Notes are not part of a
+commit. The notes of `waiting` only decide how long records wait, and the notes of `run_notes` are
 only shown to people.
 """

@@ -15,7 +15,7 @@ from skidway.loader.state.layout import HOUR_MS
 Int64s = npt.NDArray[np.int64]
 
 BucketKey = tuple[int, int]
-"""Agent, and start of the bucket in ms."""
+"""The agent, and the start of the bucket in ms since 1970."""
 
 SCHEMA: Final = pa.schema([("agent", pa.int64()), ("bucket", pa.int64()), ("number", pa.int64())])
 
@@ -33,34 +33,34 @@ class Rows:
 
     @property
     def hours(self) -> Int64s:
-        """The hour of each bucket, as the number of hours since 1970."""
+        """Returns the hour of each bucket, as the number of hours since 1970."""
         return self.bucket // HOUR_MS
 
     def part(self, begin: int, end: int) -> Rows:
-        """The rows with these indices."""
+        """Returns the rows with these indices."""
         return Rows(self.agent[begin:end], self.bucket[begin:end], self.number[begin:end])
 
 
 def rows_in(table: pa.Table) -> Rows:
-    """The rows of a table that is already sorted."""
+    """Returns the rows of a table that is already sorted."""
     return Rows(*(table.column(name).to_numpy() for name in SCHEMA.names))
 
 
 def rows_of(numbers: Mapping[BucketKey, int]) -> Rows:
-    """Sorted rows with these keys and numbers."""
+    """Returns sorted rows with these keys and numbers."""
     agents, buckets = (np.array([key[at] for key in numbers], np.int64) for at in (0, 1))
     return ordered(Rows(agents, buckets, np.array(list(numbers.values()), np.int64)))
 
 
 def ordered(rows: Rows) -> Rows:
-    """The rows in the order of (bucket, agent)."""
+    """Returns the rows in the order of (bucket, agent)."""
     order = np.lexsort((rows.agent, rows.bucket))
     return Rows(rows.agent[order], rows.bucket[order], rows.number[order])
 
 
 def _found(rows: Rows, wanted: Rows) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.bool_]]:
-    """For each wanted key, whether `rows` has it, and its index in `rows`. If `rows` does not have
-    the key, the index is the place where the key would have to be inserted."""
+    """Returns, for each wanted key, its index in `rows`, and whether `rows` has the key. If `rows`
+    does not have the key, the index is the position at which the key would have to be inserted."""
     begins = np.searchsorted(rows.bucket, wanted.bucket, "left")
     ends = np.searchsorted(rows.bucket, wanted.bucket, "right")
     at = begins.astype(np.intp)
@@ -81,7 +81,8 @@ def look_up(rows: Rows, wanted: Rows, numbers: Int64s) -> None:
 
 
 def merged(rows: Rows, new: Rows) -> Rows:
-    """All rows of `rows` and `new`. If both have the same key, the row of `new` is taken."""
+    """Returns all rows of `rows` and `new`. If both have a row with the same key, the result has
+    only the row of `new`."""
     at, there = _found(rows, new)
     number = rows.number.copy()
     number[at[there]] = new.number[there]

@@ -1,9 +1,10 @@
 """The table `buckets`: for each agent and bucket (an interval of event time), the number of this
 output's last audit delta that counted the bucket.
 
-A later delta that counts the bucket again must contain that number. New lines belong to few hours.
-So the table is divided by time: each file has the buckets of a *span*, which is a range of hours. A
-load reads only the spans of the buckets that it counts, and writes these spans anew.
+A later delta that counts the bucket again must contain that number. The new records of a load
+belong to few hours. So the table is divided by time: each file has the buckets of a *span*, which
+is a range of hours. A load reads only the spans of the buckets that it counts, and writes these
+spans again.
 
     new hours      get spans of at most FRESH_ROWS rows
     other spans    are joined with neighbours while the joined span has at most SPAN_ROWS rows. But
@@ -51,16 +52,16 @@ SPAN_ROWS: Final = 2_000_000
 FRESH_ROWS: Final = 300_000
 APART: Final = 24
 JOINED_MIN: Final = 4
-"""Neighbouring spans are joined when there are at least this many of them. If a further span would
-make the joined span too large, two are enough."""
+"""Neighbouring spans are joined when at least this many of them are side by side. If a further span
+would make the joined span too large, two spans are enough."""
 
 SPANS_MAX: Final = 160
-"""The table has at most this many spans. With 5,000 agents and buckets of a minute, these are the
-buckets of about five weeks."""
+"""The table has at most this many spans. With 5,000 agents and buckets of a minute, this many spans
+contain the buckets of about five weeks."""
 
 RANGES_MAX: Final = 1_000
 UNKNOWN: Final = -1
-"""The value that stands for the number of a delta that is not known any more. No delta has this
+"""This value takes the place of a delta's number that is no longer known. No delta has this
 number."""
 
 Hours = tuple[int, int]
@@ -81,8 +82,8 @@ class Span:
 
 
 class BucketSpans:
-    """The table as the previous load left it. side: the tables' files that the previous load's
-    manifest lists."""
+    """The table in the state after the previous load. side: the tables' files that the previous
+    load's manifest lists."""
 
     def __init__(self, store: Store, side: Mapping[str, Sequence[str]]) -> None:
         self._store, self._side = store, side
@@ -95,8 +96,9 @@ class BucketSpans:
         self._forgotten = read_rows(store, side.get(FORGOTTEN, ()), RANGES)
 
     def numbers(self, keys: Iterable[BucketKey]) -> dict[BucketKey, int]:
-        """For each of these buckets that earlier deltas counted, the number of the last of these
-        deltas, or UNKNOWN. Raises StateRefused if a file is gone or damaged."""
+        """Returns, for each of these buckets that earlier deltas counted, the number of the last
+        delta that counted the bucket, or UNKNOWN. Raises StateRefused if a file is gone or
+        damaged."""
         wanted = rows_of(dict.fromkeys(keys, 0))
         numbers = np.zeros(len(wanted), np.int64)
         hours = wanted.hours
@@ -116,8 +118,8 @@ class BucketSpans:
         self, staging: TableStaging, touched: Mapping[BucketKey, int]
     ) -> dict[str, tuple[str, ...]]:
         """Stages the spans that change. Returns, for the manifest, the paths of all files of the
-        tables `buckets` and `forgotten`. touched: the buckets that the load counts, and their
-        deltas' numbers."""
+        tables `buckets` and `forgotten`. touched: the buckets that the load counts, and for each
+        bucket the number of its new delta."""
         if not touched:
             return {each: tuple(self._side.get(each, ())) for each in (BUCKETS, FORGOTTEN)}
         load = staging.load.number
@@ -143,8 +145,8 @@ class BucketSpans:
         }
 
     def _fresh(self, new: Rows) -> Iterator[Rows]:
-        """The rows of hours that no span has, in groups; each group becomes a new span. No existing
-        span lies between rows of the same group."""
+        """Yields the rows of hours that no span has, in groups. Each group becomes a new span. No
+        hour of an existing span is between the hours of one group."""
         firsts = [span.first for span in self._spans]
         begins = np.concatenate(([0], np.flatnonzero(np.diff(new.hours)) + 1, [len(new)])).tolist()
         group: tuple[int, int, int] | None = None
@@ -187,8 +189,8 @@ class BucketSpans:
         return rows_in(read_file(self._store, span.path, SCHEMA))
 
     def _rows_without_span(self) -> Rows:
-        """The rows of files that earlier versions of Skidway wrote. If several files have a key,
-        the row of the latest file is taken."""
+        """Returns the rows of files that earlier versions of Skidway wrote. If several files have
+        rows with the same key, the result has only the row of the latest file."""
         if self._loose is None:
             rows = rows_of({})
             for path in self._plain:
@@ -220,7 +222,7 @@ def _write(staging: TableStaging, rows: Rows, hours: Hours, touched: int) -> lis
 
 
 def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
-    """The groups of neighbouring spans that should be joined."""
+    """Returns the groups of neighbouring spans that should be joined."""
     ages = sorted((span for span in spans if span not in written), key=lambda span: span.touched)
     rest = {*ages[: max(0, len(spans) - APART)]}
     runs, run, rows = list[list[Span]](), list[Span](), 0
@@ -238,7 +240,7 @@ def _runs(spans: Sequence[Span], written: set[Span]) -> list[list[Span]]:
 
 def _united(ranges: Iterable[Hours]) -> list[Hours]:
     """Unites ranges that overlap or touch. If there are still more than RANGES_MAX ranges, unites
-    those with the smallest distance."""
+    the neighbours with the smallest distance."""
     found: list[Hours] = []
     for first, end in sorted(ranges):
         if found and first <= found[-1][1]:

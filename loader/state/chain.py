@@ -7,13 +7,13 @@ time a load writes a checkpoint, and deletes old manifests at the beginning (che
     _skidway/<topic>/checkpoints/...0300-...0001.jsonl
     _skidway/<topic>/checkpoints/...1300-...0301.jsonl   manifests below 301 may be gone
 
-A manifest is deleted only after the checkpoint that replaces it is durable. So a reader that does
-not find manifest 300 can find the checkpoint that says why.
+A manifest is deleted only after the checkpoint that replaces it is durable. So if a reader does not
+find manifest 300, it can find the checkpoint that explains why manifest 300 is gone.
 
-A loader that was stopped for a long time may create a manifest whose number existed before and was
-deleted, because a creation only fails if the file exists. Such a manifest is not valid. Therefore
-every program that has created or read a manifest looks at the checkpoints afterwards: the manifest
-is invalid if a checkpoint says that manifests with its number may be gone.
+A loader that was stopped for a long time may create a manifest with the number of a manifest that
+has been deleted, because a creation only fails if the file exists. The created manifest is not
+valid. Therefore every program that has created or read a manifest then looks at the checkpoints. If
+a checkpoint says that manifests with this number may be gone, the manifest is not valid.
 """
 
 from __future__ import annotations
@@ -28,28 +28,32 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Names, Read, Steps
 
 LOOKS_MAX: Final = 20
-"""How often, at most, a reader begins again because other loaders have changed what it reads."""
+"""A reader begins at most this many times, because other loaders may change the files that it
+reads."""
 
 
 class Folded(SkidwayError):
-    """So many loads were committed meanwhile that a manifest was deleted before it was read."""
+    """While a program was reading, so many loads were committed that a manifest was deleted before
+    the program read it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The numbers of the manifests that exist: oldest, oldest + 1 ... newest. newest: 0 if there is
-    no load."""
+    """The manifests that exist have the numbers oldest, oldest + 1 ... newest. newest: 0 if there
+    is no load."""
 
     oldest: int
     newest: int
 
 
 def chain(topic: str) -> Steps[Chain]:
-    """Which manifests exist. Raises StateRefused if a manifest in between is missing."""
+    """Returns which manifests exist. Raises StateRefused if a manifest between the oldest and the
+    newest is missing."""
     before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
-        # Asked after the listing, because a manifest may be deleted between the two questions.
+        # Asks for the oldest manifest after the listing, because a manifest may be deleted between
+        # the two questions.
         oldest = yield from oldest_kept(topic)
         newest = max(numbers, default=0)
         gone = next(number for number in count(oldest) if number not in numbers)
@@ -66,7 +70,8 @@ def chain(topic: str) -> Steps[Chain]:
 
 
 def newest_manifest(topic: str) -> Steps[Manifest | None]:
-    """The newest manifest; None if there is none. Raises StateRefused if a manifest is missing."""
+    """Returns the newest manifest, or None if there is no manifest. Raises StateRefused if a
+    manifest is missing."""
     for _ in range(LOOKS_MAX):
         found = yield from chain(topic)
         if not found.newest:
@@ -105,16 +110,17 @@ def read_all(topic: str, first: int, end: int) -> Steps[list[Manifest]]:
 
 
 def read_unchecked(topic: str, load: int) -> Steps[Manifest | None]:
-    """The manifest with this number, or None. The caller must ask `oldest_kept` afterwards: if its
-    answer is above the number, the manifest is not valid."""
+    """Returns the manifest with this number, or None if it does not exist. The caller must call
+    `oldest_kept` afterwards. If `oldest_kept` returns a number above `load`, the manifest is not
+    valid."""
     path = layout.manifest(topic, load)
     data: bytes | None = yield Read(path)
     return None if data is None else Manifest.from_json(data, path)
 
 
 def oldest_kept(topic: str) -> Steps[int]:
-    """The number of the oldest valid manifest. Manifests below this number may be gone; if they
-    still exist, they are not valid."""
+    """Returns the number of the oldest valid manifest. Manifests with lower numbers may be gone; if
+    they still exist, they are not valid."""
     names: list[str] = yield Names(layout.checkpoints(topic))
     found = map(layout.checkpoint_numbers, names)
     return max((each[1] for each in found if each), default=1)

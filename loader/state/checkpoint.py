@@ -1,5 +1,6 @@
-"""A checkpoint: the files of rows and of rejects that an output has after a load. It replaces the
-manifests up to this load, so that nobody has to read all manifests since the first one.
+"""Writes and reads checkpoints. A checkpoint lists the files of rows and of rejects that an output
+has after a load. It replaces the manifests up to this load, so that nobody has to read all
+manifests since the first one.
 
     _skidway/<topic>/checkpoints/<load as 20 digits>-<oldest as 20 digits>.jsonl
 
@@ -7,9 +8,10 @@ manifests up to this load, so that nobody has to read all manifests since the fi
     {"file": {... as in a manifest ...}, "load": 7, "schema_id": 12, "bucket_ms": 60000}
     {"file": {...}, "load": 1299, "schema_id": 12, "bucket_ms": 60000}
 
-The number `oldest` is in the name, so that a listing shows it: manifests below it may be gone
-(chain.py). Only manifests commit loads. A checkpoint contains only facts from the manifests up to
-its load. So it does not matter which loader writes the checkpoint, or whether two loaders write it.
+The name also contains the number `oldest`, so that a listing shows it. Manifests below this number
+may be gone (chain.py). Only manifests commit loads. A checkpoint contains only facts from the
+manifests up to its load. So it does not matter which loader writes the checkpoint, or whether two
+loaders write it.
 """
 
 from __future__ import annotations
@@ -38,14 +40,15 @@ class Checkpoint(NamedTuple):
 
 
 def checkpoints(topic: str) -> Steps[list[Checkpoint]]:
-    """All checkpoints of a topic, oldest first."""
+    """Returns all checkpoints of a topic, oldest first."""
     names: list[str] = yield Names(layout.checkpoints(topic))
     found = map(layout.checkpoint_numbers, names)
     return sorted(Checkpoint(*each) for each in found if each)
 
 
 def read(topic: str, checkpoint: Checkpoint) -> Steps[dict[str, LiveFile] | None]:
-    """The files by path; None if the checkpoint is gone. Raises StateRefused if it is damaged."""
+    """Returns the files by path, or None if the checkpoint is gone. Raises StateRefused if the
+    checkpoint is damaged."""
     path = layout.checkpoint(topic, *checkpoint)
     data: bytes | None = yield Read(path)
     if data is None:
@@ -57,15 +60,15 @@ def read(topic: str, checkpoint: Checkpoint) -> Steps[dict[str, LiveFile] | None
 
 
 def encode(topic: str, load: int, files: Mapping[str, LiveFile]) -> bytes:
-    """The content of a checkpoint; the same files always give the same bytes."""
+    """Returns the content of a checkpoint. The same files always result in the same bytes."""
     lines = b"".join(_line(asdict(files[path])) for path in sorted(files))
     head = {"format": FORMAT, "topic": topic, "load": load, "files": len(files)}
     return _line(head | {"crc32c": google_crc32c.value(lines)}) + lines
 
 
 def decode(data: bytes, load: int) -> dict[str, LiveFile]:
-    """The files by path. Raises ValueError, TypeError or KeyError if the data is no checkpoint of
-    this load."""
+    """Returns the files by path. Raises ValueError, TypeError or KeyError if the data is no
+    checkpoint of this load."""
     first, _, lines = data.partition(b"\n")
     head = json.loads(first)
     if head["format"] != FORMAT or head["load"] != load:

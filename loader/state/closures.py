@@ -1,10 +1,12 @@
-"""Decides when the loader may forget a log file, so that it drops the file's marks (how far the
-file is loaded) and its name (host and path). Pure; no I/O.
+"""Decides when the loader may forget a log file, that is, drop the file's marks (how far the file
+is loaded) and its name (host and path). Does no I/O.
 
-An agent announces a file's closure after every byte of the file is acknowledged or set apart. From
-then on, only repeats of its records can reach the topic, for example in a batch of a connection
-that broke. The loader needs the file's marks to recognize these repeats, until it has read all
-records that may have come late. A closed file goes through these stages:
+An agent announces that a file is closed (a closure) after every byte of the file is acknowledged or
+set apart. After the closure, only repeats of the file's records can reach the topic, for example in
+a batch of a connection that broke. The loader needs the file's marks to recognize these repeats,
+until it has read all records that may have come late. A seal is a later message of the agent, which
+lists the agent's last acknowledged offset in each partition. A closed file goes through these
+stages:
 
     CLOSED    the loader has read the closure
     SEALED    a later seal of the same agent came, made GRACE_MS or more after the closure by the
@@ -17,16 +19,16 @@ records that may have come late. A closed file goes through these stages:
               next fence
     (gone)    all partitions are loaded up to the fence; the loader drops marks and name of the file
 
-So a late repeat can lie after the fence only if two clocks, the agent's and the loader's, are wrong
-by much.
+So a late repeat can come after the fence only if both the agent's clock and the loader's clock are
+very wrong.
 
 In each partition, the fence is the higher of two offsets: the high watermark, and one past the
 highest offset in the seals of all agents. For a topic of the loader's own cluster, the high
-watermark would be enough. But a mirrored topic may lag behind the mirrored seals; then the seals
-have the higher offset.
+watermark would be enough. But if a topic is mirrored, its records may arrive later than the
+mirrored seals. In this case the seals have the higher offset.
 
-If a repeat comes after the file was forgotten, this repeat is loaded as a row or, if the file's
-name is gone, as a reject. The loader counts it, so the audit reports a record too many.
+If a repeat comes after the file was forgotten, the repeat is loaded as a row or, if the file's name
+is gone, as a reject. The loader counts the repeat, so the audit reports one record too many.
 """
 
 from __future__ import annotations
@@ -40,13 +42,14 @@ from typing import Final, NamedTuple
 from skidway.audit.counts.marks import FileKey
 
 GRACE_MS: Final = 3_600_000
-"""An hour. A record of a closed file comes late by less than three minutes: after a process has
-died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging replica may
-keep the high watermark low for 30 s. The remaining time allows for clocks that are adjusted and for
-slow networks. Keeping marks for one more hour costs little."""
+"""The grace time is an hour. A record of a closed file comes late by less than three minutes. After
+a process has died, the kernel still tries to send the bytes of its socket for 103 s, and a lagging
+replica may keep the high watermark low for 30 s. The remaining time allows for clocks that are
+adjusted and for slow networks. Marks that stay for one more hour need little memory."""
 
 SETTLED_MS: Final = 600_000
-"""Ten minutes: more than three times as long as a record may come late."""
+"""The settling time is ten minutes, which is more than three times the delay with which a record
+may come late."""
 
 
 class Stage(IntEnum):
@@ -69,7 +72,7 @@ class Closed(NamedTuple):
 
 class Fence(NamedTuple):
     """The fence in one partition. named: one past the highest offset in any seal so far. end: the
-    offset that loads must reach; None if there is no fence, or if it does not include this
+    offset that loads must reach; None if there is no fence, or if the fence does not include this
     partition."""
 
     named: int = 0
@@ -78,9 +81,10 @@ class Fence(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Heard:
-    """What a load has read about an agent's newest seal for the topic. time_ms: when the agent made
+    """An agent's newest seal for the topic, as the load has read it. time_ms: when the agent made
     the seal. offsets: for each partition, the last acknowledged offset. follows: the files whose
-    closures were read in the same run, and came before the seal in the same log."""
+    closures were read in the same run, and came before the seal in the same partition of the audit
+    topic."""
 
     time_ms: int
     offsets: Mapping[int, int]
@@ -96,7 +100,7 @@ class Closures:
 
     @property
     def is_fenced(self) -> bool:
-        """Whether files wait for the fence."""
+        """Returns whether some files wait for the fence."""
         return any(each.end is not None for each in self.fence.values())
 
     def close(self, closed: Mapping[FileKey, int], now_ms: int) -> None:
@@ -117,8 +121,8 @@ class Closures:
         fresh: Collection[FileKey],
         marks: Mapping[int, Mapping[FileKey, int]],
     ) -> None:
-        """Changes files to the stage SEALED if a seal of their agent allows it. seals: by agent.
-        fresh: the files whose closure was read in this run."""
+        """Changes files to the stage SEALED if a seal of their agent allows this. seals: the newest
+        seal of each agent. fresh: the files whose closure was read in this run."""
         for key, closed in self.files.items():
             heard = seals.get(key[0])
             if closed.stage is not Stage.CLOSED or heard is None:
@@ -131,7 +135,8 @@ class Closures:
                 self.files[key] = closed._replace(stage=Stage.SEALED)
 
     def settled(self, now_ms: int) -> list[FileKey]:
-        """The sealed files for which a new fence may be made; none while there is a fence."""
+        """Returns the sealed files for which a new fence may be made. Returns none as long as there
+        is a fence."""
         if self.is_fenced:
             return []
         return [
@@ -152,8 +157,8 @@ class Closures:
 
     def passed(self, ends: Mapping[int, int]) -> list[FileKey]:
         """If all partitions are loaded up to the fence, removes the fence, and removes and returns
-        the files that waited for it. ends: by partition, the offset before which everything is
-        loaded."""
+        the files that waited for the fence. ends: by partition, the offset before which everything
+        is loaded."""
         ahead = [p for p, each in self.fence.items() if each.end and ends.get(p, 0) < each.end]
         if ahead or not self.is_fenced:
             return []
@@ -165,5 +170,5 @@ class Closures:
 
 
 def _marked(key: FileKey, marks: Mapping[int, Mapping[FileKey, int]]) -> Iterable[int]:
-    """The partitions in which a file has a mark."""
+    """Returns the partitions in which a file has a mark."""
     return (partition for partition, each in marks.items() if key in each)

@@ -1,5 +1,5 @@
-"""The commit of a load, step by step. This module decides what to do, and `operations` does it on
-the store.
+"""Does the commit of a load, step by step. This module decides which operations are needed, and
+`operations` does them on the store.
 
 Every function that decides is a generator of operations (`Steps`): it yields an operation and
 receives the store's answer. `operations.run` does the operations on a real store. tests/model runs
@@ -17,33 +17,33 @@ loses answers of the store.
 `begin` need not look at every manifest. A loader begins load n + 1 only after it has finished all
 moves up to load n. A staging directory is deleted only after the last move of its load. So only the
 newest load, and loads with a staging directory, can have unfinished moves. If somebody deletes a
-file of an older load, `begin` does not notice it, but a recount lists the file
+file of an older load, `begin` does not notice the loss, but a recount lists the file
 (audit/recount/recount.py). If `begin` looked at every file of every load, each start would take
-longer than the start before.
+longer than the previous start.
 
 Old manifests are deleted after a checkpoint (folding.py), when all moves of their loads are
-finished. A loader may be stopped for so long that a checkpoint has replaced the manifest with its
-load number. This loader has lost the race for the number, even if the store lets it create the
-manifest (chain.py).
+finished. A loader may be stopped for so long that a checkpoint has meanwhile replaced the manifest
+with the loader's load number. This loader has lost the race for the number, even if the store lets
+the loader create the manifest (chain.py).
 
 For each move, the loader looks first at the source, then at the target. If another loader moves the
-file in between, this loader still finds the file at the target. If it looked first at the target,
-it could miss the file at both places.
+file in between, this loader still finds the file at the target. If this loader looked first at the
+target, it could miss the file at both places.
 
 The load's number is part of the name of every file of rows, so no path is used twice. A file that a
 load has removed never comes back, and any loader may delete it again at any time. In each
 directory, a load first deletes the files that it removes, and then moves its own files into place.
-So a reader that lists directories never sees a row twice, but between the two steps this reader
-misses rows.
+So a reader that lists directories never sees a row twice, but it may miss rows between the two
+steps.
 
 The file `_SUCCESS`, which marks an hour as complete, always has the same path. A load that changes
-rows of the hour first deletes this file. A loader that was stopped for long in the middle of
-`finish` may delete the `_SUCCESS` of a later load. If the hour is one of the last week, later runs
-notice that `_SUCCESS` is missing, and mark the hour again. The stopped loader cannot put an old
+rows of the hour first deletes this file. If a loader is stopped for long in the middle of `finish`,
+it may later delete the `_SUCCESS` of a later load. If the hour belongs to the last week, later runs
+notice that `_SUCCESS` is missing, and mark the hour again. But the stopped loader cannot put an old
 `_SUCCESS` into place, because the staged file is gone by then.
 
-`load reload` replaces files that are gone or damaged. So if such a file is missing, `begin` raises
-no error for `load reload`.
+`load reload` replaces files that are gone or damaged. So when `begin` runs for `load reload`, it
+raises no error if one of these files is gone or damaged.
 """
 
 from __future__ import annotations
@@ -72,13 +72,13 @@ from skidway.loader.state.operations import (
 
 CREATE_ATTEMPTS: Final = 10
 LOOKS_MAX: Final = 20
-"""How often, at most, the loader looks at source and target of one move. It looks again only if
-another loader has changed one of them in between."""
+"""The loader looks at most this many times at source and target of one move. It looks again only if
+another loader has changed source or target in between."""
 
 
 GivenUp = Callable[[str], bool]
-"""A function that gets a path, and says whether it is no error if the committed file at this path
-is gone or damaged."""
+"""A function that gets the path of a committed file. It returns True if the file may be gone or
+damaged without an error."""
 
 
 def _nothing(_path: str) -> bool:
@@ -87,8 +87,8 @@ def _nothing(_path: str) -> bool:
 
 def begin(topic: str, given_up: GivenUp = _nothing) -> Steps[Manifest | None]:
     """Finishes the moves that earlier loads left unfinished. Returns the newest manifest, or None
-    before the first load. given_up: says for which committed files it is no error if they are gone
-    or damaged, because the load that now begins will replace them (`load reload`).
+    before the first load. given_up: returns True for the files that the new load will replace
+    (`load reload`). These files may be gone or damaged without an error.
 
     Raises StateRefused if a manifest is missing in the sequence, if all manifests are gone although
     there are rows, or if a committed file is neither at its source nor at its target.
@@ -122,7 +122,7 @@ def _first(topic: str) -> Steps[Manifest | None]:
     visible: list[str] = yield Names(topic)
     if not any(map(layout.is_day_folder, visible)):
         return None
-    newest = yield from chain.newest_manifest(topic)  # rows appear after their manifest
+    newest = yield from chain.newest_manifest(topic)  # rows appear only after their manifest
     if newest is None:
         raise StateRefused(
             f"{topic} has rows, but no manifest under {layout.state(topic)}: a first load would "
@@ -136,7 +136,7 @@ def commit(manifest: Manifest) -> Steps[bool]:
     this load number.
 
     If the length of a staged file is not the length that its task wrote, raises StateRefused, and
-    no file becomes visible.
+    no staged file becomes visible.
     """
     wrong = yield from _wrong_length(manifest)
     lost = bool(wrong) and (yield from taken(manifest.topic, manifest.number))
@@ -153,13 +153,13 @@ def commit(manifest: Manifest) -> Steps[bool]:
 
 
 def taken(topic: str, load: int) -> Steps[bool]:
-    """Whether a load of this number is committed."""
+    """Returns whether a load with this number is committed."""
     length: int | None = yield Length(layout.manifest(topic, load))
     return length is not None or (yield from chain.oldest_kept(topic)) > load
 
 
 def is_lost(manifest: Manifest) -> Steps[bool]:
-    """Whether another loader has committed the load number of this manifest."""
+    """Returns whether another loader has committed the load number of this manifest."""
     winner = yield from _winner(manifest)
     if winner is not None and winner != manifest.uuid:
         return True
@@ -169,10 +169,10 @@ def is_lost(manifest: Manifest) -> Steps[bool]:
 def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
     """Finishes every move of a committed load. Any loader may do this, at any time.
 
-    The file that lists the columns is put into place before the rows, so that no reader of the
-    directory finds a column that is not listed. The `_SUCCESS` of an hour is deleted before the
-    first file of the hour moves, and a new one is put into place after the last file. If the staged
-    `_SUCCESS` is gone, another loader has already moved it.
+    Moves the file that lists the columns into place before the rows, so that no reader of the
+    directory finds a column that is not listed. Deletes the `_SUCCESS` of an hour before it moves
+    the first file of the hour, and moves a new `_SUCCESS` into place after the last file. If the
+    staged `_SUCCESS` is gone, another loader has already moved it.
     """
     if manifest.columns is not None:
         yield Replace(manifest.columns.staged, manifest.columns.path)
@@ -198,7 +198,7 @@ def finish(manifest: Manifest, given_up: GivenUp = _nothing) -> Steps[None]:
 
 
 def _decided(names: Sequence[str], newest: int) -> list[tuple[str, int, str]]:
-    """Staging directories whose load number has a manifest."""
+    """Returns the staging directories whose load number has a manifest."""
     found = [(name, *parts) for name in names if (parts := layout.staging_of(name))]
     return [(name, load, uuid) for name, load, uuid in found if load <= newest]
 
@@ -212,7 +212,8 @@ def _wrong_length(manifest: Manifest) -> Steps[str]:
 
 
 def _winner(manifest: Manifest) -> Steps[str | None]:
-    """The uuid in the stored manifest of the same number; None if no such manifest is stored."""
+    """Returns the uuid in the stored manifest with the same number, or None if no manifest with
+    this number is stored."""
     data: bytes | None = yield Read(manifest.path)
     return None if data is None else Manifest.from_json(data, manifest.path).uuid
 
@@ -263,10 +264,11 @@ def _finish_move(manifest: Manifest, move: Move, given_up: GivenUp) -> Steps[Non
 
 
 def _unmarked(manifest: Manifest) -> Steps[list[str]]:
-    """The `_SUCCESS` files that must be deleted before files move.
+    """Returns the `_SUCCESS` files that must be deleted before files are moved.
 
     If the last move of an hour is done, this load has finished all its work in the hour's
-    directory. Then the hour's `_SUCCESS` was put there by a later load or by this load, and stays.
+    directory. If the hour then has a `_SUCCESS`, a later load or this load has put it there, so it
+    must not be deleted.
     """
     marked = {each.path: each.staged for each in manifest.success}
     rows = [each for each in manifest.files if each.kind == ROWS and layout.hour_of(each.path)]
@@ -287,8 +289,8 @@ def _by_folder(paths: Iterable[str]) -> dict[str, list[str]]:
 
 
 def _is_removed(manifest: Manifest, path: str) -> Steps[bool]:
-    """Whether a later load has removed a file of this load, or has replaced this load's manifest by
-    a checkpoint."""
+    """Returns whether a later load has removed a file of this load, or has replaced this load's
+    manifest by a checkpoint."""
     newest = yield from chain.newest_manifest(manifest.topic)
     if newest is None or newest.number <= manifest.number:
         return False

@@ -1,4 +1,4 @@
-"""Checks whether a committed file of rows is there, without reading its rows."""
+"""Checks whether a committed file of rows exists, without reading its rows."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from skidway.loader.store import Store
 
 
 def fault(store: Store, file: DataFile) -> str:
-    """What is wrong with a file that must be in its place; an empty text if it has the length and
-    the number of rows that were committed. (Only a recount compares its bytes.)"""
+    """Returns what is wrong with a committed file. Returns an empty text if the file has the length
+    and the number of rows that were committed. (Only a recount compares the file's bytes.)"""
     length = store.length(file.path)
     if length is None:
         return f"{file.path} is gone, with {file.rows} rows"

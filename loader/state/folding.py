@@ -1,13 +1,15 @@
-"""Folding: a checkpoint takes the place of old manifests, which are then deleted.
+"""Folds manifests: writes a checkpoint that replaces old manifests, and then deletes these
+manifests.
 
-After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. At least the
-newest `keep` manifests are kept. The loader looks for the newest checkpoint that is older than all
-of these, and deletes the manifests up to that checkpoint. So for each load whose manifest is kept,
-the files of the output can still be found. A reload needs the tables (tables.py) as an old load
-left them. So a file of a table stays as long as a kept manifest lists it.
+After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. The loader
+keeps at least the newest `keep` manifests. It looks for the newest checkpoint that is older than
+all of these manifests, and deletes the manifests up to that checkpoint. So for each load whose
+manifest is kept, a reader can still find the files of the output. A reload needs the tables
+(tables.py) as an old load left them. So a file of a table is kept as long as a kept manifest lists
+it.
 
-Folding may be done twice, or by two loaders at once. It may also fail: a later load then does the
-rest.
+Two loaders may fold at the same time, and the same manifests may be folded twice. If folding fails,
+a later load does the rest.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from skidway.loader.state.operations import Create, Created, Delete, Names, Step
 
 CHECKPOINT_EVERY: Final = 100
 DELETIONS_MAX: Final = 1000
-"""How many manifests one load deletes at most. The loads of early versions wrote no checkpoints, so
-an old output may have very many manifests."""
+"""One load deletes at most this many manifests. The loads of early versions wrote no checkpoints,
+so an old output may have very many manifests."""
 
 
 def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bool]:
-    """If a checkpoint is due, writes a checkpoint of the newest load, and deletes the files that
-    nobody needs after that. All files of the newest load must already be moved into place. keep:
+    """If a checkpoint is due, writes a checkpoint of the newest load, and then deletes the files
+    that nobody needs any more. All files of the newest load must already be moved into place. keep:
     the least number of manifests that are kept. Returns whether it wrote a checkpoint.
 
     Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
@@ -52,7 +54,8 @@ def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bo
 
 
 def _oldest(known: Iterable[Checkpoint], last: int) -> int:
-    """The first manifest to keep, if all manifests up to `last` may be deleted."""
+    """Returns the number of the first manifest to keep, if all manifests up to `last` may be
+    deleted."""
     found = [1]
     for each in known:
         found.append(each.oldest)
@@ -80,9 +83,9 @@ def _delete(topic: str) -> Steps[None]:
 
 
 def _delete_tables(kept: Manifest) -> Steps[None]:
-    """Deletes the tables' files that were written before the oldest kept manifest, and that this
-    manifest does not list. No later manifest lists them either, because each manifest lists only
-    files of the manifest before it and new files."""
+    """Deletes the tables' files that were written before the oldest kept manifest, and that the
+    oldest kept manifest does not list. No later manifest lists these files either, because each
+    manifest lists only new files and files that the manifest before it lists."""
     for table, paths in kept.side.items():
         folder = layout.tables(kept.topic, table)
         names: list[str] = yield Names(folder)

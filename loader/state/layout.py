@@ -26,7 +26,7 @@ from typing import Final
 
 STATE: Final = "_skidway"
 RUNS: Final = f"{STATE}/_runs"
-"""Directory of the notes about runs. It is no topic's directory, because topics whose names begin
+"""Directory of the notes about runs. No topic has this directory, because topics whose names begin
 with `_` are not loaded."""
 
 MANIFEST_DIGITS: Final = 20
@@ -51,106 +51,112 @@ class LoadId:
 
     @property
     def staging(self) -> str:
-        """Directory of the load's files until they are moved into place."""
+        """Returns the directory of the load's files until they are moved into place."""
         return staging(self.topic, self.number, self.uuid)
 
 
 def state(topic: str) -> str:
-    """Directory of a topic's manifests, and of all files that belong to the manifests."""
+    """Returns the directory of a topic's manifests, and of all files that belong to the
+    manifests."""
     return f"{STATE}/{topic}"
 
 
 def manifest(topic: str, load: int) -> str:
-    """Path of the manifest that commits a load."""
+    """Returns the path of the manifest that commits a load."""
     return f"{state(topic)}/{load:0{MANIFEST_DIGITS}}.json"
 
 
 def manifest_number(name: str) -> int | None:
-    """The load number in the file name of a manifest; None for other files."""
+    """Returns the load number in the file name of a manifest, or None for other files."""
     found = _MANIFEST.match(name)
     return int(found[1]) if found else None
 
 
 def checkpoints(topic: str) -> str:
-    """Directory of a topic's checkpoints."""
+    """Returns the directory of a topic's checkpoints."""
     return f"{state(topic)}/checkpoints"
 
 
 def checkpoint(topic: str, load: int, oldest: int) -> str:
-    """Path of the checkpoint of a load. oldest: manifests below this number may be gone."""
+    """Returns the path of the checkpoint of a load. oldest: manifests below this number may be
+    gone."""
     name = f"{load:0{MANIFEST_DIGITS}}-{oldest:0{MANIFEST_DIGITS}}.jsonl"
     return f"{checkpoints(topic)}/{name}"
 
 
 def checkpoint_numbers(name: str) -> tuple[int, int] | None:
-    """The numbers `load` and `oldest` in the file name of a checkpoint; None for other files."""
+    """Returns the numbers `load` and `oldest` in the file name of a checkpoint, or None for other
+    files."""
     found = _CHECKPOINT.match(name)
     return (int(found[1]), int(found[2])) if found else None
 
 
 def stagings(topic: str) -> str:
-    """Directory of all staging directories."""
+    """Returns the directory of all staging directories."""
     return f"{state(topic)}/staging"
 
 
 def staging(topic: str, load: int, uuid: str) -> str:
-    """Directory of one load's files until they are moved into place."""
+    """Returns the directory of one load's files until they are moved into place."""
     return f"{stagings(topic)}/{load}-{uuid}"
 
 
 def staging_of(name: str) -> tuple[int, str] | None:
-    """The load and the uuid in a staging directory's name; None for other names."""
+    """Returns the load and the uuid in a staging directory's name, or None for other names."""
     found = _STAGING.match(name)
     return (int(found[1]), found[2]) if found else None
 
 
 def hour_folder(hour: int) -> str:
-    """The folder `dt=.../hour=...` of an hour in UTC; `hour` counts the hours since the epoch."""
+    """Returns the folder `dt=.../hour=...` of an hour in UTC; `hour` counts the hours since the
+    epoch."""
     start = datetime.fromtimestamp(hour * 3600, tz=UTC)
     return f"dt={start:%Y-%m-%d}/hour={start:%H}"
 
 
 def hour_of(path: str) -> str:
-    """The hour of a file of rows, as `2026-01-31T07`; empty if the path has no hour."""
+    """Returns the hour of a file of rows, as `2026-01-31T07`, or an empty text if the path has no
+    hour."""
     found = _HOUR.search(path)
     return f"{found[1]}T{found[2]}" if found else ""
 
 
 def hour_number(text: str) -> int:
-    """The number of hours from 1970 to an hour like `2026-01-31T07`."""
+    """Returns the number of hours from 1970 to an hour like `2026-01-31T07`."""
     return int(datetime.fromisoformat(f"{text}:00+00:00").timestamp()) // 3600
 
 
 def hour_text(hour: int) -> str:
-    """An hour in UTC as `2026-01-31T07`; `hour` counts the hours since the epoch."""
+    """Returns an hour in UTC as `2026-01-31T07`; `hour` counts the hours since the epoch."""
     return f"{datetime.fromtimestamp(hour * 3600, tz=UTC):%Y-%m-%dT%H}"
 
 
 def success(topic: str, hour: str) -> str:
-    """Path of the file `_SUCCESS` that marks an hour, such as `2026-01-31T07`, as complete.
-    Hadoop's jobs look for this file name."""
+    """Returns the path of the file `_SUCCESS` that marks an hour, such as `2026-01-31T07`, as
+    complete. Hadoop's jobs look for this file name."""
     return f"{topic}/{hour_folder(hour_number(hour))}/_SUCCESS"
 
 
 def is_day_folder(name: str) -> bool:
-    """Whether a name in a topic's folder is a directory of rows."""
+    """Returns whether a name in a topic's folder is a directory of rows."""
     return name.startswith("dt=")
 
 
 def rows(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
-    """Path of a file of rows."""
+    """Returns the path of a file of rows."""
     return f"{topic}/{hour_folder(hour)}/part-{load}-{partition}-{first_offset}.parquet"
 
 
 def rewritten(folder: str, load: int, number: int) -> str:
-    """Path of a file that replaces others; `folder` is the directory of its hour."""
+    """Returns the path of a file that replaces other files. folder: the directory of the file's
+    hour."""
     return f"{folder}/rows-{load}-{number}.parquet"
 
 
 def file_of(path: str) -> tuple[int, int | None] | None:
-    """The load and the partition in the name of a file of rows or rejects; None for other names.
-    The partition is None if the file replaces other files, because its records may come from
-    several partitions."""
+    """Returns the load and the partition in the name of a file of rows or rejects, or None for
+    other names. The partition is None if the file replaces other files, because its records may
+    come from several partitions."""
     found = _FILE.search(path)
     if found is None:
         return None
@@ -158,54 +164,54 @@ def file_of(path: str) -> tuple[int, int | None] | None:
 
 
 def columns(topic: str) -> str:
-    """Path of the Parquet file without rows that has the columns of the newest schema. Spark takes
-    the columns of a directory from a file of this name, if there is one."""
+    """Returns the path of the Parquet file without rows that has the columns of the newest schema.
+    If a directory has a file of this name, Spark reads the directory's columns from it."""
     return f"{topic}/_common_metadata"
 
 
 def rejects(topic: str, hour: int, load: int, partition: int, first_offset: int) -> str:
-    """Path of a file of the loader's rejects."""
+    """Returns the path of a file of the loader's rejects."""
     folder = f"{state(topic)}/rejects/{hour_folder(hour)}"
     return f"{folder}/reject-{load}-{partition}-{first_offset}.parquet"
 
 
 def table(topic: str, table: str, load: int) -> str:
-    """Path of a table's file."""
+    """Returns the path of a table's file."""
     return f"{state(topic)}/{table}/{load:0{MANIFEST_DIGITS}}.parquet"
 
 
 def tables(topic: str, table: str) -> str:
-    """Directory of a table's files."""
+    """Returns the directory of a table's files."""
     return f"{state(topic)}/{table}"
 
 
 def table_number(name: str) -> int | None:
-    """The load number in the file name of a table's file; None for other files."""
+    """Returns the load number in the file name of a table's file, or None for other files."""
     found = _TABLE.match(name)
     return int(found[1]) if found else None
 
 
 def span(topic: str, table: str, parts: tuple[int, int, int, int], load: int) -> str:
-    """Path of the file with a table's rows of a span of time. parts: the first hour and the end of
-    the span, both in hours since the epoch; the number of rows; and the last load that counted a
-    bucket of the span."""
+    """Returns the path of the file with a table's rows for a span of hours. parts: the first hour
+    and the end of the span, both in hours since the epoch; the number of rows; and the last load
+    that counted a bucket of the span."""
     name = "-".join(map(str, parts))
     return f"{state(topic)}/{table}/{name}-{load:0{MANIFEST_DIGITS}}.parquet"
 
 
 def span_of(path: str) -> tuple[int, int, int, int] | None:
-    """The `parts` in the path of a span's file; None for other paths."""
+    """Returns the `parts` in the path of a span's file, or None for other paths."""
     found = _SPAN.search(path)
     return (int(found[1]), int(found[2]), int(found[3]), int(found[4])) if found else None
 
 
 def waiting(topic: str, agent: int, file: int) -> str:
-    """Path of the note that says since when a file's announcement has been missing."""
+    """Returns the path of the note that says since when a file's announcement has been missing."""
     return f"{state(topic)}/waiting/{agent}-{file}"
 
 
 def run_note(run: str) -> str:
-    """Path of the note about a run, whose id is a uuid in hex digits. The note is JSON, but has
-    another suffix than manifests, so that nobody who lists `*/*.json` takes the note for a
-    manifest."""
+    """Returns the path of the note about a run. run: the id of the run, a uuid in hex digits. The
+    note is JSON, but has another suffix than manifests, so that a person who lists `*/*.json` does
+    not mistake the note for a manifest."""
     return f"{RUNS}/{run}.note"

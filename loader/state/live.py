@@ -1,4 +1,5 @@
-"""The files of an output: the files that a manifest adds and that no later manifest removes."""
+"""Finds the files of an output: the files that a manifest adds and that no later manifest
+removes."""
 
 from __future__ import annotations
 
@@ -18,17 +19,17 @@ manifest lists them."""
 
 
 def live(newest: Manifest, kinds: Collection[str] = (ROWS,)) -> Steps[Mapping[str, LiveFile]]:
-    """The files of these kinds, by path, as the newest manifest's load left them.
+    """Returns the files of these kinds, by path, as the newest manifest's load left them.
 
-    Raises Folded if so many loads were committed meanwhile that the newest manifest is gone, and
-    StateRefused if a manifest is missing."""
+    Raises Folded if other loaders have meanwhile committed so many loads that the manifest `newest`
+    is gone. Raises StateRefused if a manifest is missing."""
     for _ in range(LOOKS_MAX):
         try:
             found = yield from _live(newest)
         except Folded:
             if (yield from chain.oldest_kept(newest.topic)) > newest.number:
                 raise
-            continue  # there is a newer checkpoint to begin at
+            continue  # a newer checkpoint exists, so the reader begins there
         if found is not None:
             return {path: each for path, each in found.items() if each.file.kind in kinds}
     raise Folded(f"{newest.topic}: other loaders write checkpoints faster than they can be read")
@@ -46,9 +47,9 @@ def apply(found: dict[str, LiveFile], manifest: Manifest) -> None:
 def _base(
     newest: Manifest, known: Sequence[Checkpoint], oldest: int
 ) -> Steps[tuple[dict[str, LiveFile] | None, int]]:
-    """The files of the newest usable checkpoint (None if the checkpoint is gone), and the number of
-    the first load after it. If a checkpoint is damaged, an older checkpoint can be used, provided
-    that all manifests after the older one are kept. If all manifests are kept, no checkpoint is
+    """Returns the files of the newest usable checkpoint (None if the checkpoint is gone), and the
+    number of the first load after it. If a checkpoint is damaged, an older checkpoint is usable if
+    all manifests after the older checkpoint are kept. If all manifests are kept, no checkpoint is
     needed."""
     damaged: StateRefused | None = None
     for each in reversed(known):
@@ -63,7 +64,8 @@ def _base(
 
 
 def _live(newest: Manifest) -> Steps[dict[str, LiveFile] | None]:
-    """The files after the newest load; None if the checkpoint was deleted before it was read."""
+    """Returns the files after the newest load. Returns None if the checkpoint was deleted before it
+    was read."""
     known = yield from checkpoint.checkpoints(newest.topic)
     oldest = max((each.oldest for each in known), default=1)
     found, begin = yield from _base(newest, known, oldest)

@@ -1,4 +1,4 @@
-"""A file of an output, with facts from the manifest that added the file."""
+"""Defines a file of an output, with facts from the manifest that added the file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class LiveFile:
 
 
 def added(manifest: Manifest, file: DataFile) -> LiveFile:
-    """A file that a load adds."""
+    """Returns a file that a load adds, with the facts from the load's manifest."""
     schema_id = file.schema_id
     if schema_id is None and manifest.schema is not None:
         schema_id = manifest.schema.id

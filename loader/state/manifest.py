@@ -1,4 +1,4 @@
-"""The manifest: one JSON file whose creation is the commit of one load of one topic.
+"""Defines the manifest: one JSON file whose creation is the commit of one load of one topic.
 
     <root>/_skidway/<topic>/00000000000000000007.json
 
@@ -28,10 +28,10 @@
       "seconds": 12.3
     }
 
-- `partitions` lists every partition of the topic. This load took the offsets [`first`, `end`); the
-  next load begins at `end`. If the load took nothing of a partition, `first` and `end` are the
+- `partitions` lists every partition of the topic. This load read the offsets [`first`, `end`); the
+  next load begins at `end`. If the load read nothing of a partition, `first` and `end` are the
   same. `below` identifies the last batch before `end`; the next load first compares this batch with
-  the log. So the newest manifest alone is enough to know the position of every partition.
+  the log. So the newest manifest alone contains the position of every partition.
 - `files[].kind`: rows, rejects, or the name of a table (loader/state/tables.py). `checksum` is the
   sum modulo 2^64 of the record hashes (audit/counts/checksum.py) of a file of rows or rejects, as a
   signed long.
@@ -39,30 +39,30 @@
   entry in `files` has a `schema_id`. `schemas` lists the schemas of all files of rows that the
   output has after this load.
 - `removed` lists files of earlier loads. The files of this load have the same records, and replace
-  the removed files (loader/rewriting, loader/reloading). A load that removes files takes no
+  the removed files (loader/rewriting, loader/reloading). A load that removes files reads no new
   offsets. The output consists of the files that a manifest adds and no later manifest removes
   (loader/state/live.py).
-- `columns` is the file that has the columns of the rows, but no rows. `columns` is null if the
-  output already has the same file.
+- `columns` is a file that has the columns of the rows, but no rows. `columns` is null if the output
+  already has a file with the same content.
 - `success` lists the files `_SUCCESS` that this load adds to mark hours as complete
   (loader/complete_hours). `reopened` lists the files `_SUCCESS` that this load deletes although it
   changes no rows of their hours. If a load changes rows of an hour, it deletes the hour's
   `_SUCCESS` anyway, before it moves the first file. `unmarked` lists the hours that have rows, but
-  no `_SUCCESS`, after this load; at most the newest UNMARKED_MAX hours.
+  no `_SUCCESS`, after this load. It lists at most the newest UNMARKED_MAX hours.
 - `side` lists the files of each table after this load, oldest first. The first file is a snapshot
   of the table, and the others are the changes that later loads made. If several rows have the same
   key, the last row is valid (loader/state/tables.py). Each file of `buckets` has a span of time
   (loader/state/bucket_spans.py).
-- `audit` has what this load adds to the audit's counts: the deltas of the tier HDFS, with the keys
-  (HDFS, producer, epoch, number). The loader publishes these deltas after the commit, and can
-  publish them again from the manifest at any time. The first load of an output takes an epoch
-  higher than every epoch that its producer has published (loader/audit_topic/feed.py); later loads
-  keep that epoch.
-- `seconds`: how long the load took, without the start of Spark and without the commit; null in
-  manifests of early versions.
+- `audit` contains what this load adds to the audit's counts: the deltas of the tier HDFS, with the
+  keys (HDFS, producer, epoch, number). The loader publishes these deltas after the commit, and can
+  publish them again from the manifest at any time. The first load of an output chooses an epoch
+  higher than every epoch that its producer has published (loader/audit_topic/feed.py). Later loads
+  use the same epoch.
+- `seconds` says how long the load took, without the start of Spark and without the commit. It is
+  null in manifests of early versions.
 
-In the file, each field is on a line of its own. Such a line may be long: with 5,000 agents and a
-load each minute, the field `audit` has 10,000 counts.
+In the file, each field is on a line of its own. The line of a field may be long: with 5,000 agents
+and a load each minute, the field `audit` has 10,000 counts.
 
 The audit's recount reads this file as plain JSON. Loader and recount refuse a file with another
 `format`.
@@ -88,10 +88,10 @@ CLOSURES, FENCE, FORGOTTEN = "closures", "fence", "forgotten"
 
 @dataclass(frozen=True, slots=True)
 class DataFile:
-    """A file that a load adds: where it was written, where it will be moved, what it contains.
+    """A file that a load adds: where it was written, where it will be moved, and what it contains.
 
-    schema_id: the id of the schema that its columns follow; None if this is the schema of the
-    manifest.
+    schema_id: the id of the schema that the file's columns follow; None if this schema is the
+    manifest's `schema`.
     """
 
     kind: str
@@ -106,8 +106,8 @@ class DataFile:
 
 @dataclass(frozen=True, slots=True)
 class Gap:
-    """Offsets [first, end) that are missing in the log, and the reason. The mirror or the operator
-    that listed the gap gave the reason."""
+    """Offsets [first, end) that are missing in the log, and the reason. The reason comes from the
+    mirror or the operator that listed the gap."""
 
     first: int
     end: int
@@ -116,7 +116,7 @@ class Gap:
 
 @dataclass(frozen=True, slots=True)
 class BatchMark:
-    """Identifies the last batch before a position."""
+    """Identifies the last batch before an offset."""
 
     base_offset: int
     last_offset: int
@@ -126,10 +126,10 @@ class BatchMark:
 
 @dataclass(frozen=True, slots=True)
 class PartitionRange:
-    """Offsets [first, end) of one partition, and the gaps inside.
+    """Offsets [first, end) of one partition, and the gaps between these offsets.
 
-    ahead: listed gaps that end after `end`; the next load needs them. below: the last batch before
-    `end`.
+    ahead: the listed gaps that end after `end`, which the next load needs. below: the last batch
+    before `end`.
     """
 
     partition: int
@@ -190,29 +190,30 @@ class Manifest:
 
     @property
     def path(self) -> str:
-        """Path of the manifest itself."""
+        """Returns the path of the manifest itself."""
         return layout.manifest(self.topic, self.number)
 
     @property
     def staging(self) -> str:
-        """Directory in which the load's files were staged."""
+        """Returns the directory in which the load's files were staged."""
         return layout.staging(self.topic, self.number, self.uuid)
 
     @property
     def created_text(self) -> str:
-        """When the load was made, as RFC 3339 in UTC, to the second."""
+        """Returns when the load was made, as RFC 3339 in UTC, to the second."""
         return f"{datetime.fromtimestamp(self.created / 1000, UTC):%Y-%m-%dT%H:%M:%SZ}"
 
     def rows(self) -> int:
-        """Rows that this load added. A load that replaces files adds none."""
+        """Returns how many rows this load added. A load that replaces files adds none."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == ROWS)
 
     def rejects(self) -> int:
-        """Records that this load added to the rejects. A load that replaces files adds none."""
+        """Returns how many records this load added to the rejects. A load that replaces files adds
+        none."""
         return 0 if self.removed else sum(file.rows for file in self.files if file.kind == REJECTS)
 
     def to_json(self) -> bytes:
-        """The manifest as JSON; the same manifest always gives the same bytes."""
+        """Returns the manifest as JSON. The same manifest always results in the same bytes."""
         content = {"format": FORMAT, **_fields(self)}
         lines = (
             f' "{name}": {json.dumps(each, default=_fields)}' for name, each in content.items()
@@ -233,8 +234,8 @@ class Manifest:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """The fields of a dataclass by name. `asdict` is not used, because it would copy the counts of
-    all agents."""
+    """Returns the fields of a dataclass by name. Does not use `asdict`, which would copy the counts
+    of all agents."""
     return {each.name: getattr(value, each.name) for each in fields(value)}
 
 

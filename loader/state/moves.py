@@ -1,4 +1,5 @@
-"""The moves of committed files from staging into place, and the next step of one move. Pure."""
+"""Lists the moves of committed files from staging into place, and decides the next step of one
+move. Does no I/O."""
 
 from __future__ import annotations
 
@@ -18,7 +19,7 @@ class Move:
 
 
 class Settle(Enum):
-    """What to do after looking at source and target of a move."""
+    """What the loader does after it has looked at source and target of a move."""
 
     DONE = auto()
     RENAME = auto()
@@ -28,13 +29,13 @@ class Settle(Enum):
 
 
 def moves(manifest: Manifest) -> list[Move]:
-    """The moves of a load, in order."""
+    """Returns the moves of a load, in order."""
     return [Move(file.staged, file.path, file.length) for file in manifest.files]
 
 
 def settle(move: Move, source: int | None, target: int | None) -> Settle:
-    """What to do about a move. source, target: the lengths of the two files; None if there is no
-    such file."""
+    """Decides what the loader does about a move. source, target: the lengths of the two files; None
+    for a file that does not exist."""
     if source is None and target is None:
         return Settle.BOTH_GONE
     if source is None:

@@ -1,6 +1,6 @@
-"""Operations on a store, as values, and the functions that execute them. Because operations are
-values, the code that decides what to do needs no store: it is a generator (`Steps`) that yields
-operations and receives the store's answers."""
+"""Defines operations on a store, as values, and the functions that execute them. Because operations
+are values, the code that decides what to do needs no store. This code consists of generators
+(`Steps`), which yield operations and receive the store's answers."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ class Rename:
 
 @dataclass(frozen=True, slots=True)
 class Replace:
-    """Moves a file, even over an existing target. The answer is False if the source does not exist;
-    otherwise True."""
+    """Moves a file, even over an existing target. The answer is False if the source does not exist.
+    Otherwise the answer is True."""
 
     source: str
     target: str

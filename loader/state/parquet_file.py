@@ -22,7 +22,7 @@ ROW_GROUP_ROWS: Final = 512 * 1024
 SAMPLE_ROWS: Final = 16 * 1024
 SAMPLE_LEAST: Final = 256
 """The first SAMPLE_ROWS rows of a file decide whether a column gets a dictionary. If a file has at
-most SAMPLE_LEAST rows, every column gets one, except columns whose numbers rise."""
+most SAMPLE_LEAST rows, every column gets a dictionary, except columns whose numbers rise."""
 
 RISING: Final = frozenset({"_offset", "_kafka_offset"})
 
@@ -30,7 +30,8 @@ RISING: Final = frozenset({"_offset", "_kafka_offset"})
 def write_table(
     store: Store, table: pa.Table, kind: str, path: str, staged: str, compression: str = "zstd"
 ) -> DataFile:
-    """Writes and syncs one Parquet file; it will be moved to `path` later. Raises StoreFailed."""
+    """Writes and syncs one Parquet file, which will be moved to `path` later. Raises
+    StoreFailed."""
     with new_file(store, table.schema, staged, compression) as writer:
         writer.write(table)
         return writer.close(kind, path)
@@ -40,8 +41,8 @@ def write_table(
 def new_file(
     store: Store, schema: pa.Schema, staged: str, compression: str
 ) -> Iterator[ParquetFileWriter]:
-    """A new Parquet file, for a `with` block. The block must write and close the file. If the block
-    raises an error, the file is abandoned."""
+    """Yields the writer of a new Parquet file to a `with` block. The block must write and close the
+    file. If the block raises an error, the writer abandons the file."""
     file = store.create(staged)
     try:
         yield ParquetFileWriter(file, schema, staged, compression)
@@ -76,7 +77,7 @@ class ParquetFileWriter:
         )
 
     def _open(self, table: pa.Table) -> pq.ParquetWriter:
-        """The writer of this file. Its first table decides how the columns are encoded."""
+        """Returns the writer of this file. Its first table decides how the columns are encoded."""
         if self._writer is None:
             self._writer = pq.ParquetWriter(
                 self._sink,
@@ -89,17 +90,18 @@ class ParquetFileWriter:
 
 
 def columns_file(schema: pa.Schema) -> bytes:
-    """A Parquet file that has columns and no rows. The same columns always give the same bytes."""
+    """Returns the bytes of a Parquet file that has columns and no rows. The same columns always
+    result in the same bytes."""
     data = io.BytesIO()
     pq.write_metadata(schema, data, store_schema=False)
     return data.getvalue()
 
 
 def _encodings(table: pa.Table) -> dict[str, Any]:
-    """Columns whose values repeat are written with a dictionary. Whole numbers that rise from row
-    to row, or that seldom repeat, are written as differences (delta encoding), which takes less
-    time and far fewer bytes than a dictionary. Other values that seldom repeat are written as they
-    are."""
+    """Returns how each column is encoded. Columns whose values repeat get a dictionary. Whole
+    numbers that rise from row to row, or that seldom repeat, are written as differences (delta
+    encoding), which takes less time and far fewer bytes than a dictionary. Other values that seldom
+    repeat are written without any encoding."""
     rising = [each.name for each in table.schema if _rises(each)]
     rare = [each for each in table.schema if each.name not in rising and _is_rare(table, each)]
     numbers = [each.name for each in rare if types.is_signed_integer(each.type)]
@@ -115,7 +117,8 @@ def _rises(field: pa.Field) -> bool:
 
 
 def _is_rare(table: pa.Table, field: pa.Field) -> bool:
-    """Whether the first rows of the column have more than half as many distinct values as rows."""
+    """Returns whether more than half of the values in the column's first SAMPLE_ROWS rows are
+    distinct. Returns False if there are at most SAMPLE_LEAST rows."""
     if types.is_nested(field.type) or types.is_dictionary(field.type):
         return False
     sample = table.column(field.name).slice(0, SAMPLE_ROWS)
@@ -141,7 +144,7 @@ class _Measured(io.RawIOBase):
 
 
 def _checksum(table: pa.Table) -> int:
-    """Sum of the record hashes; 0 for a table without origins."""
+    """Returns the sum of the record hashes, or 0 for a table without origins."""
     if "_agent" not in table.column_names:
         return 0
     names = ("_agent", "_file_id", "_offset", "_length")

@@ -1,9 +1,9 @@
 """Identifies a process, so that another process can find out whether it still runs.
 
-A PID has a meaning only in one PID namespace, and only until the machine starts again. So a process
-is identified by its PID, the machine's boot id and the PID namespace. Its time of start is needed,
-too, because the kernel may give the PID to another process later. For a process of another machine
-or another container, this module cannot find out whether it still runs.
+A PID has a meaning only in one PID namespace, and only until the machine starts again. So this
+module identifies a process by its PID, the machine's boot id and the PID namespace. The start time
+of the process is needed, too, because the kernel may use the same PID for another process later.
+This module cannot find out whether a process of another machine or another container still runs.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Process:
 
     @staticmethod
     def here() -> Process:
-        """This process."""
+        """Returns this process."""
         pid = os.getpid()
         found = _state_and_start(pid)
         return Process(
@@ -40,7 +40,8 @@ class Process:
         )
 
     def is_alive(self) -> bool | None:
-        """Whether the process runs now; None if it belongs to another machine or container."""
+        """Returns whether the process runs now. Returns None if the process belongs to another
+        machine or container."""
         if not self.boot or (self.boot, self.space) != (_boot(), _space()):
             return None
         try:
@@ -48,7 +49,7 @@ class Process:
         except ProcessLookupError:
             return False
         except PermissionError:
-            pass  # it runs, as another user
+            pass  # the process runs, but belongs to another user
         found = _state_and_start(self.pid)
         if found is None:
             return True
@@ -71,7 +72,7 @@ def _space() -> str:
 
 
 def _state_and_start(pid: int) -> tuple[str, int] | None:
-    """The state and the time of start of a process; None if the kernel hides them."""
+    """Returns the state and the start time of a process, or None if the kernel hides them."""
     try:
         text = (_PROC / str(pid) / "stat").read_text()
     except OSError:

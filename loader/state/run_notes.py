@@ -1,4 +1,4 @@
-"""Notes about the runs that work on an output now: one small file for each run.
+"""Writes and reads notes about the runs that work on an output now. Each run has one small file.
 
     <root>/_skidway/_runs/<uuid>.note
 
@@ -9,15 +9,14 @@
 
 `_runs` is never the folder of a topic, because topics whose names begin with `_` are not loaded. A
 run writes its note at most once in `WRITE_EVERY_S` seconds, and deletes the note when the run ends.
-`count` rises with each writing. `since` is when the run began, and `said` is when it last wrote the
-note, both by the clock of the run's host.
+`count` rises each time the run writes the note. `since` is when the run began, and `said` is when
+the run last wrote the note, both by the clock of the run's host.
 
-A run that was killed leaves its note behind, and a later run deletes the note (`sweep`). A note may
-be deleted at any time, because a run that still works writes its note again. So no harm is done if
-`sweep` wrongly takes a run of another host, whose clock may differ, for dead.
+A run that was killed does not delete its note; a later run deletes the note (`sweep`). A note may
+be deleted at any time, because a run that still works writes its note again. The clock of another
+host may differ, so `sweep` may delete the note of a run that still works there. This does no harm.
 
-No load depends on a note. If a note cannot be written or deleted, the run logs a warning and goes
-on.
+No load depends on a note. If a run cannot write or delete a note, it logs a warning and continues.
 """
 
 from __future__ import annotations
@@ -40,8 +39,8 @@ from skidway.loader.store import PARTIAL_SUFFIX, Store
 FORMAT: Final = 1
 WRITE_EVERY_S: Final = 10.0
 FORGOTTEN_MS: Final = 600_000
-"""If a run of another host has not written its note for this time, it is taken for dead, and the
-note is deleted."""
+"""If a run of another host has not written its note for this time, other runs assume that it is
+dead, and delete its note."""
 
 _log = log.get(__name__)
 
@@ -59,7 +58,7 @@ class RunNote:
     work: Mapping[str, Any]
 
     def to_json(self) -> bytes:
-        """The note as JSON."""
+        """Returns the note as JSON."""
         return json.dumps({"format": FORMAT, **asdict(self)}).encode() + b"\n"
 
     @staticmethod
@@ -76,7 +75,7 @@ class RunNote:
 
 
 class OwnNote:
-    """The note of this run, for a `with` block around the run."""
+    """Writes the note of this run. A `with` block around the run must use this object."""
 
     def __init__(self, store: Store, clock: Clock) -> None:
         self._store, self._clock = store, clock
@@ -104,7 +103,8 @@ class OwnNote:
             _log.warning("run_note_left", reason=str(failure))
 
     def say(self, work: Mapping[str, Any]) -> None:
-        """Writes the note, except if it was written less than `WRITE_EVERY_S` seconds ago."""
+        """Writes the note. Does nothing if the note was written less than `WRITE_EVERY_S` seconds
+        ago."""
         now_s = self._clock.monotonic()
         if self._count and now_s < self._next_s:
             return
@@ -130,7 +130,7 @@ class OwnNote:
 
 
 def read_notes(store: Store) -> list[RunNote]:
-    """The notes of all runs, the oldest first."""
+    """Returns the notes of all runs, the oldest first."""
     notes = (_read(store, name) for name in store.names(layout.RUNS) if not _is_partial(name))
     return sorted((x for x in notes if x is not None), key=lambda each: (each.since, each.id))
 

@@ -1,4 +1,4 @@
-"""What a load does with the files `_SUCCESS`, which mark hours as complete.
+"""Does what a load must do with the files `_SUCCESS`, which mark hours as complete.
 
 A load that rewrites the files of an hour changes no row, so the hour stays complete. The load
 deletes the hour's `_SUCCESS` before it moves the first file, and at the end puts a `_SUCCESS` with
@@ -17,13 +17,13 @@ from skidway.loader.state.operations import Read, Steps
 from skidway.loader.store import Store
 
 AHEAD_HOURS: Final = 2
-"""How many hours an event time may be ahead of the loader's clock. Agents send no event time that
-is more than an hour ahead of their own clocks."""
+"""An event time may be at most this many hours ahead of the loader's clock. Agents send no event
+time that is more than an hour ahead of their own clocks."""
 
 
 def marked(topic: str, hours: Iterable[str]) -> Steps[dict[str, bytes]]:
-    """By hour, the content of the `_SUCCESS` files of these hours. Hours without a `_SUCCESS` are
-    left out."""
+    """Returns, by hour, the content of the `_SUCCESS` files of these hours. Leaves out hours
+    without a `_SUCCESS`."""
     found = {}
     for hour in sorted(set(hours)):
         data: bytes | None = yield Read(layout.success(topic, hour))
@@ -47,13 +47,13 @@ def stage(store: Store, load: LoadId, contents: Mapping[str, bytes]) -> tuple[Re
 def unmarked(
     before: Iterable[str], hours: Iterable[str], now_ms: int, now_marked: Iterable[str] = ()
 ) -> tuple[str, ...]:
-    """The hours that have rows, but no `_SUCCESS`, after a load. before: the hours that had rows,
-    but no `_SUCCESS`, before the load. hours: the hours that the load changes. now_marked: the
-    hours for which the load adds `_SUCCESS`.
+    """Returns the hours that have rows, but no `_SUCCESS`, after a load. before: the hours that had
+    rows, but no `_SUCCESS`, before the load. hours: the hours that the load changes. now_marked:
+    the hours for which the load adds `_SUCCESS`.
 
-    Returns only the newest UNMARKED_MAX of these hours. Hours more than AHEAD_HOURS after the
-    load's time are left out. Otherwise, wrong event times could push other hours out of the
-    result."""
+    The result has only the newest UNMARKED_MAX of these hours. It does not include hours more than
+    AHEAD_HOURS after the load's time. Otherwise, hours of wrong event times could take the places
+    of other hours in the result."""
     last = layout.hour_text(now_ms // layout.HOUR_MS + AHEAD_HOURS)
     found = {*before, *hours} - set(now_marked)
     return tuple(sorted(hour for hour in found if hour <= last)[-UNMARKED_MAX:])

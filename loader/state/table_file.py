@@ -32,7 +32,7 @@ class TableStaging:
 
 
 def read_file(store: Store, path: str, schema: pa.Schema) -> pa.Table:
-    """The columns of a table's file. Raises StateRefused if the file is gone or damaged."""
+    """Reads the columns of a table's file. Raises StateRefused if the file is gone or damaged."""
     data = store.read(path)
     if data is None:
         raise StateRefused(
@@ -45,7 +45,8 @@ def read_file(store: Store, path: str, schema: pa.Schema) -> pa.Table:
 
 
 def read_rows(store: Store, paths: Sequence[str], schema: pa.Schema) -> list[tuple[Any, ...]]:
-    """The rows of several files of a table, as tuples. Raises StateRefused."""
+    """Reads the rows of several files of a table, as tuples. Raises StateRefused if a file is gone
+    or damaged."""
     rows: list[tuple[Any, ...]] = []
     for path in paths:
         table = read_file(store, path, schema)
@@ -55,7 +56,7 @@ def read_rows(store: Store, paths: Sequence[str], schema: pa.Schema) -> list[tup
 
 
 def table_of(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.Table:
-    """The rows as an Arrow table."""
+    """Returns the rows as an Arrow table."""
     if not rows:
         return schema.empty_table()
     columns = [

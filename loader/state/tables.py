@@ -1,5 +1,5 @@
-"""Tables: the state that is too large for the manifest, because it grows with the number of files
-and of buckets (the audit's intervals of event time).
+"""Reads and writes the tables. The tables are the state that is too large for the manifest, because
+it grows with the number of log files and of buckets (the audit's intervals of event time).
 
     marks      partition, agent, file -> highest end byte loaded (audit/counts/marks.py)
     names      agent, file -> host, path, from announcements
@@ -13,11 +13,11 @@ For the first three tables, each load writes its changes as a Parquet file. The 
 lists this file in the field `side`, after the files of earlier loads. If several rows have the same
 key, the last row is valid. A last row without an end, path or stage means that the key was dropped.
 When a table has `DELTAS_MAX` files, the load writes a snapshot of the whole table instead. The
-table `fence` has one row for each partition and is always written whole. All rows belong to one
-source topic, whose ids are in the manifest.
+table `fence` has one row for each partition. If a load writes this table, it always writes the
+whole table. All rows belong to one source topic, whose ids are in the manifest.
 
-Marks and names are dropped when their file is closed and no repeat can come any more. So after a
-year, a load begins as fast as after a day.
+Loads drop the marks and the name of a log file when the file is closed and no repeat can come any
+more. So after a year, a load begins as fast as after a day.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ class Changes:
     closed: Mapping[FileKey, Closed] = field(default_factory=dict)
 
     def then(self, later: Changes) -> Changes:
-        """These changes, followed by the changes in `later`."""
+        """Returns these changes, followed by the changes in `later`."""
         partitions = {*self.marks, *later.marks}
         return Changes(
             {p: {**self.marks.get(p, {}), **later.marks.get(p, {})} for p in partitions},
@@ -93,8 +93,8 @@ class Tables:
     closures: Closures = field(default_factory=Closures)
 
     def add(self, changes: Changes) -> None:
-        """Applies the changes of a load to marks and names. The table `closures` was already
-        changed by its own rules."""
+        """Applies the changes of a load to marks and names. Does not change the table `closures`,
+        which `Closures` has already changed."""
         for partition, marks in changes.marks.items():
             known = self.marks.setdefault(partition, {})
             for key, end in marks.items():
@@ -109,8 +109,8 @@ class Tables:
 
 
 def read_tables(store: Store, manifest: Manifest | None) -> Tables:
-    """The tables as the manifest's load left them. Raises StateRefused if one of the tables' files
-    is gone or damaged."""
+    """Reads the tables as the manifest's load left them. Raises StateRefused if one of the tables'
+    files is gone or damaged."""
     tables = Tables()
     if manifest is None:
         return tables

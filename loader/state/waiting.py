@@ -1,12 +1,12 @@
-"""Notes about files without announcement: each note says since when a file's announcement has been
-missing. (Agents announce the host and path of each file that they send.) There is one small note
-file per (agent, file).
+"""Writes and reads notes about log files without announcement. Each note says since when a file's
+announcement has been missing. (Agents announce the host and path of each file that they send.)
+There is one small note file per (agent, file).
 
     <root>/_skidway/<topic>/waiting/<agent>-<file>      milliseconds since the epoch, as text
 
-The first run that misses an announcement writes the note. Later runs leave it alone, except if
-its time is in the future. A run removes the note when the announcement has come. A note only
-decides how long records wait, so it is not part of the commit.
+The first run that misses an announcement writes the note. Later runs do not change the note, except
+if the note's time is in the future. When the announcement has come, a run removes the note. A note
+only decides how long records wait, so it is not part of the commit.
 """
 
 from __future__ import annotations
@@ -23,22 +23,22 @@ _NAME: Final = re.compile(r"(\d+)-(\d+)")
 
 
 class WaitingNotes:
-    """The notes of one topic: files whose announcement is missing."""
+    """The notes about the files of one topic whose announcement is missing."""
 
     def __init__(self, store: Store, topic: str) -> None:
         self._store, self._topic = store, topic
         self._folder = f"{layout.state(topic)}/waiting"
 
     def over(self, now_ms: int, wait_ms: int) -> frozenset[FileKey]:
-        """Files whose announcement has been missing for `wait_ms` or longer."""
+        """Returns the files whose announcement has been missing for `wait_ms` or longer."""
         return frozenset(
             key for key in self._keys() if now_ms - self._since(key, now_ms) >= wait_ms
         )
 
     def begin(self, key: FileKey, now_ms: int) -> None:
-        """Writes a note that a file's announcement is missing from now on, if the file has no note
-        yet. If the file's note has a time in the future, because a clock was wrong, replaces the
-        note; otherwise the loader would wait too long."""
+        """If the file has no note yet, writes a note that its announcement is missing from now on.
+        If the file's note has a time in the future, because a clock was wrong, replaces the note;
+        otherwise the loader would wait too long."""
         path = layout.waiting(self._topic, *key)
         if self._since(key, now_ms) > now_ms:
             self._store.delete(path)

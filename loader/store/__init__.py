@@ -1,5 +1,5 @@
-"""A file tree with the few operations that a commit needs. `state/layout.py` has the names of its
-files.
+"""Defines stores. A store is a file tree with the few operations that a commit needs.
+`state/layout.py` has the names of its files.
 
     Store        the operations of every kind of store; the commit uses nothing else
     local        LocalStore, a directory of this machine (link(2), fsync)
@@ -22,19 +22,19 @@ from skidway.audit.output import Output
 from skidway.errors import ConfigurationRefused, SkidwayError
 
 PARTIAL_SUFFIX: Final = ".partial"
-"""Files that are still being written have this suffix; the loader's readers and listings skip
-them."""
+"""Files that are still being written have this suffix. The loader's readers and listings skip these
+files."""
 
 
 class OutcomeUnclear(SkidwayError):
-    """The answer to a requested change was lost: the change may or may not have happened."""
+    """The answer to a request was lost, so the requested change may or may not have happened."""
 
 
 class StoreWriter(Protocol):
     """A new file. The bytes of the file are durable only after `close`."""
 
     def write(self, data: bytes | memoryview, /) -> int:
-        """Appends all of the data; returns its number of bytes."""
+        """Appends all of the data, and returns the number of bytes."""
 
     def close(self) -> None:
         """Flushes to disk and closes. Raises StoreFailed."""
@@ -60,7 +60,8 @@ class Store(Output, Protocol):
 
     def rename(self, source: str, target: str) -> bool:
         """Moves a file durably. Makes the target's directories if they are missing. Returns False
-        if the target exists or the source is missing; the caller then looks again."""
+        if the target exists or the source is missing. In this case the caller must look at both
+        again."""
 
     def replace(self, source: str, target: str) -> bool:
         """Moves a file durably over the target. At any time, the target has either the old content
@@ -72,12 +73,12 @@ class Store(Output, Protocol):
 
     def sync(self, paths: Sequence[str]) -> None:
         """Makes the names in these directories durable. Does nothing if the store's `rename`
-        already does that."""
+        already makes names durable."""
 
 
 def open_store(url: str) -> Store:
-    """The store at `url`. Raises ConfigurationRefused if commits are not safe on stores with this
-    URL scheme."""
+    """Returns the store at `url`. Raises ConfigurationRefused if commits are not safe on stores
+    with this URL scheme."""
     scheme, separator, _ = url.partition("://")
     if not separator or scheme == "file":
         from skidway.loader.store.local import LocalStore

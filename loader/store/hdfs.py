@@ -1,7 +1,7 @@
 """HDFS as a store. The NameNode can rename without overwriting, so a name can be created only once.
 
-Files are made durable by hsync before they are closed (hdfs_writer.py). If a request gets no
-answer, its change may or may not have happened (`OutcomeUnclear`). The code that reads is in
+The writer makes files durable by hsync before it closes them (hdfs_writer.py). If a request gets no
+answer, its change may or may not have happened (`OutcomeUnclear`). The code that reads files is in
 audit.output.hdfs.
 """
 
@@ -59,7 +59,7 @@ class HdfsStore(HdfsOutput):
                 return
 
     def sync(self, paths: Sequence[str]) -> None:
-        """Does nothing: the NameNode logs every name before it answers."""
+        """Does nothing, because the NameNode logs every name before it answers."""
 
     def _move(self, source: str, target: str, *, overwrite: bool) -> bool:
         self._make_parent(target)

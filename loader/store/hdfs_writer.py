@@ -1,12 +1,12 @@
-"""Writes one file to HDFS: in large pieces, synced on its DataNodes before it is closed.
+"""Writes one file to HDFS in large pieces, and syncs it on its DataNodes before it is closed.
 
-When a DataNode has died, the NameNode does not know it for ten minutes, and still chooses it for
-new blocks. The client (hdfs-native) does not ask for another DataNode. If the first DataNode of a
-block is dead, the client raises an error at once; if another DataNode of the block is dead, its
-hsync never returns. So the writer waits for an hsync only for a while, and then begins the file
-again, with other DataNodes. The writer can begin a file again only while it has all bytes of the
-file in memory. It drops a piece from memory after it has written the piece; so it can begin a file
-of several pieces again only while it writes the first piece.
+The NameNode notices only after ten minutes that a DataNode has died, and until then still chooses
+this DataNode for new blocks. The client (hdfs-native) does not ask for another DataNode. If the
+first DataNode of a block is dead, the client raises an error at once. If another DataNode of the
+block is dead, the client's hsync never returns. So the writer waits for an hsync only for a limited
+time, and then begins the file again, with other DataNodes. The writer can begin a file again only
+while it has all bytes of the file in memory. After it has written a piece, it removes the piece
+from memory. So it can begin a file of several pieces again only while it writes the first piece.
 """
 
 from __future__ import annotations
@@ -22,20 +22,21 @@ from skidway.audit.output import StoreUnreachable
 from skidway.audit.output.hdfs_failures import failures
 
 WRITE_BYTES: Final = 4 << 20
-"""A writer collects this many bytes for each call of the client's `write`. Otherwise each Parquet
-page would be a call to Rust."""
+"""A writer collects this many bytes for each call of the client's `write`. Otherwise the writer
+would call the Rust client for each Parquet page."""
 
 BEGINNINGS_MAX: Final = 10
 BEGINNING_S: Final = 120.0
-"""For how long a writer begins a file again and again. `BEGINNINGS_MAX` says how often."""
+"""For this many seconds, a writer may begin a file again and again. It begins the file at most
+`BEGINNINGS_MAX` times."""
 
 SYNC_S: Final = 3.0
-"""How long the writer waits for the first hsync of a small file. After an hsync that did not
-return, it waits twice as long for the next one, at most `LARGE_SYNC_S`. If nothing is wrong, the
-hsync of a small file takes 50 ms."""
+"""The writer waits at most this many seconds for the first hsync of a small file. After an hsync
+that did not return, the writer waits twice as long for the next hsync, at most `LARGE_SYNC_S`. If
+all DataNodes work, the hsync of a small file takes 50 ms."""
 
 LARGE_SYNC_S: Final = 60.0
-"""How long the writer waits for the hsync of a file that it cannot begin again."""
+"""The writer waits at most this many seconds for the hsync of a file that it cannot begin again."""
 
 
 class HdfsWriter:
@@ -87,9 +88,9 @@ class HdfsWriter:
         self._written = True
 
     def _repeat(self, work: Callable[[float], None]) -> None:
-        """Calls `work`, which writes the file from its beginning, with the seconds that it may wait
-        for an hsync. If a DataNode does not answer, creates the file again and calls `work`
-        again."""
+        """Calls `work`, which writes the file from its beginning. Passes to `work` the number of
+        seconds that it may wait for an hsync. If a DataNode does not answer, creates the file again
+        and calls `work` again."""
         until, within_s = time.monotonic() + BEGINNING_S, SYNC_S
         for attempt in range(BEGINNINGS_MAX):
             if attempt:
@@ -113,7 +114,7 @@ class HdfsWriter:
             self._file.write(data)
 
     def _end(self, within_s: float) -> None:
-        """Syncs the file, if it has bytes, and closes it."""
+        """Syncs the file if it has bytes. Then closes the file."""
         with failures("write", self._path):
             if self._pending or self._written:
                 _do(self._file.hsync, within_s)
@@ -121,9 +122,9 @@ class HdfsWriter:
 
 
 def _do(call: Callable[[], object], within_s: float) -> None:
-    """Makes a call of the client in a thread. If the call takes too long, raises TimeoutError. The
-    thread then still waits for the client, but it is a daemon thread, which does not keep the
-    program from ending."""
+    """Calls a method of the client in a thread. If the call takes longer than `within_s`, raises
+    TimeoutError. The thread still waits for the client after that, but the thread is a daemon
+    thread, so the program can end."""
     errors: list[BaseException] = []
 
     def run() -> None:

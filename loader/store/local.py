@@ -1,4 +1,4 @@
-"""A local directory as a store. The code that reads is in audit.output.local.
+"""A local directory as a store. The code that reads files is in audit.output.local.
 
 link(2) fails if the target exists, so a name can be created only once. A move links the new name,
 syncs the target's directory and unlinks the old name. After a crash between the link and the
@@ -20,12 +20,12 @@ from skidway.files import fsync_directory
 from skidway.loader.store import PARTIAL_SUFFIX, StoreWriter
 
 REMOVALS_MAX: Final = 10
-"""How often, at most, a store tries to remove a directory. A try fails if another process creates a
-file in the directory meanwhile."""
+"""A store tries at most this many times to remove a directory. An attempt fails if another process
+creates a file in the directory meanwhile."""
 
 MADE_KEPT_MAX: Final = 1_000
-"""How many directories a store remembers that it has created. If it has forgotten a directory, it
-only has to look again whether the directory exists."""
+"""A store remembers at most this many directories that it has created. If it no longer remembers a
+directory, it only has to check again whether the directory exists."""
 
 
 class LocalStore(LocalOutput):

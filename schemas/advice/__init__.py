@@ -1,5 +1,5 @@
-"""Advice on an incompatible schema: where it is incompatible, which levels of compatibility would
-allow it, and which edits make it compatible.
+"""Gives advice on an incompatible schema: where the schema is incompatible, which levels of
+compatibility would allow the schema, and which edits make it compatible.
 
 - `draft`: a schema that is being edited, and readable names for the places in this schema
 - `edits`: which edits can mend each kind of incompatibility; the edit that keeps most of the schema
@@ -8,9 +8,9 @@ allow it, and which edits make it compatible.
 - `repair`: tries edits until the checker accepts the result
 - `report`: `advise`, which puts the advice together for people
 
-Everything here is pure. Before a schema is suggested, it is parsed from its text, and
-`compatibility.check` must accept it, with the same earlier versions and the same level as the
-author's own schema.
+This package does no I/O. Before it suggests a schema, it parses the schema from its text, and
+`compatibility.check` must accept the schema, with the same earlier versions and the same level as
+the author's own schema.
 """
 
 from skidway.schemas.advice.repair import Suggestion

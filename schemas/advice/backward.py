@@ -1,4 +1,4 @@
-"""Edits that mend a new schema that cannot read datums of the old schema."""
+"""Proposes edits that mend a new schema that cannot read datums of the old schema."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from skidway.schemas.differences import type_name
 
 
 def add_default(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a new field that the old schema does not have: give the field the name of an old field as
-    an alias, or give it a default."""
+    """Proposes edits for a new field that the old schema does not have. The edits add the name of
+    an old field as an alias, or add a default."""
     name, field = place_name(new, fault.path), Draft(new).field_at(fault.path)
     former = _renamed_from(field, fault, new, old)
     if former is not None:
@@ -52,8 +52,9 @@ def _default_zero(name: str, path: str, avro: AvroType) -> Iterator[Edit]:
 
 
 def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a changed type: allow both types, or keep the old type. If the old type is the wider one,
-    the edit that keeps the old type is tried first."""
+    """Proposes edits for a changed type. The edits allow both types, or keep the old type. If both
+    types are primitive and the old type is the wider one, the edit that keeps the old type comes
+    first."""
     place, name = fault.reader_place, place_name(new, fault.reader_place) or "the schema"
     ours, theirs = Draft(new).type_at(place), Draft(old).type_at(fault.writer_place)
     if _is_primitive(ours) and _is_primitive(theirs) and not incompatibilities(theirs, ours):
@@ -67,8 +68,8 @@ def widen(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit
 
 
 def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For symbols that the old schema has and the new schema lacks: keep these symbols, or give the
-    enum a default."""
+    """Proposes edits for symbols that the old schema has and the new schema lacks. The edits keep
+    these symbols, or add a default to the enum."""
     place, there = fault.reader_place, Draft(old).type_at(fault.writer_place)
     before = there.symbols if isinstance(there, Enum) else ()
 
@@ -88,8 +89,8 @@ def keep_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a type that has another name in the old schema: make the old name an alias, or keep the
-    old name."""
+    """Proposes edits for a type that has another name in the old schema. The edits make the old
+    name an alias, or keep the old name."""
     there = Draft(old).type_at(fault.writer_place)
 
     def alias(draft: Draft) -> None:
@@ -104,7 +105,8 @@ def alias_type(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator
 
 
 def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a field whose aliases match several old fields: drop its aliases."""
+    """Proposes an edit for a field whose aliases match several old fields. The edit drops the
+    field's aliases."""
 
     def drop(draft: Draft) -> None:
         draft.field_at(fault.path).aliases = ()
@@ -113,8 +115,8 @@ def drop_aliases(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def _renamed_from(field: Field, fault: Incompatibility, new: AvroType, old: AvroType) -> str | None:
-    """The name of the only old field that no new field reads and that `field` can read. None if
-    there is no such old field, or if there are several."""
+    """Returns the name of the old field that no new field reads and that `field` can read. Returns
+    None if there is no old field of this kind, or if there are several."""
     ours = Draft(new).record_at(fault.reader_place)
     theirs = Draft(old).record_at(fault.writer_place)
     read = {name for each in ours.fields for name in (each.name, *each.aliases)}

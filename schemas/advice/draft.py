@@ -1,4 +1,5 @@
-"""A schema that is being edited: reads and replaces types at places such as `/fields/1/type/0`."""
+"""Defines a draft, which is a schema that is being edited. A draft reads and replaces types at
+places such as `/fields/1/type/0`."""
 
 from __future__ import annotations
 
@@ -19,7 +20,7 @@ class Draft:
         self._known = known
 
     def type_at(self, place: str) -> AvroType:
-        """The type at the place. Raises `PlaceMissing`."""
+        """Returns the type at the place. Raises `PlaceMissing`."""
         at = self.root
         for step in _steps(place):
             at = _inside(at, step)
@@ -49,22 +50,23 @@ class Draft:
             raise PlaceMissing(place)
 
     def record_at(self, place: str) -> Record:
-        """The record at the place. Raises `PlaceMissing` if no type or no record is there."""
+        """Returns the record at the place. Raises `PlaceMissing` if no type or no record is
+        there."""
         found = self.type_at(place)
         if not isinstance(found, Record):
             raise PlaceMissing(place)
         return found
 
     def field_at(self, path: str) -> Field:
-        """The field of a path that ends in `/fields/N`. Raises `PlaceMissing`."""
+        """Returns the field at a path that ends in `/fields/N`. Raises `PlaceMissing`."""
         place, _, last = path.rpartition("/fields/")
         record = self.record_at(place)
         return record.fields[_number(last, len(record.fields))]
 
 
 def place_name(root: AvroType, path: str) -> str:
-    """The path in the form in which people read it, for example `order.lines[].price`. Branches of
-    unions and parts of a type, such as its size, are left out."""
+    """Returns the path in a form for people, for example `order.lines[].price`. Leaves out branches
+    of unions and parts of a type, such as its size."""
     at, name = root, ""
     for step in _steps(path):
         if isinstance(at, Record) and step.isdigit() and int(step) < len(at.fields):
@@ -79,8 +81,8 @@ def place_name(root: AvroType, path: str) -> str:
 
 
 def _steps(place: str) -> Iterator[str]:
-    """One step for each type on the way to the place: the number of a field or branch, `items`, or
-    `values`."""
+    """Yields one step for each type on the way to the place. A step is the number of a field or
+    branch, `items`, or `values`."""
     return (step for step in place.split("/") if step not in ("", "fields", "type"))
 
 

@@ -1,5 +1,5 @@
-"""One edit of a draft, and the edits that keep the old type, name or size. These edits
-serve both directions of compatibility."""
+"""Defines what an edit of a draft is, and makes the edits that keep the old type, name or size.
+Both directions of compatibility use these edits."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit: `words` is a sentence that says what the edit does, and `change` is the function
-    that does it."""
+    """An edit of a draft. `words` is a sentence that says what the edit does, and `change` is the
+    function that changes the draft."""
 
     words: str
     change: Callable[[Draft], None]
 
 
 def keep_type(place: str, name: str, theirs: AvroType) -> Edit:
-    """The edit that puts the old type back."""
+    """Returns the edit that restores the old type."""
     return Edit(
         f"keep the type of {name}: {type_name(theirs)}", lambda draft: draft.put(place, theirs)
     )
 
 
 def keep_name(place: str, there: Named) -> Iterator[Edit]:
-    """The edit that gives a type its old name back."""
+    """Yields the edit that restores the old name of a type."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)
@@ -39,7 +39,7 @@ def keep_name(place: str, there: Named) -> Iterator[Edit]:
 
 
 def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
-    """The edit that gives a fixed its old size back."""
+    """Yields the edit that restores the old size of a fixed."""
 
     def keep(draft: Draft) -> None:
         made = draft.type_at(place)
@@ -51,5 +51,5 @@ def keep_size(place: str, there: AvroType) -> Iterator[Edit]:
 
 
 def named_at(root: AvroType, place: str) -> str:
-    """A short name for the type at `place`. Raises `PlaceMissing`."""
+    """Returns a short name for the type at `place`. Raises `PlaceMissing`."""
     return type_name(Draft(root).type_at(place))

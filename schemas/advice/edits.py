@@ -1,9 +1,9 @@
-"""The edits of a new schema that can mend an incompatibility; the edit that keeps most of the
+"""Proposes edits of a new schema that can mend an incompatibility. The edit that keeps most of the
 schema comes first.
 
-Each edit is a sentence for the author and a function that changes a draft of the new schema;
-`repair` finds out whether the edit mends anything. No edit can change the old schema, because the
-registry keeps it for ever.
+Each edit consists of a sentence for the author and a function that changes a draft of the new
+schema. `repair` finds out whether the edit mends anything. No edit can change the old schema,
+because the registry keeps every schema for ever.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from skidway.schemas.compatibility import Incompatibility
 
 
 def edits(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """The edits to try for `fault`, which was found between `new` and `old`."""
+    """Yields the edits to try for `fault`, an incompatibility of `new` with `old`."""
     try:
         if fault.reader == "new":
             yield from _NEW_READS[fault.kind](fault, new, old)

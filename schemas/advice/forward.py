@@ -1,4 +1,4 @@
-"""Edits that mend a new schema whose datums the old schema cannot read."""
+"""Proposes edits that mend a new schema whose datums the old schema cannot read."""
 
 from __future__ import annotations
 
@@ -14,8 +14,9 @@ from skidway.schemas.differences import type_name
 
 
 def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a removed field that the old schema still reads: keep the field. (A default in the old
-    schema would help, too, but an edit can only change the new schema.)"""
+    """Proposes an edit for a removed field that the old schema still reads. The edit keeps the
+    field. (A default in the old schema would help, too, but an edit can only change the new
+    schema.)"""
     lost = Draft(old).field_at(fault.path)
 
     def change(draft: Draft) -> None:
@@ -26,8 +27,8 @@ def put_back(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[E
 
 
 def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a type that the old schema does not know: drop the new type from the union, or keep the
-    old type."""
+    """Proposes edits for a type that the old schema does not know. The edits drop the new type from
+    the union, or keep the old type."""
     place = fault.writer_place
     name = place_name(new, place) or "the schema"
     above, _, last = place.rpartition("/")
@@ -46,7 +47,8 @@ def narrow(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edi
 
 
 def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For symbols that the old schema does not know: leave the symbols out for now."""
+    """Proposes edits for symbols that the old schema does not know. The edits leave the symbols out
+    for now."""
     there = Draft(old).type_at(fault.reader_place)
 
     def drop(draft: Draft) -> None:
@@ -64,15 +66,16 @@ def drop_symbols(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterat
 
 
 def former_name(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For a type that the old schema does not know under its new name: keep the old name."""
+    """Proposes an edit for a type that the old schema does not know under its new name. The edit
+    keeps the old name."""
     there = Draft(old).type_at(fault.reader_place)
     if isinstance(there, Named):
         yield from keep_name(fault.writer_place, there)
 
 
 def leave_out(fault: Incompatibility, new: AvroType, old: AvroType) -> Iterator[Edit]:
-    """For an old field whose aliases match several new fields: leave out the new fields that match
-    only an alias."""
+    """Proposes an edit for an old field whose aliases match several new fields. The edit leaves out
+    the new fields that match only an alias."""
     field = Draft(old).field_at(fault.path)
     gone = set(field.aliases) - {field.name}
 

@@ -1,5 +1,5 @@
-"""Edits a schema until it is compatible. The number of edits is limited, and `compatibility.check`
-judges each edit."""
+"""Edits a schema until it is compatible. The number of edits is limited. `compatibility.check`
+judges the schema after each edit."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ def repair(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Suggestion | None:
-    """A schema that is similar to `new`, and compatible with `earlier` at this level; None if no
-    such schema was found."""
+    """Returns a schema that is similar to `new`, and compatible with `earlier` at this level.
+    Returns None if it finds no schema of this kind."""
     return _Search(earlier, level, known or {}).of(canonical(new, known or {}), ())
 
 
@@ -78,8 +78,8 @@ class _Search:
         return None
 
     def _edited(self, text: str, edit: Edit) -> str | None:
-        """The schema's text after an edit. None if that text is no valid schema, if that text was
-        tried before, or if `TRIES_MAX` edits were tried already."""
+        """Returns the schema's text after an edit. Returns None if this text is no valid schema, if
+        it was tried before, or if `TRIES_MAX` edits were tried already."""
         if self._tries == TRIES_MAX:
             return None
         self._tries += 1
@@ -96,7 +96,7 @@ class _Search:
         return edited
 
     def _faults(self, edited: str, version: int) -> list[Incompatibility]:
-        """The faults that the edited schema still has as the successor of `version`."""
+        """Returns the faults that the edited schema still has as the successor of `version`."""
         versions = [(version, self._versions[version])]
         after = check(parse(edited, self._known), versions, self._level)
         return [] if after is None else after[1]

@@ -1,5 +1,5 @@
-"""Tells the author of a schema why the schema is not compatible, with the field, the version and
-the level."""
+"""Explains to the author of a schema why the schema is not compatible. Names the field, the version
+and the level."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ from skidway.schemas.differences import type_name
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """One reason why a schema is not compatible. `place`: the field, as in `order.lines[].price`;
-    empty for the schema itself."""
+    """One reason why a schema is not compatible. `place`: the field, as in `order.lines[].price`.
+    It is empty if the reason is about the schema itself."""
 
     version: int
     place: str
@@ -30,7 +30,7 @@ class Advice:
 
     `version` is the newest version with which the schema is not compatible. `allowing` are the
     levels that would accept the schema. `suggestion` is a similar schema that was checked and is
-    compatible; None if none was found.
+    compatible; it is None if no compatible schema was found.
     """
 
     level: Level
@@ -46,7 +46,8 @@ def advise(
     level: Level,
     known: Mapping[str, Named] | None = None,
 ) -> Advice | None:
-    """Advice on `new` as the next version after `earlier`; None if it is compatible.
+    """Returns advice on `new` as the next version after `earlier`. Returns None if `new` is
+    compatible.
 
     `earlier`: number and schema of each earlier version, in ascending order. `known`: types of the
     schemas that `new` references. Raises `SchemaInvalid` if the schemas are too large to be

@@ -1,18 +1,19 @@
 """Avro schemas as values, and a strict parser for them.
 
 `parse` turns a JSON text into values of the types in `model`, or refuses the text with one sentence
-that gives the place of the mistake. The parser is stricter than the libraries that people use to
-write schemas, because the registry keeps for ever every schema that it accepts. So names and
-defaults (`defaults`) are checked, fields and symbols must be unique, and no two branches of a union
-may look the same to a reader. A schema that references other schemas is parsed with the
-`named_types` of those schemas.
+that names the place of the mistake. The parser is stricter than the libraries that people use to
+write schemas, because the registry keeps for ever every schema that it accepts. So the parser
+checks names and defaults (`defaults`), and demands that fields and symbols are unique. It also
+demands that a reader can tell all branches of a union apart. A schema that references other schemas
+is parsed with the `named_types` of those schemas.
 
-If a named type refers to itself, the values form a graph with a cycle, so `Record.fields` is filled
-after the record is made. `recursion` removes the cycles, for code that must walk all types and come
-to an end. A schema has at most `NESTING_MAX` levels, so that no schema can exhaust the stack, and
-at most `CHARACTERS_MAX` characters. tests/conformance/avro compares our parser's verdicts, and the
-texts in which we write schemas, with those of Apache Avro's Java library. These tests also list
-where our parser is stricter, and why.
+If a named type refers to itself, the values form a graph with a cycle, so the parser fills
+`Record.fields` after it has made the record. `recursion` removes the cycles for code that walks all
+types, because this code would never end in a cycle. A schema has at most `NESTING_MAX` levels, so
+that no schema can exhaust the stack, and at most `CHARACTERS_MAX` characters. The tests in
+tests/conformance/avro compare our parser's verdicts, and the texts that we write for schemas, with
+the verdicts and texts of Apache Avro's Java library. These tests also list where our parser is
+stricter, and why.
 """
 
 from skidway.schemas.avro_schema.defaults import DefaultCheck, default_fault

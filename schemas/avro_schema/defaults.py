@@ -3,9 +3,9 @@ might be noticed only years later, when a reader needs it.
 
 Avro 1.12 specification, "Complex Types: Records": the defaults of bytes and fixed are texts of code
 points below 256. The default of a union may be a default of any branch, as in Avro Java 1.12.
-(Until version 1.11, the specification demanded the first branch.) Unlike Avro Java, we refuse
-defaults that cannot be encoded: unknown symbols of an enum, a fixed of the wrong size, a text in
-place of a number, and characters above 255 in bytes or fixed.
+(Until version 1.11, the specification demanded the first branch.) Unlike Avro Java, this module
+refuses defaults that cannot be encoded: unknown symbols of an enum, a fixed of the wrong size, a
+text in place of a number, and characters above 255 in bytes or fixed.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ from skidway.schemas.avro_schema.recursion import Recursive
 
 STEPS_MAX: Final = 2_000_000
 """The check of a schema's defaults looks at this many values, fields and characters at most, which
-takes two seconds. Without this limit, many defaults of one large record, or one large default of a
-large union, would take hours."""
+takes two seconds. Without this limit, the check of many defaults of one large record, or of one
+large default of a large union, would take hours."""
 
 _INT_MAX: Final = 2**31 - 1
 _LONG_MAX: Final = 2**63 - 1
@@ -40,8 +40,8 @@ _FLOAT_MAX: Final = (2 - 2**-23) * 2.0**127
 
 
 def default_fault(avro: AvroType, value: Any) -> str | None:
-    """Why the JSON `value` is no default of the type; None if it is a valid default. The default of
-    a union may be of any branch."""
+    """Returns why the JSON `value` is no valid default of the type. Returns None if it is a valid
+    default. The default of a union may fit any branch."""
     return DefaultCheck().of(avro, value)
 
 
@@ -59,8 +59,8 @@ def _is_number(value: Any, limit: float) -> bool:
 
 
 def is_integer(value: Any, limit: int) -> bool:
-    """Whether the value is a whole number from -limit-1 to limit; false for JSON's true and
-    false."""
+    """Returns whether the value is a whole number from -limit-1 to limit. Returns False for JSON's
+    true and false."""
     return isinstance(value, int) and not isinstance(value, bool) and -limit - 1 <= value <= limit
 
 
@@ -78,7 +78,7 @@ _LEAF_CHECKS: Final[dict[str, Callable[[Any], bool]]] = {
 
 class DefaultCheck:
     """Checks the defaults of one schema. `STEPS_MAX` limits all these checks together. The schema
-    must live longer than this object.
+    must exist longer than this object.
 
     Each value is checked against each type only once, because unions in unions would multiply the
     checks.
@@ -96,7 +96,8 @@ class DefaultCheck:
         return self._fault(avro, value)
 
     def _fault(self, avro: AvroType, value: Any) -> str | None:
-        # While `of` checks a default, `avro` and `value` stay alive, so no id is used twice.
+        # While `of` checks a default, the objects `avro` and `value` exist, so Python uses no id
+        # twice.
         pair = (id(avro), id(value))
         if pair not in self._known:
             self._count(1 + (len(value) if isinstance(value, str) else 0))

@@ -1,5 +1,5 @@
-"""Avro types as values. A schema is a graph of these values, because a named type may lead back to
-itself."""
+"""Defines Avro types as values. A schema is a graph of these values, because a named type may
+contain itself."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ SHOWN_MAX: Final = 60
 
 
 class SchemaInvalid(SkidwayError):
-    """A text that is no Avro schema. The error message gives the place of the mistake, as in
+    """A text is no Avro schema. The error message names the place of the mistake, as in
     `/fields/2/type`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Primitive:
-    """One of `PRIMITIVES`. `properties`: the logical type and other properties, if the schema has
-    any."""
+    """One of the types in `PRIMITIVES`. `properties`: the logical type and other properties, if the
+    schema has any."""
 
     kind: str
     properties: Mapping[str, Any] = field(default_factory=dict)
@@ -51,8 +51,8 @@ class Field:
 
 @dataclass(slots=True, eq=False)
 class Record:
-    """A record. `is_error`: whether it was declared as an `error` (a type of Avro's protocols),
-    which is a record in every other respect.
+    """A record. `is_error`: whether the schema declares it as an `error` (a type of Avro's
+    protocols). An error is a record in every other respect.
 
     `is_complete` is false only while the parser reads the record's fields.
     """
@@ -82,7 +82,7 @@ class Enum:
 
 @dataclass(slots=True, eq=False)
 class Fixed:
-    """`size` bytes, no more and no fewer."""
+    """A value of exactly `size` bytes."""
 
     name: str
     size: int
@@ -103,7 +103,7 @@ class Array:
 
 @dataclass(slots=True, eq=False)
 class Map:
-    """Any number of values, each under a key that is a string."""
+    """Any number of values. Each value has a key, which is a string."""
 
     values: AvroType
     properties: Mapping[str, Any]
@@ -128,25 +128,27 @@ Named = Record | Enum | Fixed
 
 
 def fullname(name: str, namespace: str | None) -> str:
-    """`name` with `namespace` before it; if `name` has a namespace of its own, only `name`."""
+    """Returns `name` with `namespace` before it. If `name` has a namespace of its own, returns
+    `name` unchanged."""
     return name if "." in name or not namespace else f"{namespace}.{name}"
 
 
 def namespace_of(name: str) -> str | None:
-    """The namespace of a full name, which is the part before the last dot; None if there is
-    none."""
+    """Returns the namespace of a full name, which is the part before the last dot. Returns None if
+    the name has no namespace."""
     return name.rpartition(".")[0] or None
 
 
 def logical_type(avro: AvroType) -> str | None:
-    """The `logicalType` property if it is a text; readers ignore logical types that they do not
-    know."""
+    """Returns the `logicalType` property if it is a text, otherwise None. Readers ignore logical
+    types that they do not know."""
     name = avro.properties.get("logicalType")
     return name if isinstance(name, str) else None
 
 
 def named_types(avro: AvroType) -> dict[str, Named]:
-    """Every record, enum and fixed of the schema by its full name, in the order of declaration."""
+    """Returns every record, enum and fixed of the schema by its full name, in the order of
+    declaration."""
     found: dict[str, Named] = {}
     waiting = [avro]
     while waiting:
@@ -160,14 +162,15 @@ def named_types(avro: AvroType) -> dict[str, Named]:
 
 
 def shown(value: Any) -> str:
-    """A JSON value in the form for error messages: at most `SHOWN_MAX` characters of it."""
+    """Returns a JSON value in the form for error messages, which has at most `SHOWN_MAX`
+    characters."""
     text = json.dumps(_pruned(value, 3, iter(range(SHOWN_MAX))))
     return text if len(text) <= SHOWN_MAX else text[: SHOWN_MAX - 3] + "..."
 
 
 def _pruned(value: Any, levels: int, left: Iterator[int]) -> Any:
-    """The beginning of the value: at most as many inner values as `left` has items, and at most
-    `levels` levels of nesting. `shown` would cut off the rest anyway."""
+    """Returns the beginning of the value: at most as many inner values as `left` has items, and at
+    most `levels` levels of nesting. `shown` would cut off the rest anyway."""
     if isinstance(value, str):
         return value[:SHOWN_MAX]
     if isinstance(value, dict) and levels:

@@ -27,8 +27,8 @@ from skidway.schemas.avro_schema.model import (
 )
 
 NESTING_MAX: Final = 64
-"""Types may be nested to at most this many levels. Java's parser accepts a few hundred levels; no
-schema that people write comes near 64."""
+"""Types may be nested to at most this many levels. Java's parser accepts a few hundred levels.
+Schemas that people write have far fewer than 64 levels."""
 VALUE_NESTING_MAX: Final = 100
 """A default or a property may be nested to at most this many levels, because programs that read the
 schema walk through defaults and properties on a limited stack."""
@@ -48,12 +48,13 @@ def parse(
     *,
     check_defaults: bool = True,
 ) -> AvroType:
-    """The schema in `text`, which is a JSON text or its parsed value. Raises `SchemaInvalid`.
+    """Returns the schema in `text`, which is a JSON text or its parsed value. Raises
+    `SchemaInvalid`.
 
     `known` maps full names to the types of the schemas that the text references (see
-    `named_types`). The text may use these types and must not declare them again. `check_defaults`
-    is false only for schemas that a registry already has. A registry may already have a schema with
-    an invalid default, and this schema must stay readable.
+    `named_types`). The text may use these types, but must not declare them again. `check_defaults`
+    is false only for schemas that a registry already has. Such a schema may have an invalid
+    default, and must stay readable.
     """
     try:
         return _Parser(known or {}, check_defaults=check_defaults).type_of(_read(text), "", None, 0)
@@ -92,7 +93,7 @@ def _refuse(path: str, what: str) -> NoReturn:
 
 
 class _Parser:
-    """Reads one schema, and remembers the names that the schema has declared so far."""
+    """Parses one schema, and remembers the names that the schema has declared so far."""
 
     def __init__(self, known: Mapping[str, Named], *, check_defaults: bool) -> None:
         self._names = dict(known)
@@ -119,7 +120,7 @@ class _Parser:
 
     def _outside(self, name: str) -> Named | None:
         """Finds a type without namespace that is referred to from inside a namespace. As in Avro's
-        Java library, such a reference finds a record only after the record's declaration has
+        Java library, this kind of reference finds a record only after the record's declaration has
         ended."""
         known = self._names.get(name)
         return None if isinstance(known, Record) and not known.is_complete else known
@@ -178,7 +179,7 @@ class _Parser:
             made = Record(name, [], doc, aliases, properties, is_error=error, is_complete=False)
         if name in self._names:
             _refuse(path, f"the name {name} is declared twice")
-        self._names[name] = made  # set before the fields are read, which may refer to `made`
+        self._names[name] = made  # before the fields are read, which may refer to `made`
         if isinstance(made, Record):
             made.fields.extend(self._fields(value, path, inner, depth))
             made.is_complete = True
@@ -240,8 +241,8 @@ _RESERVED: Final = frozenset(
         "values",
     }
 )
-"""Keys that are never properties. If such a key is in a type where it has no meaning, the parser
-drops the key, as Avro Java does."""
+"""Keys that are never properties. If a type has one of these keys without a meaning for this type,
+the parser drops the key, as Avro Java does."""
 _ENUM_RESERVED: Final = _RESERVED | {"default"}
 _FIELD_RESERVED: Final = frozenset({"name", "type", "doc", "default", "order", "aliases"})
 
@@ -256,8 +257,8 @@ def _properties(
 
 
 def _check_nesting(value: Any, path: str) -> None:
-    """Refuses deep nesting. This function does not recurse, because it guards the functions that
-    recurse."""
+    """Refuses values that are nested too deeply. This function does not recurse, because it
+    protects the functions that recurse."""
     level = [value]
     for _ in range(VALUE_NESTING_MAX):
         level = [inside for each in level for inside in _inside(each)]

@@ -2,11 +2,12 @@
 depth. Code that walks all types of a schema, such as the code that makes columns, would never end
 if it followed a circle.
 
-A field *leads back* if its type contains, at any depth, the record that has the field. Such a field
-gets the type `Recursive`. Code that walks the types does not go into a `Recursive`, which keeps the
-field's original type in `type`. All other types stay. Whether a field leads back depends only on
-its record, not on the place of this record in the schema. So a record has the same fields at every
-place of the schema, and can be compared with the same record in another version of the schema.
+A field *leads back* if its type contains, at any depth, the record that has the field. This module
+replaces the type of such a field by a `Recursive`, and changes no other type. The `Recursive` has
+the field's original type in `type`, but code that walks the types does not walk into a `Recursive`.
+Whether a field leads back depends only on its record, not on the place of this record in the
+schema. So a record has the same fields at every place of the schema, and can be compared with the
+same record in another version of the schema.
 """
 
 from __future__ import annotations
@@ -37,9 +38,9 @@ class Recursive(Primitive):
 
 
 def without_circles(avro: AvroType) -> AvroType:
-    """The same schema, but the type of each field that leads back is a `Recursive`. A schema
-    without such fields is returned unchanged. This function does not recurse into records, because
-    a chain of references may be long."""
+    """Returns the schema with a `Recursive` as the type of each field that leads back. If no field
+    leads back, returns the schema unchanged. This function does not recurse into records, because a
+    chain of references may be too long for the stack."""
     records = {each.name: each for each in _records(avro)}
     inside = {
         name: [each.name for field in record.fields for each in _referred(field.type)]
@@ -69,8 +70,8 @@ def without_circles(avro: AvroType) -> AvroType:
 
 
 def leading_back(avro: AvroType) -> str | None:
-    """The name of one field, at any depth, whose type `without_circles` has replaced by a
-    `Recursive`; None if there is no such field."""
+    """Returns the name of one field, at any depth, whose type `without_circles` has replaced by a
+    `Recursive`. Returns None if there is no field of this kind."""
     fields = (each for record in _records(avro) for each in record.fields)
     return next((each.name for each in fields if isinstance(each.type, Recursive)), None)
 
@@ -80,8 +81,8 @@ def _records(avro: AvroType) -> list[Record]:
 
 
 def _referred(avro: AvroType) -> Iterator[Record]:
-    """The type itself if it is a record; otherwise the records that it contains through unions,
-    arrays and maps only."""
+    """Yields the type itself if it is a record. Otherwise yields the records that it contains
+    through unions, arrays and maps, without looking into records."""
     if isinstance(avro, Record):
         yield avro
     elif isinstance(avro, Union):
@@ -102,9 +103,9 @@ def _copied(avro: AvroType, copies: Mapping[str, Record]) -> AvroType:
 
 
 def _groups(inside: Names) -> dict[str, str]:
-    """For each record, the name of its group: two records are in one group if each contains the
-    other. The groups are the strongly connected components of the graph of records, found with
-    Kosaraju's algorithm."""
+    """Returns, for each record, the name of its group. Two records are in one group if each
+    contains the other. The groups are the strongly connected components of the graph of records,
+    found with Kosaraju's algorithm."""
     around: dict[str, list[str]] = {name: [] for name in inside}
     for name, inner in inside.items():
         for each in inner:
@@ -121,7 +122,8 @@ def _groups(inside: Names) -> dict[str, str]:
 
 
 def _in_order_of_leaving(inside: Names) -> list[str]:
-    """All records in postorder: in the order in which a depth-first walk leaves them."""
+    """Returns all records in postorder, which is the order in which a depth-first walk leaves
+    them."""
     order: list[str] = []
     seen: set[str] = set()
     for name in inside:

@@ -1,11 +1,12 @@
-"""Client of a schema registry (ours, Confluent's, or any with the same REST API).
+"""A client of a schema registry: Skidway's, Confluent's, or any other registry with the same REST
+API.
 
 The schema of an id never changes, so the client caches it and sends few requests. Each call tries
 every URL, at most `ROUNDS_MAX` times, with growing pauses between the rounds. If no URL answers,
-the call raises `RegistryUnreachable`. One try has three limits of `timeout_s` each: for the
-connection, for each part of the answer's head, and for the answer's whole body. If the registry
-refuses the request for good, the call does not try again, and raises `RegistryRefused`. The client
-is safe to use from several threads.
+the call raises `RegistryUnreachable`. One attempt has three time limits of `timeout_s` each: for
+the connection, for each part of the answer's head, and for the answer's whole body. If the registry
+refuses the request, and trying again would not help, the call raises `RegistryRefused` at once. The
+client is safe to use from several threads.
 
 Reading order:
 

@@ -1,4 +1,4 @@
-"""The requests of operators: list everything, delete, set levels and modes, import."""
+"""Sends the requests of operators: list all versions, delete, import, and set levels and modes."""
 
 from __future__ import annotations
 
@@ -12,19 +12,19 @@ PAGE_SCHEMAS: Final = 200
 """A page has at most this many versions, so that a page of large schemas still fits into
 `ANSWER_BYTES_MAX`."""
 LOOKS_MAX: Final = 5
-"""A listing of all versions is tried at most this many times. A try fails if a version is deleted
-meanwhile."""
+"""The client tries at most this many times to list all versions. An attempt fails if a version is
+deleted meanwhile."""
 
 
 class RegistryAdministration(RegistryClient):
-    """`RegistryClient`, with the requests that change or move a whole registry.
+    """Extends `RegistryClient` by the requests that change or move a whole registry.
 
     No answer is cached. If the subject is None, a method reads or changes the global setting, which
     applies to all subjects without a setting of their own.
     """
 
     def all_versions(self, *, latest_only: bool = False, deleted: bool = False) -> list[Registered]:
-        """Every version of every subject, requested page by page.
+        """Returns every version of every subject. Requests the versions page by page.
 
         Raises `RegistryRefused` if versions were deleted during each of `LOOKS_MAX` listings.
         """
@@ -38,9 +38,9 @@ class RegistryAdministration(RegistryClient):
         )
 
     def _pages(self, target: str) -> list[Registered] | None:
-        """The versions of all pages. Each page must begin with the last version of the page before.
-        If it does not, an earlier version was deleted between the two requests, and the listing may
-        lack a version. The result is then None."""
+        """Returns the versions of all pages. Each page must begin with the last version of the page
+        before. If a page begins with another version, an earlier version was deleted between the
+        two requests, and the listing may lack a version. In this case the result is None."""
         found: list[Registered] = []
         while True:
             offset = max(len(found) - 1, 0)
@@ -56,17 +56,18 @@ class RegistryAdministration(RegistryClient):
                 return found
 
     def types(self) -> list[str]:
-        """The types of schemas that the registry accepts."""
+        """Returns the types of schemas that the registry accepts."""
         return self._requests.json("GET", "/schemas/types", lambda found: list(map(str, found)))
 
     def highest_id(self, schema_id: int) -> int | None:
-        """The highest id that the registry ever assigned; None if the registry does not return this
-        number. `schema_id` is any existing id, which the request must contain."""
+        """Returns the highest id that the registry ever assigned, or None if the registry does not
+        report this number. `schema_id` can be any existing id, because the request must contain
+        one."""
         target = f"/schemas/ids/{schema_id}?fetchMaxId=true"
         return self._requests.json("GET", target, lambda found: _whole(found.get("maxId")))
 
     def users(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The subjects and versions whose schema has this id."""
+        """Returns the subjects and versions whose schema has this id."""
         return self._requests.json(
             "GET",
             f"/schemas/ids/{schema_id}/versions?deleted={_flag(deleted)}",
@@ -74,7 +75,7 @@ class RegistryAdministration(RegistryClient):
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that reference this version of the subject."""
+        """Returns the ids of the schemas that reference this version of the subject."""
         target = f"{versions_of(subject)}/{version}/referencedby"
         return self._requests.json("GET", target, lambda found: list(map(int, found)))
 
@@ -88,19 +89,20 @@ class RegistryAdministration(RegistryClient):
         )
 
     def delete_subject(self, subject: str, *, permanent: bool = False) -> list[int]:
-        """Deletes a subject softly. With `permanent`, the subject must already be softly deleted,
-        and is deleted for ever. Returns the deleted versions."""
+        """Deletes a subject softly. With `permanent`, deletes the subject for ever. In this case,
+        the subject must already be softly deleted. Returns the deleted versions."""
         target = f"/subjects/{quoted(subject)}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, lambda found: list(map(int, found)))
 
     def delete_version(self, subject: str, version: int, *, permanent: bool = False) -> int:
-        """Deletes one version as `delete_subject` does; returns its number."""
+        """Deletes one version in the way in which `delete_subject` deletes a subject. Returns the
+        version's number."""
         target = f"{versions_of(subject)}/{version}{_permanent(permanent)}"
         return self._requests.json("DELETE", target, int)
 
     def level(self, subject: str | None) -> dict[str, Any] | None:
-        """The configuration of the subject, with the level under the key `compatibilityLevel`; None
-        if the subject has no configuration of its own."""
+        """Returns the configuration of the subject, with the level under the key
+        `compatibilityLevel`. Returns None if the subject has no configuration of its own."""
         return self._unless(LEVEL_UNSET, f"/config{_of(subject)}")
 
     def set_level(self, subject: str | None, configuration: dict[str, Any]) -> None:
@@ -114,12 +116,12 @@ class RegistryAdministration(RegistryClient):
         self._requests.json("DELETE", f"/config{_of(subject)}", dict)
 
     def mode(self, subject: str | None) -> str | None:
-        """The mode; None if the subject has no mode of its own."""
+        """Returns the mode of the subject, or None if the subject has no mode of its own."""
         found = self._unless(MODE_UNSET, f"/mode{_of(subject)}")
         return None if found is None else str(found["mode"])
 
     def set_mode(self, subject: str | None, mode: str, *, force: bool = False) -> None:
-        """Sets the mode; `force` sets IMPORT even if the registry has subjects."""
+        """Sets the mode. With `force`, sets the mode IMPORT even if the registry has subjects."""
         target = f"/mode{_of(subject)}{'?force=true' if force else ''}"
         self._requests.json("PUT", target, dict, {"mode": mode})
 

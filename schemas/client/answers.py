@@ -9,7 +9,8 @@ from typing import Any, Final
 AVRO: Final = "AVRO"
 NUMBER_MAX: Final = (1 << 31) - 1
 EXTRA: Final = ("metadata", "ruleSet", "schemaTags")
-"""Further keys of a version (Confluent's data contracts), which are kept unchanged."""
+"""Further keys of a version (for Confluent's data contracts). The client does not change their
+values."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -22,7 +23,7 @@ class Reference:
     version: int
 
     def document(self) -> dict[str, Any]:
-        """The reference as the REST API writes it."""
+        """Returns the reference as the REST API writes it."""
         return {"name": self.name, "subject": self.subject, "version": self.version}
 
 
@@ -50,8 +51,8 @@ class Compatibility:
 def submission(
     schema: str, references: Sequence[Reference] = (), schema_type: str = AVRO
 ) -> dict[str, Any]:
-    """The body of a request that submits a schema. The type AVRO and an empty list of references
-    are left out, because a registry assumes them."""
+    """Returns the body of a request that submits a schema. Leaves out the type AVRO and an empty
+    list of references, because the registry assumes these values if they are missing."""
     body: dict[str, Any] = {"schema": schema}
     if schema_type != AVRO:
         body["schemaType"] = schema_type
@@ -89,8 +90,8 @@ def references_of(answer: Any) -> tuple[Reference, ...]:
 
 
 def type_of(answer: Any) -> str:
-    """The schema's type, which is AVRO if the document has no type. Raises the same errors as
-    `registered`."""
+    """Returns the schema's type, which is AVRO if the document has no type. Raises the same errors
+    as `registered`."""
     return str(answer.get("schemaType") or AVRO)
 
 

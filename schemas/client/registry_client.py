@@ -1,4 +1,4 @@
-"""The client with which programs ask a registry."""
+"""Defines the client with which programs send requests to a registry."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ Value = TypeVar("Value")
 
 
 class RegistryClient:
-    """Asks one registry. `urls`: one URL, or several separated by commas. Raises
+    """Sends requests to one registry. `urls`: one URL, or several separated by commas. Raises
     `ConfigurationRefused` for bad URLs.
 
     Every method raises `RegistryUnreachable` or `RegistryRefused` if its request fails.
@@ -61,8 +61,8 @@ class RegistryClient:
         self._kept: OrderedDict[Hashable, Any] = OrderedDict()
 
     def register(self, subject: str, schema: str, references: Sequence[Reference] = ()) -> int:
-        """The id of `schema` under `subject`. Registers the schema if the subject does not have
-        it."""
+        """Returns the id of `schema` under `subject`. If the subject does not have this schema,
+        registers it first."""
         body = submission(schema, references)
         return self._once(
             ("register", subject, schema, tuple(references)),
@@ -72,19 +72,20 @@ class RegistryClient:
         )
 
     def schema(self, schema_id: int) -> str:
-        """The schema with this id, as a JSON text that itself declares every type that it uses.
+        """Returns the schema with this id, as a JSON text that itself declares every type that it
+        uses.
 
-        Raises `SchemaInvalid` if the schema is no Avro schema, or if it references a schema that
-        cannot be read.
+        Raises `SchemaInvalid` if the schema is no Avro schema, or if a schema that it references is
+        no Avro schema.
         """
         return self._once(("schema", schema_id), lambda: self._schema(schema_id))
 
     def latest(self, subject: str, *, inlined: bool = True) -> Registered:
-        """The newest version of the subject, with a text that itself declares every type that it
-        uses.
+        """Returns the newest version of the subject, with a text that itself declares every type
+        that it uses.
 
-        With `inlined=False`, the version is as it was registered, with its references. Raises the
-        same errors as `schema`.
+        With `inlined=False`, the version has the text with which it was registered, and its
+        references. Raises the same errors as `schema`.
         """
         found = self._requests.json("GET", f"{versions_of(subject)}/latest", registered)
         if inlined:
@@ -95,16 +96,16 @@ class RegistryClient:
         return replace(found, schema=text, references=())
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """The version of the subject with this number. With `deleted`, the version may be softly
-        deleted."""
+        """Returns the version of the subject with this number. With `deleted`, the version may be
+        softly deleted."""
         target = f"{versions_of(subject)}/{version}{_deleted(deleted)}"
         return self._requests.json("GET", target, registered)
 
     def lookup(
         self, subject: str, schema: str, references: Sequence[Reference] = ()
     ) -> Registered | None:
-        """The version under which the subject has `schema`; None if the subject does not have this
-        schema."""
+        """Returns the version of the subject that has this schema, or None if the subject does not
+        have this schema."""
         body = submission(schema, references)
         try:
             return self._requests.json("POST", f"/subjects/{quoted(subject)}", registered, body)
@@ -120,8 +121,9 @@ class RegistryClient:
         version: int | str | None = "latest",
         references: Sequence[Reference] = (),
     ) -> Compatibility:
-        """Whether `schema` is compatible with this version of the subject. With `version=None`, the
-        registry compares the schema with all versions that the subject's level demands.
+        """Returns whether `schema` is compatible with this version of the subject. With
+        `version=None`, the registry compares the schema with all versions that the subject's
+        compatibility level demands.
 
         A subject without schemas accepts any schema.
         """
@@ -130,12 +132,14 @@ class RegistryClient:
         return self._requests.json("POST", target, compatibility, submission(schema, references))
 
     def subjects(self, *, deleted: bool = False) -> list[str]:
-        """All subjects. With `deleted`, also subjects that have only softly deleted versions."""
+        """Returns all subjects. With `deleted`, also returns subjects that have only softly deleted
+        versions."""
         target = f"/subjects{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(str, found)))
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[int]:
-        """The versions of a subject, ascending. With `deleted`, also softly deleted versions."""
+        """Returns the versions of a subject in ascending order. With `deleted`, also returns softly
+        deleted versions."""
         target = f"{versions_of(subject)}{_deleted(deleted)}"
         return self._requests.json("GET", target, lambda found: list(map(number, found)))
 
@@ -153,8 +157,9 @@ class RegistryClient:
         return self._resolver.inlined(text, references)
 
     def _once(self, key: Hashable, ask: Callable[[], Value]) -> Value:
-        """Calls `ask` only if the cache has no answer for the key. The cache has only answers that
-        never change, and drops the least recently used ones."""
+        """Returns the answer for the key from the cache. If the cache does not have this answer,
+        calls `ask`. The cache has only answers that never change. If it is full, it drops the least
+        recently used answers."""
         with self._lock:
             if key in self._kept:
                 self._kept.move_to_end(key)
@@ -168,17 +173,17 @@ class RegistryClient:
 
 
 def subject_of(topic: str) -> str:
-    """The subject of a topic's values (Confluent's TopicNameStrategy)."""
+    """Returns the subject of a topic's values (Confluent's TopicNameStrategy)."""
     return f"{topic}-value"
 
 
 def quoted(subject: str) -> str:
-    """The subject, percent-encoded as one part of a URL's path."""
+    """Returns the subject, percent-encoded as one part of a URL's path."""
     return quote(subject, safe="")
 
 
 def versions_of(subject: str) -> str:
-    """The path of a subject's versions."""
+    """Returns the path of a subject's versions."""
     return f"/subjects/{quoted(subject)}/versions"
 
 

@@ -1,5 +1,5 @@
-"""Resolves a schema's references to schemas of other subjects. The result is either types, or one
-text that contains all referenced types."""
+"""Resolves a schema's references to schemas of other subjects. The result is types, or one text
+that contains all referenced types."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from skidway.schemas.client.answers import Reference, Registered
 KEPT_MAX: Final = 1000
 """The cache has at most this many referenced versions."""
 CHAIN_MAX: Final = 100
-"""How long a chain of references may be (a referenced schema may have references itself). Chains in
-real registries are shorter."""
+"""A chain of references may have at most this many schemas. (A referenced schema may reference
+other schemas.) Chains in real registries are shorter."""
 
 
 class Versions(Protocol):
     """A client of a registry. A resolver needs only its method `version`."""
 
     def version(self, subject: str, version: int, *, deleted: bool = False) -> Registered:
-        """The version of the subject with this number. With `deleted`, the version may be softly
-        deleted."""
+        """Returns the version of the subject with this number. With `deleted`, the version may be
+        softly deleted."""
 
 
 class Resolver:
-    """Resolves references. Requests each referenced version once, and caches it. Safe to use from
-    several threads.
+    """Resolves references. Requests each referenced version once, and caches it. Several threads
+    may use one resolver.
 
     Raises the client's errors, and `SchemaInvalid`.
     """
@@ -37,16 +37,16 @@ class Resolver:
         self._known: dict[tuple[str, int], Mapping[str, Named]] = {}
 
     def parsed(self, schema: str, references: Sequence[Reference] = ()) -> AvroType:
-        """The parsed schema. Its text may use types that the referenced schemas declare."""
+        """Returns the parsed schema. Its text may use types that the referenced schemas declare."""
         return parse(schema, self.types(references), check_defaults=False)
 
     def inlined(self, schema: str, references: Sequence[Reference]) -> str:
-        """The schema as a text that itself declares every type that it uses. A schema without
-        references is returned unchanged."""
+        """Returns the schema as a text that itself declares every type that it uses. Returns a
+        schema without references unchanged."""
         return canonical(self.parsed(schema, references)) if references else schema
 
     def types(self, references: Sequence[Reference], depth: int = 0) -> dict[str, Named]:
-        """Every type that the referenced schemas declare, by full name."""
+        """Returns every type that the referenced schemas declare, by full name."""
         if depth > CHAIN_MAX:
             raise SchemaInvalid(f"The references go more than {CHAIN_MAX} schemas deep.")
         found: dict[str, Named] = {}

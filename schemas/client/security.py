@@ -1,5 +1,5 @@
-"""The client's credentials, and the authorities that it trusts: HTTP basic authentication and
-TLS."""
+"""Defines the client's credentials, and the certificate authorities that the client trusts. The
+client supports HTTP basic authentication and TLS."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from skidway.errors import ConfigurationRefused
 
 @dataclass(frozen=True, slots=True)
 class Security:
-    """Credentials and trusted authorities; all fields are optional. `user_info` is `user:password`.
-    The other fields are paths of PEM files.
+    """Credentials and trusted certificate authorities. All fields are optional. `user_info` is
+    `user:password`. The other fields are paths of PEM files.
 
-    Without `ca` the client trusts the machine's authorities. If a registry asks for a certificate
-    (mutual TLS), the client presents `certificate`, and proves with `key` that it owns the
-    certificate. The certificate's file may also contain the key.
+    Without `ca`, the client trusts the certificate authorities of the machine. If a registry asks
+    for a certificate (mutual TLS), the client presents `certificate`, and proves with `key` that it
+    owns the certificate. The certificate's file may also contain the key.
     """
 
     user_info: str | None = field(default=None, repr=False)  # keeps the password out of logs
@@ -27,7 +27,7 @@ class Security:
     key: Path | None = None
 
     def headers(self) -> dict[str, str]:
-        """The headers of every request (RFC 7617). Raises `ConfigurationRefused`."""
+        """Returns the headers of every request (RFC 7617). Raises `ConfigurationRefused`."""
         if self.user_info is None:
             return {}
         if ":" not in self.user_info:
@@ -35,7 +35,7 @@ class Security:
         return {"Authorization": f"Basic {base64.b64encode(self.user_info.encode()).decode()}"}
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context for https. Raises `ConfigurationRefused` for files that cannot be
+        """Returns the TLS context for https. Raises `ConfigurationRefused` for files that cannot be
         used."""
         try:
             context = ssl.create_default_context(cafile=None if self.ca is None else str(self.ca))
@@ -50,5 +50,6 @@ class Security:
 
 
 def _refuse_password() -> str:
-    """Refuses an encrypted key. Otherwise, OpenSSL would ask for a password on the terminal."""
+    """Refuses an encrypted key. Without this function, OpenSSL would ask for a password on the
+    terminal."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

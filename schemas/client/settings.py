@@ -39,7 +39,7 @@ class RegistrySecuritySettings:
 
     @property
     def registry_security(self) -> Security:
-        """These settings in the form that the registry's client takes."""
+        """Returns these settings in the form that the registry's client accepts."""
         return Security(
             self.schema_registry_user_info,
             self.schema_registry_ca,

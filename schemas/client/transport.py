@@ -1,4 +1,4 @@
-"""One request over HTTP, and its retries."""
+"""Sends one request over HTTP, and repeats it if it fails."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ class RegistryUnreachable(Unreachable):
 
 
 class RegistryRefused(SkidwayError):
-    """The registry refused a request. The message is the registry's own sentence. `error_code` is
-    the registry's error code, or 0 if the registry gave none."""
+    """The registry refused a request. The error message is the registry's own sentence.
+    `error_code` is the registry's error code, or 0 if its answer has no error code."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
@@ -56,15 +56,15 @@ class Answer:
 
 
 class Transport(Protocol):
-    """Sends one request; raises OSError or urllib3's `HTTPError` when there is no answer."""
+    """Sends one request. Raises OSError or urllib3's `HTTPError` if there is no answer."""
 
     def send(self, method: str, url: SplitResult, target: str, body: bytes | None) -> Answer:
         """Sends one request for `target` to the registry at that URL, and returns the answer."""
 
 
 class HttpTransport:
-    """Keeps a connection to each registry. Sends each request only once. If the request fails,
-    `Requests` calls `send` again.
+    """Sends requests over HTTP. Keeps a connection to each registry open. `send` sends a request
+    only once. If the request fails, `Requests` calls `send` again.
 
     Raises `ConfigurationRefused` if the files for TLS cannot be used.
     """
@@ -98,8 +98,9 @@ class HttpTransport:
             redirect=False,
             preload_content=False,
         )
-        # The registry has sent an interim answer (1xx). If the connection stayed open, the next
-        # request on it would get this request's final answer.
+        # A status below 200 means that the registry has sent an interim answer (1xx). If the
+        # connection stayed open, the next request on this connection would get this request's final
+        # answer.
         if answer.status < http.HTTPStatus.OK:
             answer.close()
             raise HTTPError(f"an interim answer (status {answer.status})")
@@ -111,8 +112,8 @@ class HttpTransport:
         return Answer(answer.status, content)
 
     def _body_of(self, answer: BaseHTTPResponse) -> bytes:
-        """The body. All of it must arrive within `timeout_s`, even if the registry sends it byte by
-        byte."""
+        """Returns the body. The whole body must arrive within `timeout_s`, even if the registry
+        sends it byte by byte."""
         end_at, content = self._monotonic() + self._timeout_s, bytearray()
         while piece := answer.read1(PIECE_BYTES):
             content += piece
@@ -150,7 +151,8 @@ class Requests:
     def json(
         self, method: str, target: str, read: Callable[[Any], Value], document: Any = None
     ) -> Value:
-        """Sends a request, and returns what `read` makes of the JSON document in the answer.
+        """Sends a request. Calls `read` with the JSON document in the answer, and returns the
+        result of `read`.
 
         Raises `RegistryUnreachable` or `RegistryRefused`.
         """
@@ -194,7 +196,7 @@ def _checked(url: str) -> SplitResult:
 
 
 def _reason(error: BaseException) -> str:
-    """The operating system's own message, which urllib3 wraps in errors of its own."""
+    """Returns the operating system's own message, which urllib3 wraps in errors of its own."""
     while inner := [each for each in error.args if isinstance(each, Exception)]:
         error = inner[-1]
     return str(error.__cause__ or error).strip() or type(error).__name__

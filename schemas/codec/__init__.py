@@ -1,9 +1,9 @@
-"""The Avro codec: encodes Arrow record batches into Avro datums, and decodes datums, for one schema
-at a time.
+"""The Avro codec, which encodes Arrow record batches into Avro datums, and decodes datums. A codec
+has one schema.
 
 The codec works on whole columns. It has three paths, and all paths give the same results (property
-tests compare them). If a path cannot be sure of its result for some input, it leaves this input to
-the next path:
+tests compare these results). If a path might give a wrong result for some input, it leaves this
+input to the next path:
 
     pyruhvro   encodes flat records, in Rust (`fast_path`); this is the fastest path
     columns    encodes and decodes any schema that has columns, in numpy and Arrow (`writing`,
@@ -11,12 +11,13 @@ the next path:
     fastavro   decodes one datum at a time (`rows`), and decides about datums that are bad or have a
                rare form
 
-There is no Arrow type for a type that contains itself. So the field through which a record contains
-itself becomes a column of JSON texts. The codec decodes the values of this field one by one, and
-all other columns as usual. The codec decodes datums of such a schema, but does not encode them.
+Arrow has no type for an Avro type that contains itself. So the field through which a record
+contains itself becomes a column of JSON texts. The codec decodes the values of this field one by
+one, and all other columns as usual. The codec can decode datums of such a schema, but not encode
+them.
 
 If a row or datum is bad, the codec returns its index and a reason, and processes the other rows or
-datums. Whatever the input bytes are, the codec does not panic or hang, and takes memory only in
+datums. Whatever the input bytes are, the codec does not crash or hang, and uses memory only in
 proportion to the number of input bytes (`skidway.schemas.bounds`).
 
 Reading order:

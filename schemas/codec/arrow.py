@@ -21,17 +21,17 @@
 
 A union's members are its branches except null, numbered in order. In each struct of a union,
 exactly one member is not null; a null of the union is a struct that is null. Spark's from_avro uses
-the same form. (Arrow's own union type would not do, because Parquet and ORC have no unions.) A
-schema that is not a record is treated as a record with one field, `value`: the datum of such a
-record has the same bytes as the datum of the field. A logical type that Avro does not know, or that
-does not fit its base type, is ignored, as the specification demands.
+the same form. (The codec does not use Arrow's own union type, because Parquet and ORC have no
+unions.) The codec treats a schema that is not a record as a record with one field, `value`. The
+datum of this record has the same bytes as the datum of the field. The codec ignores a logical type
+that Avro does not know, or that does not fit its base type, as the specification demands.
 
 A type that contains itself would need an infinite number of columns. A field *leads back* if its
 type contains the record that has the field (`skidway.schemas.avro_schema.recursion`). A field that
 leads back becomes a column, or a nested field, of strings. `as_record` removes the circles; the
-other functions of the codec expect types without circles. Two kinds of schemas are refused: a
+other functions of the codec expect types without circles. The codec refuses two kinds of schemas: a
 record without fields, and a schema in which a small datum could become a large text. The error
-message gives the place in the schema.
+message names the place in the schema.
 """
 
 from __future__ import annotations
@@ -60,13 +60,13 @@ from skidway.schemas.avro_schema import (
 from skidway.schemas.bounds import text_fault
 
 COLUMNS_MAX: Final = 10_000
-"""A record and the records inside it have at most this many fields together. Without this limit, a
-short schema could have very many fields, because it can refer to the same record many times by
-name."""
+"""A record and the records inside it may have at most this many fields together. Without this
+limit, a short schema could have very many columns, because it can refer to the same record many
+times by name."""
 FIXED_BYTES_MAX: Final = 64
 """Size in bytes of the largest fixed that gets a column of fixed size. (A SHA-512 hash has this
-size.) In such a column, even a null takes the bytes of a whole value. Without this limit, a null,
-which is one byte in a datum, could take as much memory as a very large fixed."""
+size.) In such a column, even a null takes the bytes of a whole value. Without this limit, a null
+could take as much memory as a very large fixed, although it is only one byte in a datum."""
 VALUE: Final = "value"
 """Name of the only column of a schema that is no record."""
 _OFFSET_BYTES: Final = 4
@@ -102,7 +102,7 @@ _LOGICAL: Final[dict[tuple[str, str], pa.DataType]] = {
 
 
 def arrow_schema(avro: AvroType) -> pa.Schema:
-    """The columns of a schema. Raises `SchemaUnsupported`."""
+    """Returns the columns of a schema. Raises `SchemaUnsupported`."""
     record = as_record(avro)
     if not record.fields:
         raise SchemaUnsupported(f"Record {record.name} has no fields: no columns.")
@@ -112,7 +112,8 @@ def arrow_schema(avro: AvroType) -> pa.Schema:
 
 
 def arrow_type(avro: AvroType) -> pa.DataType:
-    """The type of a column of `avro`, without its null branch. Raises `SchemaUnsupported`."""
+    """Returns the type of a column of `avro`, without its null branch. Raises
+    `SchemaUnsupported`."""
     inner, _ = unwrapped(avro)
     return _type(inner, "", ())
 
@@ -126,26 +127,27 @@ def as_record(avro: AvroType) -> Record:
 
 
 def record_of(fields: list[tuple[str, AvroType]]) -> Record:
-    """A record with these fields, for values that are no records, but are encoded like records."""
+    """Returns a record with these fields, for values that are no records, but are encoded like
+    records."""
     made = [Field(name, avro, None, False, None, "ascending", (), {}) for name, avro in fields]
     return Record("-", made, None, (), {})  # no schema can declare a record with this name
 
 
 def branches_of(union: Union) -> list[int]:
-    """The indexes of a union's branches that are not null."""
+    """Returns the indexes of a union's branches that are not null."""
     return [at for at, branch in enumerate(union.branches) if branch.kind != "null"]
 
 
 def is_nullable(avro: AvroType) -> bool:
-    """Whether the type is a union of null and something else."""
+    """Returns whether the type is a union of null and something else."""
     if isinstance(avro, Recursive):
         return is_nullable(avro.type)
     return isinstance(avro, Union) and 0 < len(branches_of(avro)) < len(avro.branches)
 
 
 def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
-    """The type without its null branch, and whether it had a null branch. A union with several
-    branches besides null is returned unchanged, and so is a `Recursive`."""
+    """Returns the type without its null branch, and whether it had a null branch. Returns a
+    `Recursive`, or a union with several branches besides null, unchanged."""
     if not isinstance(avro, Union):
         return avro, is_nullable(avro)
     members = branches_of(avro)
@@ -155,14 +157,14 @@ def unwrapped(avro: AvroType) -> tuple[AvroType, bool]:
 
 
 def member(number: int) -> str:
-    """The name of the column for one branch of a union. `number` is the branch's number among the
-    branches other than null, from 0."""
+    """Returns the name of the column for one branch of a union. `number` is the branch's index
+    among the branches other than null."""
     return f"member{number}"
 
 
 def decimal_type(avro: AvroType) -> pa.DataType | None:
-    """The Arrow decimal type for bytes or fixed with a valid logical type `decimal`; None for any
-    other type."""
+    """Returns the Arrow decimal type for bytes or fixed with a valid logical type `decimal`.
+    Returns None for any other type."""
     if logical_type(avro) != "decimal" or avro.kind not in ("bytes", "fixed"):
         return None
     precision, scale = avro.properties.get("precision"), avro.properties.get("scale", 0)
@@ -179,7 +181,7 @@ def decimal_type(avro: AvroType) -> pa.DataType | None:
 
 @cache
 def column_bytes(arrow: pa.DataType) -> int:
-    """Bytes that each value takes in a column, even if it is null."""
+    """Returns how many bytes each value takes in a column, even if the value is null."""
     if pa.types.is_struct(arrow):
         return sum(column_bytes(each.type) for each in arrow) + 1
     if pa.types.is_null(arrow):
@@ -195,8 +197,8 @@ def column_bytes(arrow: pa.DataType) -> int:
 
 
 def _columns(avro: AvroType, outer: tuple[str, ...], known: dict[str, int]) -> int:
-    """The number of columns that a type and all types inside it take together. The columns of each
-    record are computed once."""
+    """Returns the number of columns that a type and all types inside it have together. Computes the
+    number for each record only once."""
     if isinstance(avro, Union):
         return 1 + sum(_columns(avro.branches[at], outer, known) for at in branches_of(avro))
     if isinstance(avro, Array):

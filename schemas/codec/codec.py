@@ -1,5 +1,5 @@
-"""The codec of one schema. It chooses the path for each batch (`pyruhvro`, `columns` or
-`fastavro`), and separates bad rows from good ones."""
+"""Defines the codec of one schema. It chooses the path for each batch (`pyruhvro`, `columns` or
+`fastavro`), and separates bad rows from good rows."""
 
 from __future__ import annotations
 
@@ -57,7 +57,8 @@ class Decoded:
 
 
 class Codec:
-    """The codec of one schema. Keeps no state between calls, and may be used from several threads.
+    """Encodes and decodes datums of one schema. Keeps no state between calls. Several threads may
+    use one codec.
 
     Raises `SchemaInvalid` for an invalid schema, and `SchemaUnsupported` for a schema that cannot
     become columns. A default is checked only when it is used. So if a registry has accepted an
@@ -81,12 +82,14 @@ class Codec:
 
     @property
     def path(self) -> str:
-        """The path that encodes: `pyruhvro` or `columns`. Decoding always takes `columns`."""
+        """Returns the path that encodes: `pyruhvro` or `columns`. Decoding always begins with the
+        path `columns`."""
         return metrics.COLUMNS if self._fast is None else metrics.PYRUHVRO
 
     @property
     def name(self) -> str:
-        """Full name of the schema's record, enum or fixed; for another schema, its kind."""
+        """Returns the full name of the schema's record, enum or fixed. For any other schema,
+        returns its kind."""
         return str(self._name)
 
     def check_encodes(self) -> None:
@@ -98,7 +101,7 @@ class Codec:
             raise SchemaUnsupported(f"Field {place} contains itself: its values are only read.")
 
     def encode(self, batch: pa.RecordBatch) -> pa.BinaryArray:
-        """One datum per row. Raises `EncodeRefused` if a row does not fit the schema."""
+        """Returns one datum per row. Raises `EncodeRefused` if a row does not fit the schema."""
         datums, refused = self.encode_rows_checked(batch)
         if refused:
             raise EncodeRefused(refused)
@@ -108,7 +111,7 @@ class Codec:
         """Returns the datums, and (index, reason) for each refused row. A refused row has a null in
         place of its datum.
 
-        If a column is missing, its field's default is encoded. Raises `ColumnsRefused` if columns
+        If a column is missing, encodes the default of its field. Raises `ColumnsRefused` if columns
         and fields do not match, or if the batch is larger than `BATCH_BYTES_MAX`. Raises
         `SchemaUnsupported` if the schema contains itself (`check_encodes`).
         """
@@ -127,8 +130,8 @@ class Codec:
         return spread(datums, fit), sorted(faults.items())
 
     def decode(self, datums: pa.BinaryArray) -> Decoded:
-        """The rows of all good datums, and the index and reason of each bad datum. A null is a bad
-        datum."""
+        """Returns the rows of all good datums, and the index and reason of each bad datum. A null
+        is a bad datum."""
         if datums.type != pa.binary():
             datums = datums.cast(pa.binary())
         if not datums.null_count:
@@ -141,10 +144,10 @@ class Codec:
         return Decoded(found.batch, valid, sorted(faults.items()))
 
     def _decode_parts(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes the datums in parts if the schema has arrays or maps, because finding an item
-        takes about a hundred bytes of memory. Also decodes in parts if the schema has values that
-        become texts, because a text is longer than its datum. A part has at most `ITEMS_BYTES_MAX`
-        bytes, or is a single longer datum."""
+        """If the schema has arrays or maps, decodes the datums in parts, because finding an item
+        takes about a hundred bytes of memory. If the schema has values that become texts, also
+        decodes in parts, because a text is longer than its datum. A part has at most
+        `ITEMS_BYTES_MAX` bytes, or is a single longer datum."""
         cuts = _cuts(datums) if self._has_items else [0, len(datums)]
         parts = [self._decode(datums.slice(begin, end - begin)) for begin, end in pairwise(cuts)]
         if len(parts) == 1:
@@ -159,8 +162,8 @@ class Codec:
         return Decoded(batch, np.concatenate([each.good for each in parts]), refused)
 
     def _decode(self, datums: pa.BinaryArray) -> Decoded:
-        """Decodes datums that are not null. Datums that the columns path marks as bad are read one
-        by one."""
+        """Decodes datums that are not null. If the path `columns` marks datums as bad, reads these
+        datums one by one."""
         columns, bad = read_columns(self._readers, datums)
         metrics.datums("decode", metrics.COLUMNS, len(datums) - int(bad.sum()))
         if not bad.any():
@@ -168,8 +171,8 @@ class Codec:
         return self._decode_rows(datums, columns, bad)
 
     def _decode_rows(self, datums: pa.BinaryArray, columns: list[pa.Array], bad: Mask) -> Decoded:
-        """Reads the datums in `bad` one by one. If one of them turns out to be good, inserts its
-        row."""
+        """Reads the datums in `bad` one by one. If one of these datums turns out to be good,
+        inserts its row."""
         good = ~bad
         places = np.flatnonzero(bad)
         found, faults = self._rows.decode(datums.take(pa.array(places)).to_pylist())
@@ -211,8 +214,8 @@ class Codec:
 
 
 def _cuts(datums: pa.BinaryArray) -> list[int]:
-    """The indexes at which parts of at most `ITEMS_BYTES_MAX` bytes begin. A longer datum is a part
-    of its own."""
+    """Returns the indexes at which parts of at most `ITEMS_BYTES_MAX` bytes begin. A longer datum
+    is a part of its own."""
     if not len(datums):
         return [0, 0]
     bounds = np.frombuffer(datums.buffers()[1], np.int32)

@@ -2,9 +2,9 @@
 
 Only lossless conversions are made. Dictionaries, large strings and string views become strings, and
 so do binary values that are UTF-8. Integers may get a wider type. Timestamps may get another time
-zone and a finer unit. A column that needs any other conversion is refused as a whole
-(`ColumnsRefused`: the caller's mistake). A value that does not fit is a fault of its row (a mistake
-in the data).
+zone and a finer unit. If a column needs any other conversion, the caller has made a mistake, and
+the module raises `ColumnsRefused`. If only some values do not fit, the data has a mistake, and the
+rows of these values are bad.
 """
 
 from __future__ import annotations
@@ -33,8 +33,9 @@ class ColumnsRefused(SkidwayError):
 def conform(
     batch: pa.RecordBatch, record: Record, schema: pa.Schema
 ) -> tuple[list[pa.Array], Faults]:
-    """The columns in the schema's order and types, and the reason of each bad row by its index.
-    Rows keep their places; the values of a bad row have no meaning. Raises `ColumnsRefused`."""
+    """Returns the columns in the schema's order and types, and the reason of each bad row by its
+    index. All rows stay in their positions; the values of a bad row have no meaning. Raises
+    `ColumnsRefused`."""
     _refuse_strangers(batch, schema)
     faults: Faults = {}
     columns = []
@@ -83,8 +84,8 @@ def _decoded(column: pa.Array) -> pa.Array:
 
 
 def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
-    """The column in the field's type, and a mask of the rows that do not fit. The column is null
-    in these rows."""
+    """Returns the column in the field's type, and a mask of the rows that do not fit. The column is
+    null in these rows."""
     source, target = column.type, _all_nullable(field.type)
     if source in (target, field.type):
         return column, None
@@ -98,8 +99,8 @@ def _cast(column: pa.Array, field: pa.Field) -> tuple[pa.Array, Mask | None]:
 
 
 def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask | None]:
-    """The column cast to `target`, and a mask of the rows that do not fit. The column is null in
-    these rows."""
+    """Returns the column cast to `target`, and a mask of the rows that do not fit. The column is
+    null in these rows."""
     try:
         return column.cast(target), None
     except pa.ArrowInvalid:
@@ -109,8 +110,8 @@ def checked_cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Mask 
 
 
 def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: Mask) -> None:
-    """Marks the rows that do not fit. Halves the column until the bad rows are found, so a few bad
-    rows among many rows need only a few casts.
+    """Marks the rows that do not fit. Divides the column into halves until it finds the bad rows,
+    so a few bad rows among many rows need only a few casts.
 
     Each half is a copy, because a cast of a sliced list or map also looks at items outside of the
     slice.
@@ -131,8 +132,8 @@ def _copied(column: pa.Array, first: int, end: int) -> pa.Array:
 
 
 def _all_nullable(arrow: pa.DataType) -> pa.DataType:
-    """The type with nulls allowed everywhere inside; `value_faults` later finds the nulls that are
-    faults."""
+    """Returns the type with nulls allowed at every depth. `value_faults` later finds the nulls that
+    are faults."""
     if types.is_struct(arrow):
         return pa.struct([(each.name, _all_nullable(each.type)) for each in arrow])
     if types.is_list(arrow):
@@ -177,8 +178,7 @@ _FAMILIES: Final[tuple[Callable[[pa.DataType], bool], ...]] = (
 
 
 def _is_lossless(source: pa.DataType, target: pa.DataType) -> bool:
-    """Whether a cast with `checked_cast` changes no value, apart from the values that it
-    refuses."""
+    """Returns whether `checked_cast` changes no value, apart from the values that it refuses."""
     if types.is_null(source):
         return True
     if types.is_floating(source) and types.is_floating(target):

@@ -4,11 +4,11 @@
               at^  end^                              ^ sink
 
 A cursor has one position per datum. If a datum is bad, or has to be decoded alone, the cursor marks
-it as bad. The position of such a datum moves to the sink, where every number reads as zero and
-every text as empty. So the cursor can go on with the other datums, and a length in a bad datum
-never causes an allocation. Only `length` and `finish` compare a position with the end of its datum.
-Between these calls, a position may run a few bytes into the next datum. This does no harm, because
-`length` or `finish` later marks the datum as bad.
+it as bad. The cursor moves the position of such a datum to the sink, the zero bytes after the data.
+At the sink, every number reads as zero and every text as empty. So the cursor can continue with the
+other datums, and a length in a bad datum never causes an allocation. Only `length` and `finish`
+compare a position with the end of its datum. Between these calls, a position may move a few bytes
+into the next datum. This does no harm, because `length` or `finish` later marks the datum as bad.
 """
 
 from __future__ import annotations
@@ -60,23 +60,24 @@ class Chunk:
 
     @cached_property
     def words(self) -> Words:
-        """For every position, the eight bytes that begin there, as a little-endian number."""
+        """Returns, for every position, the eight bytes that begin at this position, as a
+        little-endian number."""
         return np.ndarray((len(self.data) - _WORD_BYTES + 1,), "<u8", self.data, strides=(1,))
 
     @cached_property
     def raw(self) -> bytes:
-        """The data, for code that reads values one by one."""
+        """Returns the data, for code that reads values one by one."""
         return self.data.tobytes()
 
     @cached_property
     def last_bytes(self) -> Ints:
-        """Positions of all bytes that could be the last byte of a varint."""
+        """Returns the positions of all bytes that could be the last byte of a varint."""
         return np.flatnonzero(self.data < _MORE)
 
     def slices(self, starts: Ints, ends: Ints) -> pa.BinaryArray:
-        """The slices of the data from `starts` to `ends`. Makes an Arrow array whose offsets are
-        starts and ends in turn. The elements 0, 2, 4 ... of this array are the slices; the other
-        elements are left out."""
+        """Returns the slices of the data from `starts` to `ends`. Makes an Arrow array whose
+        offsets are starts and ends in turn. The elements 0, 2, 4 ... of this array are the slices;
+        the result leaves out the other elements."""
         count = len(starts)
         bounds = np.empty(2 * count + 1, np.int32)
         bounds[0:-1:2], bounds[1::2] = starts, ends
@@ -99,7 +100,7 @@ class Cursor:
 
     @classmethod
     def over(cls, chunk: Chunk) -> Cursor:
-        """A cursor at the first byte of every datum."""
+        """Returns a cursor at the first byte of every datum."""
         at, end = chunk.bounds
         return cls(chunk, at, end, np.zeros(len(at), bool))
 
@@ -107,8 +108,8 @@ class Cursor:
         return len(self.at)
 
     def select(self, rows: Ints) -> Cursor:
-        """A new cursor for some rows of this cursor. `merge` copies the positions of the new cursor
-        back."""
+        """Returns a new cursor for some rows of this cursor. `merge` copies the positions of the
+        new cursor back."""
         return Cursor(self.chunk, self.at[rows], self.end[rows], self.bad[rows])
 
     def merge(self, rows: Ints, other: Cursor) -> None:
@@ -140,15 +141,16 @@ class Cursor:
         return found
 
     def word(self, size: int) -> Words:
-        """The next eight bytes of each datum. The positions move on by `size` bytes."""
+        """Returns the next eight bytes of each datum. Moves the positions forward by `size`
+        bytes."""
         words = self.chunk.words
         found: Words = words[np.minimum(self.at, len(words) - 1)]
         self.at += size
         return found
 
     def number(self) -> Ints:
-        """Reads a zigzag varint of each datum. If a varint has more than 64 bits, its datum is
-        marked as bad."""
+        """Reads a zigzag varint of each datum. If a varint has more than 64 bits, marks its datum
+        as bad."""
         first: Bytes = self.chunk.data.take(self.at, mode="clip")
         self.at += 1
         rows = np.flatnonzero(first >= _MORE)
@@ -159,8 +161,8 @@ class Cursor:
         return (raw >> _ONE).view(np.int64) ^ -(raw & _ONE).view(np.int64)
 
     def length(self) -> Ints:
-        """Reads a length of each datum. If the length exceeds the rest of the datum, the datum is
-        marked as bad, and the length reads as zero."""
+        """Reads a length of each datum. If the length exceeds the rest of the datum, marks the
+        datum as bad, and returns zero as its length."""
         found = self.number()
         wrong = (found < 0) | (found > self.end - self.at)
         if wrong.any():
@@ -169,8 +171,8 @@ class Cursor:
         return found
 
     def index(self, count: int) -> Ints:
-        """Reads the number of a branch or symbol. If the number is not below `count`, the datum is
-        marked as bad, and the number reads as zero."""
+        """Reads the number of a branch or symbol of each datum. If the number is not below `count`,
+        marks the datum as bad, and returns zero as its number."""
         found = self.number()
         wrong = (found < 0) | (found >= count)
         if wrong.any():
@@ -179,7 +181,7 @@ class Cursor:
         return found
 
     def _long_numbers(self, rows: Ints, raw: Words) -> None:
-        """Reads varints of two to eight bytes, each in one word; leaves longer varints to
+        """Reads varints of two to eight bytes, each as one word. Leaves longer varints to
         `_longest_numbers`."""
         words = self.chunk.words
         begin = np.minimum(self.at[rows] - 1, len(words) - 1)

@@ -13,8 +13,8 @@ from skidway.schemas.codec.cursor import Bytes, Ints, Mask
 
 
 def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa.Array, Mask]:
-    """The decimals whose bytes end at `ends` in `data`, and a mask of the decimals that are too
-    long or too large.
+    """Returns the decimals whose bytes end at `ends` in `data`, and a mask of the decimals that are
+    too long or too large.
 
     A decimal without bytes is zero.
     """
@@ -29,8 +29,8 @@ def read(data: Bytes, ends: Ints, lengths: Ints, arrow: pa.DataType) -> tuple[pa
 
 
 def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
-    """The bytes of all decimals, and the length of each. `array` has no nulls. `size` is the size
-    of the fixed type, or None for the type bytes."""
+    """Returns the bytes of all decimals, and the length of each decimal. `array` must have no
+    nulls. `size` is the size of the fixed type, or None for the type bytes."""
     width = array.type.bit_width // 8
     raw = np.frombuffer(array.buffers()[1], np.uint8)
     matrix = raw[array.offset * width : (array.offset + len(array)) * width].reshape(-1, width)
@@ -44,8 +44,8 @@ def encode(array: pa.Array, size: int | None) -> tuple[Bytes, Ints]:
 
 
 def _resized(big_endian: Bytes, size: int) -> Bytes:
-    """The lowest `size` bytes of each decimal. No digits are lost, because `decimal_type` has
-    checked that the precision fits the size of the fixed."""
+    """Returns the lowest `size` bytes of each decimal. No digits are lost, because `decimal_type`
+    has checked that the precision fits the size of the fixed."""
     width = big_endian.shape[1]
     if size <= width:
         return big_endian[:, width - size :]
@@ -54,15 +54,15 @@ def _resized(big_endian: Bytes, size: int) -> Bytes:
 
 
 def _exceeds(little_endian: Bytes, limit: int) -> Mask:
-    """A mask of the numbers that are -limit or lower, or limit or higher."""
+    """Returns a mask of the numbers that are -limit or lower, or limit or higher."""
     words = np.ascontiguousarray(little_endian).view("<u8")
     high = words[:, -1].view(np.int64)
     return ~_less(words, high, limit) | _less(words, high, 1 - limit)
 
 
 def _less(words: Any, high: Ints, limit: int) -> Mask:
-    """A mask of the numbers below `limit`. The highest word in which a number differs from `limit`
-    must be smaller than the word of `limit`."""
+    """Returns a mask of the numbers below `limit`. A number is below `limit` if, in the highest
+    word in which the two differ, its word is smaller."""
     count = words.shape[1]
     parts = [(limit >> (64 * at)) & (2**64 - 1) for at in range(count)]
     less: Mask = np.zeros(len(words), bool)

@@ -2,13 +2,14 @@
 
 pyruhvro gets only records of boolean, long, float, double and string columns, which may be
 nullable. For these records, tests prove that the fast path gives the same datums as the slow path.
-Some columns of other types are first turned into columns of these types. The bytes of the datums
-stay the same. Int, date, times and timestamps become longs. Bytes become strings whose content is
-not checked. An enum becomes the number of its symbol. A record inside a record is replaced by its
-fields. All other records (with arrays, maps, fixed, nullable records, null) go to
-`skidway.schemas.codec.writing`. A batch for which the fast path raises `NotProven` also goes there.
+Some columns of other types are first turned into columns of these types, without any change in the
+bytes of the datums. Int, date, times and timestamps become longs. Bytes become strings whose
+content is not checked. An enum becomes the number of its symbol. A record inside a record is
+replaced by its fields. The slow path, `skidway.schemas.codec.writing`, encodes all other records
+(with arrays, maps, fixed, nullable records, null). It also encodes a batch for which the fast path
+raises `NotProven`.
 
-There is no fast path for decoding; `skidway.schemas.codec.reading` decodes.
+There is no fast path for decoding. `skidway.schemas.codec.reading` decodes all datums.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class NotProven(Exception):
 
 @dataclass(frozen=True, slots=True)
 class WireColumn:
-    """One column in the form in which pyruhvro gets it. `path` has the index of the field at each
-    level of nested records."""
+    """One column in the form that pyruhvro encodes. `path` has the index of the field at each level
+    of nested records."""
 
     path: tuple[int, ...]
     kind: str
@@ -52,12 +53,13 @@ class WireColumn:
 
     @property
     def physical(self) -> str:
-        """The column's type in the schema for pyruhvro."""
+        """Returns the column's type in the schema for pyruhvro."""
         return _PHYSICAL[self.kind]
 
 
 def wire_columns(record: Record) -> list[WireColumn] | None:
-    """The columns of a record if tests prove the fast path for each of them; otherwise None."""
+    """Returns the columns of a record if tests prove the fast path for each of these columns.
+    Otherwise returns None."""
     found = list(_leaves(record, ()))
     return [each for each in found if each is not None] if found and None not in found else None
 
@@ -71,8 +73,9 @@ class FastPath:
         self._wire_schema = _wire_schema(columns)
 
     def encode(self, columns: list[pa.Array]) -> pa.BinaryArray:
-        """The datums of the rows in `columns`. The caller must have checked the columns: nulls are
-        only where the schema allows them, and all strings are UTF-8. Raises `NotProven`."""
+        """Returns the datums of the rows in `columns`. The caller must have checked that the
+        columns have nulls only where the schema allows nulls, and that all strings are UTF-8.
+        Raises `NotProven`."""
         import pyruhvro  # imported only here, because the loader may not have it installed
 
         arrays = [_to_physical(_reach(columns, each.path), each) for each in self._columns]
@@ -123,8 +126,8 @@ def _wire_schema(columns: list[WireColumn]) -> str:
 
 
 def _guarded(call: Callable[[], Any]) -> Any:
-    """The result of `call`. Also catches a Rust panic, which is a BaseException and not an
-    Exception."""
+    """Returns the result of `call`. Also catches a Rust panic, which Python sees as a BaseException
+    that is no Exception."""
     try:
         return call()
     except (ValueError, TypeError, OverflowError) as error:

@@ -1,5 +1,5 @@
-"""Finds the rows that do not fit the schema although the column has the right type. Gives a reason
-for each of these rows.
+"""Finds the rows that do not fit the schema although the column has the right type. Returns a
+reason for each of these rows.
 
 A row does not fit if it has one of these faults, at any depth:
 
@@ -40,8 +40,8 @@ Ints = np.ndarray[Any, np.dtype[np.int64]]
 
 
 def value_faults(column: pa.Array, avro: AvroType) -> list[tuple[Mask, str]]:
-    """For each kind of fault, a mask and the reason. The mask marks the elements of the column that
-    have the fault, at any depth."""
+    """Returns, for each kind of fault, a mask and the reason. The mask marks the elements of the
+    column that have the fault, at any depth."""
     found: list[tuple[Mask, str]] = []
     inner, nullable = unwrapped(avro)
     if column.null_count and not nullable and inner.kind != "null":
@@ -130,7 +130,8 @@ def _map_faults(column: pa.MapArray, avro: Map) -> list[tuple[Mask, str]]:
 
 
 def _pairs(column: pa.MapArray) -> tuple[pa.Array, pa.Array, Ints]:
-    """The keys and values of the maps that are not null, and for each pair the row of its map."""
+    """Returns the keys and values of the maps that are not null, and for each pair the row of its
+    map."""
     offsets = np.asarray(column.offsets)
     first, count = int(offsets[0]), int(offsets[-1] - offsets[0])
     keys, values = column.keys.slice(first, count), column.items.slice(first, count)

@@ -3,12 +3,13 @@
 An item begins where the item before it ends. Items that are numbers are found by their last bytes,
 in one pass over the whole chunk. The places of items of a fixed size are computed. Items of other
 types are skipped in rounds: the first items of all rows together, then the second items, and so on.
-Blocks of items are skipped in rounds, too. A round is worth its cost only if many rows take part.
-When fewer than `ROWS_MIN` rows have items or blocks left, these rows are decoded one datum at a
-time.
+Blocks of items are skipped in rounds, too. A round saves time only if many rows have an item or
+block in this round. When fewer than `ROWS_MIN` rows have items or blocks left, these rows are
+decoded one datum at a time.
 
-A count of items is not trusted. The row must have enough bytes for the shortest form of all its
-items, and the items must not take more memory than `skidway.schemas.bounds` allows.
+This module does not trust the count of items in a datum. The row must have enough bytes for the
+shortest form of all its items, and the items must not take more memory than
+`skidway.schemas.bounds` allows.
 """
 
 from __future__ import annotations
@@ -27,8 +28,8 @@ from skidway.schemas.codec.cursor import Cursor, Ints, Mask
 from skidway.schemas.codec.text_columns import text_skipper
 
 ROWS_MIN: Final = 32
-"""Least number of rows for which one more round of items costs less than reading the rows' datums
-one by one."""
+"""If fewer rows than this number have items left, reading their datums one by one takes less time
+than one more round."""
 EMPTY_ITEMS_FEW: Final = 32
 """This module reads only blocks with at most this many items that take no bytes. If a block has
 more of these items, the block's datum is decoded alone."""
@@ -105,7 +106,7 @@ class _Blocks:
                 cursor.merge(rows, part)
                 break
             if self._goes_by_rounds and 0 < np.count_nonzero(counts > 1) < ROWS_MIN:
-                part.fail(counts > 1)  # must come before memory is allocated for items
+                part.fail(counts > 1)  # comes before memory is allocated for items
                 cursor.merge(rows, part)
                 few = np.flatnonzero(counts == 1)
                 rows, part, counts, ends = rows[few], part.select(few), counts[few], ends[few]
@@ -116,8 +117,8 @@ class _Blocks:
         return found
 
     def _header(self, cursor: Cursor, before: Ints, begin: Ints) -> tuple[Ints, Ints]:
-        """The number of items of each row's next block (zero after the last block), and the end of
-        the block if the block gives its size (otherwise -1)."""
+        """Returns, for each row, the number of items of its next block (zero after the last block),
+        and the end of this block (-1 if the block does not contain its size)."""
         counts = cursor.number()
         ends = np.full(len(cursor), -1, np.int64)
         sized = np.flatnonzero(counts < 0)
@@ -132,8 +133,9 @@ class _Blocks:
         return counts, ends
 
     def _claims(self, counts: Ints, before: Ints, cursor: Cursor, begin: Ints) -> Mask:
-        """A mask of the rows that have more items than their bytes allow. A count of -2**63 is
-        also in the mask, because it stays negative when it is negated."""
+        """Returns a mask of the rows that have more items than their bytes allow. The mask also
+        includes rows with a count of -2**63, because this count stays negative when it is
+        negated."""
         room = cursor.end - cursor.at
         if not self._least:
             return (counts < 0) | (counts > EMPTY_ITEMS_FEW)
@@ -144,8 +146,8 @@ class _Blocks:
 
 
 def _in_order(found: Blocks) -> tuple[Ints, Ints]:
-    """For each item, its row and the position where it begins. The items are in the order of
-    rows."""
+    """Returns, for each item, its row and the position where it begins. The items are in the order
+    of rows."""
     if not found:
         return np.zeros(0, np.int64), np.zeros(0, np.int64)
     owners = np.concatenate([np.repeat(rows, counts) for rows, counts, _ in found])
@@ -154,8 +156,9 @@ def _in_order(found: Blocks) -> tuple[Ints, Ints]:
 
 
 def _finder(avro: AvroType, is_map: bool) -> Finder:
-    """Makes a function that returns where each item begins, row after row. The function takes a
-    cursor, which must be at the first item of each row, and the number of items of each row."""
+    """Makes a function that returns where each item begins, row after row. The arguments of the
+    function are a cursor, which must be at the first item of each row, and the number of items of
+    each row."""
     if is_map:
         value = _skipper(avro)
 
@@ -180,7 +183,7 @@ def _by_size(size: int) -> Finder:
 
 
 def _ranks(counts: Ints) -> Ints:
-    """The rank of each item in its row: 0, 1, 2, ..."""
+    """Returns the index of each item in its row: 0, 1, 2, ..."""
     ends = np.cumsum(counts)
     total = int(ends[-1]) if len(ends) else 0
     return np.arange(total) - np.repeat(ends - counts, counts)
@@ -223,7 +226,7 @@ def _by_rounds(skip: Skip) -> Finder:
 
 
 def _fixed_size(avro: AvroType) -> int | None:
-    """The size in bytes of each value of the type; None if the values differ in size."""
+    """Returns the size in bytes of each value of the type, or None if the values differ in size."""
     if isinstance(avro, Fixed):
         return avro.size
     if not isinstance(avro, Record):
@@ -233,7 +236,8 @@ def _fixed_size(avro: AvroType) -> int | None:
 
 
 def _is_arithmetic(avro: AvroType) -> bool:
-    """Whether the places of an array's items can be found without skipping the items one by one."""
+    """Returns whether the positions of an array's items can be found without skipping the items one
+    by one."""
     return avro.kind in _NUMBERS or _fixed_size(avro) is not None
 
 

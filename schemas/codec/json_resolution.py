@@ -1,5 +1,5 @@
-"""Schema resolution on single values, for types that contain themselves. The values are JSON values
-of `json_text`; the rules are those of `resolution`, which resolves whole columns.
+"""Does schema resolution on single values, for types that contain themselves. The values are JSON
+values of `json_text`. The rules are those of `resolution`, which resolves whole columns.
 
 If a field's type contains itself in both schemas, the JSON text of each value is read, resolved and
 written again. If the type contains itself only in the reader's schema, the writer's column is
@@ -8,10 +8,10 @@ the writer's schema, the resolved JSON values become datums, which become a colu
 the same text or column as if the value had been written with the reader's schema.
 
 A pair of schemas is compiled once, into one conversion for each pair of types. While a pair of
-records is compiled, the same pair may occur again inside the records; there the pair is assumed to
-be resolvable. If the pair turns out to be unresolvable, all conversions that were compiled in the
-meantime are dropped, because they may depend on this assumption. They are compiled again when they
-are needed.
+records is compiled, the same pair may occur again inside the records. At the inner place, this
+module assumes that the pair can be resolved. If the pair turns out to be unresolvable, this module
+drops all conversions that it compiled in the meantime, because they may depend on this assumption.
+It compiles them again when they are needed.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ Convert = Callable[[Any], Any]
 
 
 class Unfit(ValueError):
-    """A value that does not fit the reader's schema. The message says why."""
+    """A value does not fit the reader's schema. The message says why."""
 
 
 def text_step(writer: AvroType, reader: AvroType, path: str) -> Step:
@@ -90,7 +90,7 @@ class Resolver:
         self._records: dict[tuple[int, int], Convert] = {}
 
     def of(self, writer: AvroType, reader: AvroType, path: str) -> Convert:
-        """The function that converts values of the writer's type. Raises `Unresolvable`."""
+        """Returns the function that converts values of the writer's type. Raises `Unresolvable`."""
         writer, reader = _declared(writer), _declared(reader)
         if isinstance(writer, Union):
             return self._from_union(writer, reader, path)
@@ -108,8 +108,9 @@ class Resolver:
         return _leaf(writer, reader, path)
 
     def chosen(self, writer: AvroType, reader: Union, path: str) -> tuple[Convert, int]:
-        """The conversion into the reader's branch that takes a value of the writer's type, and the
-        branch's number among the branches other than null. Raises `Unresolvable`."""
+        """Chooses the reader's branch into which values of the writer's type are converted. Returns
+        the conversion, and the branch's index among the branches other than null. Raises
+        `Unresolvable`."""
         for wants_same in (True, False):
             for number, at in enumerate(branches_of(reader)):
                 branch = reader.branches[at]
@@ -138,9 +139,9 @@ class Resolver:
         return self._records[pair]
 
     def _child(self, writer: Record, field: Field, path: str) -> tuple[str, str | None, Any]:
-        """The name of the reader's field, the name of the writer's field that gives its value, and
-        the conversion of the value. If the writer has no such field, returns the name of the
-        reader's field, None, and the default."""
+        """Returns the name of the reader's field, the name of the writer's field from which the
+        value comes, and the conversion of the value. If no field of the writer matches, returns the
+        name of the reader's field, None, and the default."""
         place = f"{path}.{field.name}".lstrip(".")
         known = {each.name: each.type for each in writer.fields}
         for name in (field.name, *field.aliases):
@@ -241,8 +242,8 @@ def _values_of(writer: AvroType) -> Callable[[pa.Array], list[Any]]:
 
 
 def _declared(avro: AvroType) -> AvroType:
-    """The type as the schema declares it, before `without_circles` replaced it by a `Recursive`.
-    The JSON values have the declared type."""
+    """Returns the type that the schema declares, which `without_circles` may have replaced by a
+    `Recursive`. The JSON values have the declared type."""
     return avro.type if isinstance(avro, Recursive) else avro
 
 
@@ -276,8 +277,8 @@ def _enum(reader: Enum) -> Convert:
 
 
 def _leaf(writer: AvroType, reader: AvroType, path: str) -> Convert:
-    """The conversion between two primitive or fixed types. It turns each value into a column with
-    one row, and converts this column."""
+    """Returns the conversion between two primitive or fixed types. The conversion turns each value
+    into a column with one row, and converts this column."""
     step = leaf(writer, reader, path)
     if arrow_type(writer) == arrow_type(reader):
         return lambda value: value

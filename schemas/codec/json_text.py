@@ -1,9 +1,10 @@
 """Turns values whose type contains itself into JSON text, one text for each value of a field, and
 back.
 
-The text is the JSON that Spark's `to_json` would give for a nested column of the type. (No such
-column can exist, because it would be nested without end.) Where a query would use `next.value` with
-a nested column, it uses `get_json_object(next, '$.value')`. In detail:
+The text is the JSON that Spark's `to_json` would return for a nested column of the type. (This
+column cannot exist, because it would be nested without end.) Where a query would use `next.value`
+with a nested column, it uses `get_json_object(next, '$.value')`. This table shows the JSON of each
+type:
 
 | Avro | JSON |
 |---|---|
@@ -67,7 +68,7 @@ Leaf = Callable[[AvroType, Any], Any]
 
 
 class JsonText:
-    """Turns datums of one type into texts, and the texts back into datums. Keeps nothing between
+    """Turns datums of one type into texts, and the texts back into datums. Keeps no state between
     calls. Raises `SchemaUnsupported`."""
 
     def __init__(self, avro: AvroType) -> None:
@@ -78,33 +79,34 @@ class JsonText:
             raise SchemaUnsupported("A type that contains itself is nested too deeply.") from None
 
     def read(self, data: bytes, begin: int, end: int) -> tuple[str | None, int]:
-        """The text of the value that begins at `begin`, in a datum that ends at `end`, and the
-        position after the value. Raises one of `Malformed`."""
+        """Reads the value that begins at `begin`, in a datum that ends at `end`. Returns the text
+        of the value, and the position after the value. Raises one of `Malformed`."""
         after = value_end(self._avro, data, begin, end)
         return self.of(read_checked(self._plain, data[begin:after])), after
 
     def of(self, tagged: Any) -> str | None:
-        """The text of a value in which each value of a union has a tag, as `plain_schema`
+        """Returns the text of a value in which each value of a union has a tag, as `plain_schema`
         describes. Raises one of `Malformed`."""
         return written(_changed(self._avro, tagged, _to_json))
 
     def of_default(self, value: Any) -> str | None:
-        """The text of a default, which the schema gives in JSON. Raises ValueError."""
+        """Returns the text of a default, which is a JSON value in the schema. Raises ValueError if
+        the default is invalid."""
         return self.of(_tagged(self._avro, value))
 
     def datum(self, text: str | None) -> bytes:
-        """The datum of a text that this class made. Raises one of `Malformed` if it is no such
+        """Returns the datum of a text that this class made. Raises one of `Malformed` for any other
         text."""
         return self.datum_of(read(text))
 
     def datum_of(self, value: Any) -> bytes:
-        """The datum of a JSON value. `value` is what `read` returns for a text that this class
-        made."""
+        """Returns the datum of a JSON value. `value` must be a value that the function `read`
+        returned for a text of this class."""
         return write_datum(self._plain, _changed(self._avro, value, _from_json))
 
 
 def written(value: Any) -> str | None:
-    """The text of a JSON value. Raises `DatumInvalid` if it is too long."""
+    """Returns the text of a JSON value. Raises `DatumInvalid` if the text is too long."""
     if value is None:
         return None
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
@@ -114,12 +116,12 @@ def written(value: Any) -> str | None:
 
 
 def read(text: str | None) -> Any:
-    """The JSON value of a text."""
+    """Returns the JSON value of a text."""
     return None if text is None else json.loads(text)
 
 
 def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
-    """The decimal of these bytes. Raises ValueError if it has too many digits."""
+    """Returns the decimal of these bytes. Raises ValueError if the decimal has too many digits."""
     digits = str(abs(unscaled := int.from_bytes(raw, "big", signed=True)))
     if len(digits) > arrow.precision:
         raise ValueError(f"a decimal has {len(digits)} digits, more than {arrow.precision}")
@@ -127,8 +129,9 @@ def scaled(raw: bytes, arrow: pa.DataType) -> Decimal:
 
 
 def _changed(avro: AvroType, value: Any, leaf: Leaf) -> Any:
-    """The value, with each leaf replaced by the result of `leaf`. Each level of nesting takes only
-    two calls, so that the stack is large enough for `bounds.DEPTH_MAX` levels."""
+    """Returns the value with each leaf (a value of a type without inner types) replaced by the
+    result of `leaf`. Each level of nesting needs only two calls, so that the stack is large enough
+    for `bounds.DEPTH_MAX` levels."""
     if isinstance(avro, Recursive):
         avro = avro.type
     if not isinstance(avro, Union):

@@ -1,4 +1,4 @@
-"""The rules of Avro's schema resolution about the names of records, enums and fixed types, and
+"""Has the rules of Avro's schema resolution about the names of records, enums and fixed types, and
 about the conversion between primitive or fixed types. `resolution` (whole columns) and
 `json_resolution` (single values) both use these rules."""
 
@@ -10,7 +10,7 @@ from skidway.schemas.codec.promotion import NotPromotable, Step, promotion
 
 
 class Unresolvable(SkidwayError):
-    """The reader's schema cannot read any datum of the writer's schema. The message gives the place
+    """The reader's schema cannot read any datum of the writer's schema. The message names the place
     in the schema."""
 
 
@@ -30,7 +30,7 @@ def leaf(writer: AvroType, reader: AvroType, path: str) -> Step:
 
 
 def mismatch(writer: AvroType, reader: AvroType, path: str) -> Unresolvable:
-    """The error for a value of one kind that must become a value of another kind."""
+    """Returns the error for values of one kind that would have to become values of another kind."""
     return Unresolvable(f"Field {path} was written as {writer.kind} and is {reader.kind} now.")
 
 
@@ -44,5 +44,5 @@ def check_name(writer: Record | Enum | Fixed, reader: Record | Enum | Fixed, pat
 
 
 def unknown_symbol(reader: Enum) -> str:
-    """The reason to refuse a symbol that the reader's enum does not have."""
+    """Returns the reason to refuse a symbol that the reader's enum does not have."""
     return f"a symbol that enum {reader.name} has not, nor a default"

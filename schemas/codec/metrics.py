@@ -1,5 +1,4 @@
-"""Counters of the codec: the path that each schema took, and the number of datums that each path
-processed.
+"""Counts which path each codec uses to encode, and how many datums each path processed.
 
 Paths: `pyruhvro` encodes flat records; `columns` encodes and decodes any schema that has columns,
 with numpy and Arrow; `fastavro` decodes single datums that `columns` leaves to it.

@@ -1,12 +1,12 @@
-"""Converts a column of a writer's primitive or fixed type to the reader's type: Avro's promotions
-and logical types.
+"""Converts a column of a writer's primitive or fixed type to the reader's type, by Avro's
+promotions and logical types.
 
 Avro promotes int to long, float or double, long to float or double, float to double, string to
 bytes, and bytes to string. A conversion between two logical types of one family (timestamps, times
-of day, decimals) keeps the value. In all other cases the writer's number or bytes, without the
-writer's logical type, are read as the reader's logical type. Numbers that become floating-point
-numbers are rounded as in Java. Rows whose number changed by rounding are returned with the reason
-`ROUNDED`, because some callers must not change values.
+of day, decimals) does not change the value. In all other cases, the conversion ignores the writer's
+logical type, and reads the number or bytes as the reader's logical type. Numbers that become
+floating-point numbers are rounded as in Java. If rounding has changed a number, the conversion
+returns the number's row with the reason `ROUNDED`, because some callers must not change values.
 """
 
 from __future__ import annotations
@@ -75,8 +75,8 @@ def _cast(column: pa.Array, target: pa.DataType) -> tuple[pa.Array, Unfit]:
 
 
 def _moments(column: pa.Array, target: pa.TimestampType) -> tuple[pa.Array, Unfit]:
-    """Converts timestamps from one unit to another. Only their numbers are converted, so that a
-    local time is not shifted from one time zone to another."""
+    """Converts timestamps from one unit to another. Converts only their numbers, so that no local
+    time is moved from one time zone to another."""
     bare = column.view(pa.int64()).view(pa.timestamp(column.type.unit))
     made, unfit = _cast(bare, pa.timestamp(target.unit))
     return made.view(pa.int64()).view(target), unfit

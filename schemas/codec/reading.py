@@ -2,10 +2,10 @@
 becomes a Python object.
 
 The schema is compiled into readers once. A reader moves a cursor over the values of one type and
-returns the column of that type. Rows may differ: they have different branches of a union, or only
-some of them have an empty array. Then the rows of each kind are read separately, and merged again.
-Items of arrays and maps are first located (`skidway.schemas.codec.items`), then read like rows of
-their own.
+returns the column of that type. Rows may differ in the branch of a union, or only some rows may
+have an empty array. Then the rows of each kind are read separately, and merged again. For arrays
+and maps, this module first finds where the items begin (`skidway.schemas.codec.items`), then reads
+the items like rows.
 
 A row is marked as bad if its bytes are not a valid datum. A row is also marked as bad if it has a
 rare form that this module leaves to `rows`: many more items or blocks than most rows, or decimals
@@ -46,8 +46,8 @@ _FLOATS: Final = {"float": "<f4", "double": "<f8"}
 
 
 def read_columns(readers: list[Reader], datums: pa.BinaryArray) -> tuple[list[pa.Array], Mask]:
-    """One column per reader, and a mask of the bad rows. No datum may be null. The columns' values
-    in bad rows have no meaning."""
+    """Returns one column per reader, and a mask of the bad rows. No datum may be null. The columns'
+    values in bad rows have no meaning."""
     cursor = Cursor.over(Chunk(datums))
     columns = [reader(cursor) for reader in readers]
     cursor.finish()

@@ -1,27 +1,29 @@
-"""Schema resolution on columns: turns columns of the writer's schema into columns of the reader's.
+"""Does schema resolution on columns: turns columns of the writer's schema into columns of the
+reader's schema.
 
 The rules are those of Avro 1.12, "Schema Resolution". Where the specification leaves a choice, this
 module uses these rules:
 
-- If several of the writer's fields match a reader's field, the field of the same name is read. If
-  no field has the same name, the field of the first alias that matches is read. The other fields
-  are left out, like all fields that the reader does not have. Avro Java and the compatibility check
-  (READER_FIELD_AMBIGUOUS) refuse such a pair of schemas. So the pair can only come from a subject
-  whose compatibility is not checked.
-- If the reader has a union, a branch with the writer's own type is preferred to a branch to which
-  this type can be promoted, as in Avro Java. For example, an int stays an int if the union has the
-  branches float and int.
+- If several of the writer's fields match a reader's field, this module reads the field of the same
+  name. If no field has the same name, it reads the field of the first alias that matches. It leaves
+  out the other fields, like all fields that the reader does not have. Avro Java and the
+  compatibility check (READER_FIELD_AMBIGUOUS) refuse a pair of schemas with this ambiguity. So the
+  pair can only come from a subject whose compatibility is not checked.
+- If the reader has a union, this module prefers a branch with the writer's own type to a branch to
+  which this type can be promoted, as in Avro Java. For example, an int stays an int if the union
+  has the branches float and int.
 - If both types are timestamps, times of day or decimals, the value is kept, and the number in the
   datum may change. For example, a timestamp in milliseconds becomes the same moment in
-  microseconds, and a decimal becomes the same value with another scale. If the value cannot be kept
-  exactly, the row does not fit. Between other logical types, the number in the datum is kept.
+  microseconds, and a decimal becomes the same value with another scale. If the conversion cannot
+  keep the exact value, the row does not fit. Between other logical types, the conversion does not
+  change the number in the datum.
 
 A pair of schemas is compiled once, into steps. A step takes a column without nulls and returns the
 reader's column and the rows that do not fit. (Only unions have nulls, and the steps for unions
-handle them.) If a field's type contains the field's record in one of the schemas, `json_resolution`
-resolves the field's values one by one. Schemas that cannot be resolved at all are refused when they
-are compiled. If some but not all branches of a writer's union cannot be resolved, the rows with
-these branches do not fit, as the specification demands.
+handle the nulls.) If a field's type contains the field's record in one of the schemas,
+`json_resolution` resolves the field's values one by one. If two schemas cannot be resolved at all,
+the compilation raises `Unresolvable`. If some, but not all, branches of a writer's union cannot be
+resolved, the rows with these branches do not fit, as the specification demands.
 """
 
 from __future__ import annotations
@@ -79,14 +81,14 @@ def resolution(writer: AvroType, reader: AvroType, path: str = "") -> Step:
 
 
 def chosen_member(writer: AvroType, reader: Union) -> int:
-    """The number of the reader's branch, among its branches other than null, into which a value of
-    the writer's type is resolved. Raises `Unresolvable` if there is none."""
+    """Returns the index of the reader's branch, among the branches other than null, into which a
+    value of the writer's type is resolved. Raises `Unresolvable` if no branch fits."""
     return _chosen(writer, reader, "")[1]
 
 
 Child = Callable[[list[pa.Array], int], tuple[pa.Array, Unfit]]
-"""A function that gets the columns of the writer's record and the number of their rows, and returns
-the column of one field of the reader's record."""
+"""A function that makes the column of one field of the reader's record. It gets the columns of the
+writer's record and the number of their rows."""
 
 
 def _child(writer: Record, reader: Field, path: str) -> Child:
@@ -162,7 +164,8 @@ def _map(writer: Map, reader: Map, path: str) -> Step:
 
 
 def _bounds(column: pa.ListArray | pa.MapArray) -> tuple[pa.Array, Any]:
-    """The column's offsets, shifted so that the first one is zero, and the row of each item."""
+    """Returns the column's offsets, shifted so that the first offset is zero, and the row of each
+    item."""
     offsets = np.asarray(column.offsets)
     return pa.array(offsets - offsets[0]), np.repeat(np.arange(len(column)), np.diff(offsets))
 
@@ -188,8 +191,8 @@ def _enum(writer: Enum, reader: Enum) -> Step:
 
 def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
     """Makes the function that turns the writer's column into a column of the reader's union. The
-    values go into the branch that has the writer's type. If there is no such branch, they go into
-    the first branch to which the writer's type can be promoted."""
+    values go into the branch that has the writer's type. If no branch has this type, the values go
+    into the first branch to which the writer's type can be promoted."""
     arrow = arrow_type(reader)
     if writer.kind == "null":
         if all(branch.kind != "null" for branch in reader.branches):
@@ -201,7 +204,7 @@ def _into_union(writer: AvroType, reader: Union, path: str) -> Step:
 
 def _chosen(writer: AvroType, reader: Union, path: str) -> tuple[Step, int]:
     """Chooses the branch of the reader's union that gets the values. Returns the function that
-    converts the values to the branch's type, and the branch's number among the branches other than
+    converts the values to the branch's type, and the branch's index among the branches other than
     null."""
     for wants_same in (True, False):
         for number, at in enumerate(branches_of(reader)):

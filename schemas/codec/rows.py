@@ -1,11 +1,11 @@
-"""Reads one datum at a time, with fastavro. This path decodes the datums that the other paths leave
-to it.
+"""Reads one datum at a time, with fastavro. The codec uses this path for the datums that the path
+`columns` leaves to it.
 
-This path tells good datums from bad datums, and gives the reason for each bad datum. fastavro gets
-the schema without logical types: dates, times and timestamps are read as numbers. Arrow converts
-these numbers for whole columns, without the limits of Python's own dates. A value of a union of
-several types is wrapped with the name of its branch, as in `{"member1": value}`, because Arrow
-needs this form for a struct column.
+This path decides which datums are good and which are bad, and returns the reason for each bad
+datum. fastavro gets the schema without logical types, so it reads dates, times and timestamps as
+numbers. Arrow converts these numbers for whole columns, without the limits of Python's own dates.
+This path adds the name of its branch to a value of a union of several types, as in `{"member1":
+value}`, because Arrow needs this form for a struct column.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ Faults = dict[int, str]
 
 
 class Rows:
-    """Decodes row by row. Keeps no state."""
+    """Decodes one row after the other. Keeps no state."""
 
     def __init__(self, record: Record, schema: pa.Schema) -> None:
         self._record = record
@@ -55,10 +55,10 @@ class Rows:
         self._has_circles = leading_back(record) is not None
 
     def decode(self, datums: list[bytes]) -> tuple[list[pa.Array], Faults]:
-        """The columns of the good datums, and the reason of each bad datum by its index.
+        """Returns the columns of the good datums, and the reason of each bad datum by its index.
 
-        Python objects take many times as much memory as their datum. So at most `ROWS_BYTES_MAX`
-        bytes of datums (or one longer datum) are read at once.
+        Python objects take many times as much memory as their datum. So this method reads at most
+        `ROWS_BYTES_MAX` bytes of datums, or one longer datum, at once.
         """
         faults: Faults = {}
         parts = [self._part(part, faults) for part in _parts(datums)]
@@ -87,8 +87,8 @@ class Rows:
         }
 
     def _columns(self, rows: dict[int, dict[str, Any]], faults: Faults) -> list[pa.Array]:
-        """Arrow columns of `rows`. If Arrow cannot represent a row, the row is added to `faults`
-        and left out."""
+        """Returns Arrow columns of `rows`. If Arrow cannot represent a row, adds the row to
+        `faults` and leaves it out."""
         try:
             return [_array(rows, field) for field in self._schema]
         except (pa.ArrowInvalid, OverflowError):
@@ -115,13 +115,12 @@ def _parts(datums: list[bytes]) -> Iterator[dict[int, bytes]]:
 
 
 DEFAULT_FAULTS: Final = (AttributeError, KeyError, OverflowError, TypeError, ValueError)
-"""The errors that an invalid default causes, either in `default_value` or when Arrow gets the
-value."""
+"""The errors that an invalid default causes, in `default_value` or when Arrow gets the value."""
 
 
 def default_value(avro: AvroType, value: Any) -> Any:
-    """The Python value that Arrow needs for the JSON default `value`. The schema must have been
-    checked."""
+    """Returns the Python value that Arrow needs for the JSON default `value`. If nobody has checked
+    the default, raises one of `DEFAULT_FAULTS` for an invalid default."""
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of_default(value)
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:
@@ -181,8 +180,8 @@ def _unfit(row: dict[str, Any], schema: pa.Schema) -> str | None:
 
 
 def _incoming(avro: AvroType) -> Convert | None:
-    """Makes the function that turns fastavro's Python value into the value that Arrow needs; None
-    if both values are the same."""
+    """Makes the function that turns fastavro's Python value into the value that Arrow needs.
+    Returns None if both values are the same."""
     if isinstance(avro, Recursive):
         return JsonText(avro.type).of
     if isinstance(avro, Union) and len(branches_of(avro)) > 1:

@@ -1,4 +1,4 @@
-"""Puts rows that were processed separately back into their places in a column."""
+"""Puts rows that were processed separately back into their positions in a column."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def spread(column: pa.Array, mask: Mask) -> pa.Array:
-    """An array with the values of `column` at the rows where `mask` is true, and null at the other
-    rows."""
+    """Returns an array with the values of `column` in the rows where `mask` is true, and null in
+    the other rows."""
     places = np.cumsum(mask) - 1
     if not pa.types.is_struct(column.type):
         return column.take(pa.array(places, mask=~mask))
@@ -21,14 +21,14 @@ def spread(column: pa.Array, mask: Mask) -> pa.Array:
 
 
 def null_of(arrow: pa.DataType) -> pa.Array:
-    """An array with one null. If `arrow` is a struct, the struct's fields that are not nullable get
-    some value, because Arrow stores each field's values for null structs, too."""
+    """Returns an array with one null. If `arrow` is a struct, the struct's fields that are not
+    nullable get some value, because Arrow also stores the values of the fields for null structs."""
     return pa.array([None], arrow)
 
 
 def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
-    """An array with the values of each part at the rows where its mask is true, and null at the
-    rows where no mask is true. The masks must not overlap."""
+    """Returns an array with the values of each part in the rows where the part's mask is true, and
+    null in the rows where no mask is true. The masks must not overlap."""
     rows = len(parts[0][1])
     begin = sum(len(part) for part, _ in parts)
     places = np.full(rows, begin)  # the index of the null that follows all parts
@@ -40,5 +40,5 @@ def merged(parts: list[tuple[pa.Array, Mask]], arrow: pa.DataType) -> pa.Array:
 
 
 def repeated(value: pa.Array, rows: int) -> pa.Array:
-    """An array that repeats the only element of `value` `rows` times."""
+    """Returns an array with `rows` elements, which repeats the only element of `value`."""
     return value.take(pa.array(np.zeros(rows, np.int32)))

@@ -1,4 +1,4 @@
-"""Checks whole columns of texts: whether each text is UTF-8, and whether a map has the same key
+"""Checks whole columns of texts. Finds texts that are not UTF-8, and maps that have the same key
 twice."""
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ Mask = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def utf8_faults(array: pa.Array) -> Mask | None:
-    """A mask of the elements of a string array that are not UTF-8; None if there are no such
-    elements. A null counts as UTF-8."""
+    """Returns a mask of the elements of a string array that are not UTF-8. Returns None if all
+    elements are UTF-8. A null counts as UTF-8."""
     raw = array.view(pa.binary())
     try:
         raw.cast(pa.string())
@@ -24,8 +24,8 @@ def utf8_faults(array: pa.Array) -> Mask | None:
 
 
 def repeated_keys(keys: pa.StringArray, rows: Any) -> Mask:
-    """A mask of the pairs that repeat an earlier key of the same map; `rows`: the row of each
-    pair."""
+    """Returns a mask of the pairs that repeat an earlier key of the same map. `rows`: the row of
+    each pair."""
     codes = keys.dictionary_encode()
     number = codes.indices.fill_null(0).to_numpy().astype(np.int64)
     joint = rows.astype(np.int64) * max(len(codes.dictionary), 1) + number

@@ -1,5 +1,6 @@
-"""Columns of JSON texts (`json_text`), for values whose type contains itself. These values are
-read, skipped and written one by one. All other columns are processed as whole columns.
+"""Reads and writes columns of JSON texts (`json_text`), for values whose type contains itself. This
+module reads, skips and writes these values one by one. The codec processes all other columns as
+whole columns.
 
 If a value does not match its type, or is nested too deeply, its row is marked as bad.
 """
@@ -19,7 +20,7 @@ from skidway.schemas.strict import value_end
 
 
 def text_reader(avro: Recursive) -> Callable[[Cursor], pa.StringArray]:
-    """Makes a reader: it moves a cursor past the values, and returns their texts."""
+    """Makes a reader, which moves a cursor past the values and returns their texts."""
     form = JsonText(avro.type)
 
     def read(cursor: Cursor) -> pa.StringArray:

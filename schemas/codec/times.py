@@ -1,8 +1,9 @@
-"""Times of day: numbers of milliseconds or microseconds after midnight, less than one day.
+"""Checks times of day, which are numbers of milliseconds or microseconds after midnight, less than
+one day.
 
 Avro can encode any int or long as a time of day. But Arrow's types allow only numbers from zero to
-less than one day, and programs that read a file with another number fail. So every path refuses the
-row of such a number, both when it encodes and when it decodes.
+less than one day, and programs that read a file with any other number fail. So if a time of day has
+any other number, every path refuses its row, both when it encodes and when it decodes.
 """
 
 from __future__ import annotations
@@ -20,8 +21,8 @@ _DAY: Final = {"ms": 86_400_000, "us": 86_400_000_000}
 
 
 def time_faults(column: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
-    """A mask of the rows whose time of day is negative, or 24 hours or more. None if there are no
-    such rows, or if the column has no times."""
+    """Returns a mask of the rows whose time of day is negative, or 24 hours or more. Returns None
+    if all times are valid, or if the column has no times."""
     if not pa.types.is_time(column.type):
         return None
     bare = pa.int32() if pa.types.is_time32(column.type) else pa.int64()
@@ -31,7 +32,7 @@ def time_faults(column: pa.Array) -> np.ndarray[Any, np.dtype[np.bool_]] | None:
 
 
 def is_time(avro: AvroType) -> bool:
-    """Whether values of a primitive type are times of day."""
+    """Returns whether values of a primitive type are times of day."""
     return avro.kind in ("int", "long") and pa.types.is_time(arrow_type(avro))
 
 

@@ -1,14 +1,15 @@
 """Encodes columns into datums, a whole column at once. Each type of the schema has a writer that
-makes fragments, and the fragments are then joined.
+makes fragments. Then this module joins the fragments.
 
 A fragment has some bytes for every row, for example a number, a text, or the items of a list. A
-record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. Nested
-values are encoded as if they were rows. The encoded items of one list are adjacent, so one slice of
-the items' bytes contains all items of a list. The fragment of a list column consists of these
+record's datum is the concatenation of its fields' fragments, which Arrow joins row by row. Writers
+encode nested values as if these were rows. The encoded items of one list are adjacent, so one slice
+of the items' bytes contains all items of a list. The fragment of a list column consists of these
 slices. The fragment of a column with nulls has an empty slice for each null.
 
-Writers need arrays that have exactly the schema's types, and that `conform` has accepted. So these
-arrays have no null in a required place, no unknown symbol, and no map with the same key twice.
+Writers need arrays that have exactly the schema's types, and that `conform` has accepted. These
+arrays have no null where the schema forbids null, no unknown symbol, and no map with the same key
+twice.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _varints(rest: Words) -> pa.BinaryArray:
 
 
 def _of_one_size(data: Any, size: int) -> pa.BinaryArray:
-    """An array whose values have `size` bytes each."""
+    """Returns an array whose values have `size` bytes each."""
     rows = data.nbytes // size
     offsets = np.arange(0, (rows + 1) * size, size, dtype=np.int32)
     return _binary(offsets, pa.py_buffer(data))
@@ -221,8 +222,8 @@ def _map(avro: Map) -> Writer:
 
 
 def _blocks(offsets: Any, items: pa.BinaryArray) -> list[Fragment]:
-    """Encodes the items of each row as one block, followed by the zero that ends an array or map. A
-    row without items becomes only this zero."""
+    """Encodes the items of each row as one block, followed by the zero that ends an array or map.
+    If a row has no items, its fragment is only this zero."""
     bounds = _offsets(items)[offsets - offsets[0]]
     counts = np.diff(offsets).astype(np.int64)
     begin = _numbers(counts[counts > 0])
@@ -233,8 +234,8 @@ _END: Final = pa.scalar(b"\0", pa.binary())
 
 
 def _spread(part: pa.BinaryArray, mask: Mask) -> pa.BinaryArray:
-    """An array with the values of `part` at the rows where `mask` is true, and no bytes at the
-    other rows."""
+    """Returns an array with the values of `part` in the rows where `mask` is true, and no bytes in
+    the other rows."""
     if len(part) == len(mask):
         return part
     places = np.zeros(len(mask) + 1, np.int64)

@@ -1,4 +1,4 @@
-"""The verbs of `skidway schemas`, one module for each kind of work.
+"""Has the verbs (subcommands) of `skidway schemas`, in one module for each kind of work.
 
 Reading order:
 

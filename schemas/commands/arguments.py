@@ -1,4 +1,4 @@
-"""Arguments that several verbs take: a schema's file, its references, a version."""
+"""Parses the arguments that several verbs share: a schema's file, its references, a version."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def add_schemas(parser: argparse.ArgumentParser) -> None:
 
 
 def subjects_and_files(args: argparse.Namespace) -> list[tuple[str, str]]:
-    """The subject and file of each schema in the arguments. Raises `UsageError`."""
+    """Returns the subject and file of each schema in the arguments. Raises `UsageError`."""
     if not args.by_name:
         if len(args.names) != 2:
             raise UsageError("Name SUBJECT and FILE, or files with --by-name.")
@@ -65,8 +65,9 @@ def _files(path: Path) -> list[Path]:
 
 
 def checked_text(file: str, *, has_references: bool = False) -> str:
-    """The text of a schema's file, checked without a registry. If the schema has references, only
-    checks that the text is JSON. Raises `SchemaInvalid`, whose message contains the file's name."""
+    """Reads the text of a schema's file, and checks the schema without a registry. If the schema
+    has references, only checks that the text is JSON. Raises `SchemaInvalid` with the file's name
+    in the message."""
     text = schema_text(file)
     try:
         if has_references:
@@ -79,7 +80,7 @@ def checked_text(file: str, *, has_references: bool = False) -> str:
 
 
 def references(args: argparse.Namespace) -> tuple[Reference, ...]:
-    """The references that the option --reference gives. Raises `UsageError`."""
+    """Returns the references in the options --reference. Raises `UsageError`."""
     return tuple(map(_reference, args.reference))
 
 
@@ -93,7 +94,7 @@ def version_number(text: str) -> int | str:
 
 
 def schema_text(file: str) -> str:
-    """The unchecked text of a file. Raises `UsageError`, `SkidwayError`."""
+    """Returns the unchecked text of a file. Raises `UsageError`, `SkidwayError`."""
     try:
         return sys.stdin.read() if file == "-" else Path(file).read_text("utf-8")
     except OSError as error:

@@ -116,8 +116,8 @@ def _contents(client: RegistryAdministration) -> Contents:
 
 
 def _patient(progress: Progress) -> Callable[[int, int], None]:
-    """Makes a function that shows progress, but only when the work has taken longer than
-    `NOTICED_S`."""
+    """Makes a function that shows progress. The function shows nothing in the first `NOTICED_S`
+    seconds of the work."""
     begin = time.monotonic()
 
     def tell(done: int, _: int) -> None:
@@ -188,7 +188,7 @@ def _write(file: str, records: list[Record], shown: Callable[[Record], str]) -> 
 
 def _put(path: Path, data: bytes) -> None:
     """Writes a file atomically. If `path` is a symbolic link, replaces the file to which it points.
-    If `path` is a device or a pipe, writes to it, and does not replace it."""
+    If `path` is a device or a pipe, writes into it without replacing it."""
     path = path.resolve()
     if path.exists() and not path.is_file():
         path.write_bytes(data)

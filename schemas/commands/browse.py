@@ -85,7 +85,8 @@ def _get(args: argparse.Namespace) -> int:
 
 
 def document(found: Registered) -> dict[str, Any]:
-    """The document that shows a version to programs. Its keys are those of the REST API."""
+    """Returns the JSON document with which a verb shows a version to programs. Its keys are those
+    of the REST API."""
     made: dict[str, Any] = {**_row(found), "schema": found.schema}
     if found.references:
         made["references"] = [each.document() for each in found.references]
@@ -93,14 +94,15 @@ def document(found: Registered) -> dict[str, Any]:
 
 
 def deleted_versions(client: RegistryAdministration) -> list[Registered]:
-    """Every version that is softly deleted."""
+    """Returns every version that is softly deleted."""
     everything = list(client.all_versions(deleted=True))
     live = {(each.subject, each.version) for each in client.all_versions()}
     return [each for each in everything if (each.subject, each.version) not in live]
 
 
 def live_numbers(client: RegistryAdministration, subject: str) -> set[int]:
-    """The subject's versions that are not deleted; empty if the subject does not exist."""
+    """Returns the numbers of the subject's versions that are not deleted. Returns an empty set if
+    the subject does not exist."""
     try:
         return set(client.versions(subject))
     except RegistryRefused as refused:

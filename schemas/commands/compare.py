@@ -137,8 +137,8 @@ def _infer(args: argparse.Namespace) -> int:
 
 
 def _shares(found: Inference) -> str:
-    """The text that is printed to standard error: how many lines have each field of the proposed
-    schema. Standard output gets only the schema."""
+    """Returns the text for standard error, which says how many lines have each field of the
+    proposed schema. Standard output gets only the schema."""
     rows = [
         {"field": each.place, "type": each.type, "lines": each.lines, "share": f"{each.share:.1%}"}
         for each in found.fields

@@ -68,7 +68,7 @@ def _asked(args: argparse.Namespace) -> RegistryAdministration:
 
 
 def _show(args: argparse.Namespace, what: str, own: str | None, above: str | None) -> None:
-    """Prints the level or mode that applies. The printed field `set_for` says whether the value is
+    """Prints the level or mode that applies. The printed field `set_for` says whether this value is
     set for the subject itself or for all subjects."""
     is_own = own is not None and args.subject is not None
     row = {

@@ -1,4 +1,5 @@
-"""The registry's address and credentials: options and a configuration file that all verbs share."""
+"""Finds the registry's address and credentials, in options and a configuration file that all verbs
+share."""
 
 from __future__ import annotations
 
@@ -44,12 +45,12 @@ def add_verb(verbs: Any, name: str, words: str, run: Any) -> argparse.ArgumentPa
 
 
 def connect(args: argparse.Namespace) -> RegistryAdministration:
-    """A client of the registry. The registry's URL comes from the first of the following sources
-    that has a URL: the option --registry, the file that the option --config names, the environment,
-    the profile, the configuration file in /etc.
+    """Returns a client of the registry. The registry's URL comes from the first of the following
+    sources that has a URL: the option --registry, the file that the option --config names, the
+    environment, the profile, the configuration file in /etc.
 
     If --config is not given, and the environment or the profile has a registry's URL, the
-    credentials come from the environment and the profile. Otherwise, they come from the
+    credentials come from the environment and the profile. Otherwise, the credentials come from the
     configuration file. Raises `ConfigurationRefused`.
     """
     known = profile.read() if args.config is None else profile.Profile()

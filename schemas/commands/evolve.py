@@ -120,8 +120,8 @@ def _check_files(args: argparse.Namespace) -> int:
 
 
 def _every(args: argparse.Namespace, asked: list[Asked], act: Callable[[Asked], Verdict]) -> int:
-    """Runs `act` for each schema and prints the verdicts, even if the registry becomes unreachable
-    midway. Returns exit status 1 if a verdict is bad."""
+    """Runs `act` for each schema and prints the verdicts. If the registry becomes unreachable
+    midway, still prints the earlier verdicts. Returns exit status 1 if a verdict is bad."""
     found: list[Verdict] = []
     try:
         for each in asked:
@@ -156,8 +156,8 @@ def _schemas(args: argparse.Namespace) -> list[Asked]:
 
 
 def _check_known(client: RegistryAdministration, subject: str) -> None:
-    """Refuses an unknown subject. For an unknown subject, the registry calls every schema
-    compatible, so a check with a mistyped name would succeed."""
+    """Refuses an unknown subject. The registry calls every schema compatible with an unknown
+    subject, so without this function a check with a mistyped name would succeed."""
     try:
         client.versions(subject)
     except RegistryRefused as refused:

@@ -1,4 +1,4 @@
-"""`skidway schemas delete|undelete`: deletes versions, or restores softly deleted ones."""
+"""`skidway schemas delete|undelete`: deletes versions, or restores softly deleted versions."""
 
 from __future__ import annotations
 
@@ -60,8 +60,8 @@ def _carry_out(
     live: list[Registered],
     agreed_to: set[int],
 ) -> None:
-    """Deletes softly first, as every registry demands. Then, with --permanent, deletes for ever
-    only the versions to which the person agreed."""
+    """First deletes versions softly, as every registry demands. Then, with --permanent, deletes for
+    ever only those versions whose deletion the person has confirmed."""
     if args.version is not None:
         if live:
             client.delete_version(args.subject, args.version)
@@ -109,8 +109,8 @@ def _back(client: RegistryAdministration, gone: Registered, *, dry_run: bool) ->
 def _versions(
     client: RegistryAdministration, args: argparse.Namespace
 ) -> tuple[list[Registered], list[Registered]]:
-    """The versions that the arguments select, as two ascending lists: the live versions, then the
-    softly deleted ones."""
+    """Returns the versions that the arguments select, as two ascending lists: first the live
+    versions, then the softly deleted versions."""
     numbers = client.versions(args.subject, deleted=True)
     live = live_numbers(client, args.subject)
     if args.version is not None:

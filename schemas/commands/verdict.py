@@ -1,4 +1,4 @@
-"""Says whether a schema is compatible. If it is not, says why, and which schema would be
+"""Reports whether a schema is compatible. If it is not, reports why, and which schema would be
 compatible. Each verdict has a text for people and a document for programs."""
 
 from __future__ import annotations
@@ -39,8 +39,8 @@ class Verdict:
 
 
 def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> Verdict:
-    """The registry's verdict on a schema. If the schema is not compatible, Skidway's own advice is
-    added."""
+    """Returns the registry's verdict on a schema. If the schema is not compatible, adds Skidway's
+    own advice."""
     found = client.compatible(asked.subject, asked.text, version, asked.takes)
     advice = None
     if not found.ok:
@@ -50,7 +50,7 @@ def verdict(client: RegistryAdministration, asked: Asked, version: Version) -> V
 
 
 def local_verdict(name: str, old: AvroType, new: AvroType, level: Level) -> Verdict:
-    """The verdict on two local schemas; `name` is the name of the old schema's file. Raises
+    """Returns the verdict on two local schemas. `name` is the name of the old schema's file. Raises
     `SchemaInvalid`."""
     advice = advise(new, [(1, old)], level)
     return _verdict({"against": name}, name, [], advice, is_good=advice is None)
@@ -73,9 +73,9 @@ def _advice(
     takes: tuple[Reference, ...],
     version: Version,
 ) -> Advice | None:
-    """Skidway's own advice on a schema that the registry calls incompatible. None if Skidway's
-    check finds no fault (then the registry has a rule that Skidway lacks), or cannot read an
-    earlier version."""
+    """Returns Skidway's own advice on a schema that the registry calls incompatible. Returns None
+    if Skidway's check cannot read an earlier version, or finds no fault, because the registry has a
+    rule that Skidway lacks."""
     resolver = Resolver(client)
     level = client.level(subject) or client.level(None) or {}
     try:
@@ -132,8 +132,8 @@ def _which(subject: str, version: Version) -> str:
 
 
 def _reason(message: str) -> str | None:
-    """The sentence in a registry's message that gives a reason; None if the message only repeats
-    the old schema or the settings."""
+    """Returns the sentence with the reason in a registry's message. Returns None if the message
+    only repeats the old schema or the settings."""
     sentence = re.search(r"description:'(.*?)'\s*(, additionalInfo|\})", message)
     if sentence:
         return sentence[1]

@@ -1,5 +1,5 @@
-"""`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference it, and
-which agents write it now."""
+"""`skidway schemas who-uses`: shows which subjects have a schema, which schemas reference this
+schema, and which agents write values with it now."""
 
 from __future__ import annotations
 
@@ -142,8 +142,8 @@ def _partitions(client: Client, topics: list[str]) -> list[TopicPartition]:
 
 
 def _said(looked_at: dict[str, Any] | None, found: bool) -> str:
-    """A sentence that says which records were read. It also says that other records may have been
-    written with the schema."""
+    """Returns a sentence that says which records were read. It also says that there may be other
+    records that were written with the schema."""
     if looked_at is None:
         return "No topic was looked at: name a cluster with --bootstrap-server."
     return (

@@ -1,5 +1,5 @@
-"""Chooses the registry of a command: its URL comes from --registry, the environment or the
-profile."""
+"""Chooses the registry of a command. The registry's URL comes from --registry, the environment or
+the profile."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def add_registry_option(parser: argparse.ArgumentParser) -> None:
 
 
 def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
-    """The registry's client, and whether an option, the environment or the profile gave the
-    registry's URL. Raises ConfigurationRefused."""
+    """Returns the registry's client, and whether the registry's URL comes from an option, the
+    environment or the profile. Raises ConfigurationRefused."""
     known = profile.read()
     named = args.registry or known.schema_registry_url
     client = RegistryClient(
@@ -38,7 +38,7 @@ def registry(args: argparse.Namespace) -> tuple[RegistryClient, bool]:
 
 
 def security_of(known: Profile) -> Security:
-    """The profile's credentials for the registry."""
+    """Returns the profile's credentials for the registry."""
     return Security(
         known.schema_registry_user_info,
         known.schema_registry_ca,

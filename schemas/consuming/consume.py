@@ -176,8 +176,9 @@ def _positions(client: Client, args: argparse.Namespace) -> dict[TopicPartition,
 def offsets_at(
     client: Client, partitions: list[TopicPartition], where: int
 ) -> dict[TopicPartition, int]:
-    """For each partition, the offset of the first record whose timestamp is `where` or later; if
-    there is no such record, the log end offset. `where`: a time in ms, or LATEST or EARLIEST."""
+    """Returns, for each partition, the offset of the first record whose timestamp is `where` or
+    later. If all records are older, this is the log end offset. `where`: a time in ms, or LATEST or
+    EARLIEST."""
     listed = client.list_offsets(dict.fromkeys(partitions, where))
     found = {tp: each.offset for tp, each in listed.items()}
     later = [tp for tp, offset in found.items() if offset < 0]
@@ -190,8 +191,8 @@ def offsets_at(
 def _batches(
     fetcher: Fetcher, timeout_s: float | None
 ) -> Iterator[tuple[TopicPartition, DecodedRecords]]:
-    """Yields batches as they arrive, until no batch has arrived for `timeout_s` seconds. If
-    `timeout_s` is None, goes on for ever."""
+    """Yields batches as they arrive. Ends when no batch has arrived for `timeout_s` seconds. If
+    `timeout_s` is None, never ends."""
     heard_at = time.monotonic()
     while timeout_s is None or time.monotonic() - heard_at < timeout_s:
         for fetched in fetcher.poll(LOOK_EVERY_MS):

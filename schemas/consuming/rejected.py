@@ -29,7 +29,7 @@ from skidway.schemas.topic_reading import read_ranges
 SUFFIX = ".rejected"
 LINES = 20
 LINE_CHARACTERS_MAX = 160
-"""A table shows at most this many characters of a line; --json prints the whole line."""
+"""A table shows at most this many characters of a line. --json prints the whole line."""
 COLUMNS = ("time", "reason", "host", "file", "position", "line")
 
 
@@ -83,16 +83,16 @@ def _show(args: argparse.Namespace) -> int:
 def _ranges(
     client: Client, partitions: list[TopicPartition], since: int | None, most: int
 ) -> dict[TopicPartition, tuple[int, int]]:
-    """For each partition, the range of the last `most` records; if `since` is given, the range
-    leaves out records that are older than `since`."""
+    """Returns, for each partition, the range of the last `most` records. If `since` is given, the
+    range leaves out records that are older than `since`."""
     first = offsets_at(client, partitions, EARLIEST if since is None else since)
     end = offsets_at(client, partitions, LATEST)
     return {tp: (max(first[tp], end[tp] - most), end[tp]) for tp in partitions}
 
 
 def _rows(codec: Codec, batch: DecodedRecords, begin: int) -> tuple[list[dict[str, Any]], int]:
-    """The rejected lines of a batch from offset `begin` on, and the number of records that could
-    not be read as rejected lines."""
+    """Returns the rejected lines of a batch from offset `begin` on, and the number of records that
+    are not rejected lines in the form that `codec` reads."""
     wanted = np.flatnonzero(np.asarray(batch.offsets) >= begin)
     ids, datums = wire.split(batch.values.take(pa.array(wanted)))
     framed = np.flatnonzero(ids >= 0)

@@ -1,5 +1,5 @@
-"""Decodes the values of records into Python values. A value that begins with a schema id is decoded
-by that schema; other values stay as they are."""
+"""Decodes the values of records into Python values. If a value begins with a schema id, it is
+decoded by that schema. Other values stay unchanged."""
 
 from __future__ import annotations
 
@@ -21,19 +21,21 @@ from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 
 CODECS_MAX: Final = 1_000
-"""At most this many schemas are kept in memory. Values of further schemas are printed unchanged."""
+"""At most this many schemas are kept in memory. The commands print values of further schemas
+unchanged."""
 
 
 class Registry(Protocol):
     """The part of a registry's client that decoding needs."""
 
     def schema(self, schema_id: int, /) -> str:
-        """The text of a registered schema. Raises SkidwayError if the registry gives none."""
+        """Returns the text of a registered schema. Raises SkidwayError if the registry does not
+        return it."""
 
 
 @dataclass(frozen=True, slots=True)
 class Value:
-    """One value. If it was decoded, it has a schema_id, and `decoded` is the result."""
+    """One value. If the value was decoded, `schema_id` is set, and `decoded` is the result."""
 
     raw: bytes | None
     schema_id: int | None = None
@@ -41,19 +43,19 @@ class Value:
 
     @property
     def line(self) -> bytes:
-        """The value as one line for people: as JSON if it was decoded, otherwise its unchanged
-        bytes."""
+        """Returns the value as one line for people: JSON if the value was decoded, otherwise its
+        unchanged bytes."""
         if self.schema_id is None:
             return self.raw or b""
         return json.dumps(plain(self.decoded), ensure_ascii=False).encode()
 
 
 class Values:
-    """Decodes values by the schemas of a registry. If values are printed unchanged, calls `note`
-    with the reason, once for each reason.
+    """Decodes values by the schemas of a registry. If some values must be printed unchanged, calls
+    `note` with the reason, once for each reason.
 
-    is_named: whether a person gave the registry's URL. If nobody gave it, and the registry at the
-    default URL is unreachable, values are printed unchanged.
+    is_named: whether a person has set the registry's URL. If nobody has set the URL, and the
+    registry at the default URL is unreachable, values are printed unchanged.
     """
 
     def __init__(
@@ -66,8 +68,8 @@ class Values:
         self._told: set[str] = set()
 
     def read(self, values: pa.BinaryArray) -> list[Value]:
-        """Returns one `Value` for each value. Raises Unreachable if a person gave the registry's
-        URL and the registry does not answer."""
+        """Returns one `Value` for each value. If a person has set the registry's URL and the
+        registry does not answer, raises Unreachable."""
         found = [Value(raw) for raw in values.to_pylist()]
         ids, datums = wire.split(values)
         for schema_id in np.unique(ids[ids >= 0]).tolist():
@@ -106,9 +108,9 @@ class Values:
 
 
 def plain(value: Any) -> Any:
-    """The value in a form that JSON can represent. Bytes that are UTF-8 become text, and other
-    bytes become base64. The name of a field with base64 ends with `_base64`, so that it cannot be
-    mistaken for text. Times become text as in RFC 3339, and decimals become text."""
+    """Returns the value in a form that JSON can represent. Bytes that are UTF-8 become text, and
+    other bytes become base64. The name of a field with base64 ends with `_base64`, so that nobody
+    mistakes its value for text. Times become text as in RFC 3339, and decimals become text."""
     if isinstance(value, Mapping):
         return dict(_member(str(name), each) for name, each in value.items())
     if isinstance(value, list | tuple):
@@ -123,8 +125,8 @@ def plain(value: Any) -> Any:
 
 
 def text_of(value: bytes) -> tuple[str, str]:
-    """A suffix for the name of the field that has the value, and the value as text. If the value is
-    UTF-8, the suffix is empty. Other bytes become base64, and the suffix is `_base64`."""
+    """Returns a suffix for the name of the field that has the value, and the value as text. If the
+    value is UTF-8, the suffix is empty. Other bytes become base64, and the suffix is `_base64`."""
     try:
         return "", value.decode("utf-8")
     except UnicodeDecodeError:

@@ -1,11 +1,11 @@
 """Writes the contents of a registry into a file, and restores them, in the record format of
 Confluent's `_schemas` topic.
 
-Each line of the file is one record, `{"key": {...}, "value": {...}}`. A dump can also be read from
-the output of kafka-console-consumer for that topic (key, tab, value), or from the topic itself. So
-a registry's contents can move between Skidway's registry and Confluent's, with ids, versions, soft
-deletions, references, levels and modes. The record formats are those of the package `storage` in
-Confluent's schema-registry 8.
+Each line of the file is one record, `{"key": {...}, "value": {...}}`. The package can also read a
+dump from the output of kafka-console-consumer for that topic (key, tab, value), or from the topic
+itself. So an operator can copy a registry's contents between Skidway's registry and Confluent's,
+with ids, versions, soft deletions, references, levels and modes. The record formats are those of
+the package `storage` in Confluent's schema-registry 8.
 
 Modules without I/O:
 

@@ -17,7 +17,7 @@ Key = tuple[str, int]
 
 @dataclass(frozen=True, slots=True)
 class StoredVersion:
-    """A version of a subject. `deleted`: whether it is softly deleted."""
+    """A version of a subject. `deleted`: whether the version is softly deleted."""
 
     subject: str
     version: int
@@ -30,7 +30,7 @@ class StoredVersion:
 
     @property
     def key(self) -> Key:
-        """The version's subject and number."""
+        """Returns the version's subject and number."""
         return self.subject, self.version
 
     def __str__(self) -> str:
@@ -43,8 +43,8 @@ class Contents:
     stands for all other subjects.
 
     The values of `levels` are configurations with the key `compatibilityLevel`. `highest_id`: the
-    highest id that was ever assigned, as far as the records say. `passed_over`: by kind, the number
-    of records that this module ignores.
+    highest id that was ever assigned, as far as the records show it. `passed_over`: by kind, the
+    number of records that this module ignores.
     """
 
     versions: dict[Key, StoredVersion] = field(default_factory=dict)
@@ -54,24 +54,25 @@ class Contents:
     passed_over: Counter[str] = field(default_factory=Counter)
 
     def add(self, version: StoredVersion) -> None:
-        """Adds a version; replaces a version with the same number."""
+        """Adds a version. If the subject has a version with the same number, replaces that
+        version."""
         self.versions[version.key] = version
         self.highest_id = max(self.highest_id, version.id)
 
     def of(self, subject: str) -> list[StoredVersion]:
-        """The versions of a subject, ascending."""
+        """Returns the versions of a subject, ascending."""
         return sorted(
             (each for each in self.versions.values() if each.subject == subject),
             key=lambda each: each.version,
         )
 
     def subjects(self) -> list[str]:
-        """Every subject that has a version."""
+        """Returns every subject that has a version."""
         return sorted({subject for subject, _ in self.versions})
 
 
 def replay(records: Iterable[Record]) -> Contents:
-    """The contents after all records are applied in order. Raises `DumpRefused`."""
+    """Returns the contents after all records are applied in order. Raises `DumpRefused`."""
     found = Contents()
     for number, record in enumerate(records, 1):
         try:
@@ -85,8 +86,8 @@ def replay(records: Iterable[Record]) -> Contents:
 
 
 def records(contents: Contents) -> Iterator[Record]:
-    """The records that describe these contents; each version comes after the versions that it
-    references."""
+    """Yields the records that describe these contents. Each version comes after the versions that
+    it references."""
     yield Record({"keytype": "NOOP", "magic": 0}, {"maxId": contents.highest_id})
     yield from _settings(contents, lambda subject: subject is None)
     for each in in_order(contents.versions.values()):
@@ -95,8 +96,8 @@ def records(contents: Contents) -> Iterator[Record]:
 
 
 def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
-    """The versions in the order of id, subject and version. But if a version references others, it
-    comes after them."""
+    """Returns the versions in the order of id, subject and version. But a version always comes
+    after the versions that it references."""
     waiting = sorted(versions, key=lambda each: (each.id, each.subject, each.version))
     by_key = {each.key: each for each in waiting}
     done: dict[Key, StoredVersion] = {}
@@ -106,8 +107,8 @@ def in_order(versions: Iterable[StoredVersion]) -> list[StoredVersion]:
 
 
 def only(contents: Contents, subjects: Iterable[str]) -> Contents:
-    """The contents of these subjects, together with the versions of other subjects that they
-    reference."""
+    """Returns the contents of these subjects, together with the versions of other subjects that
+    these subjects reference."""
     wanted = set(subjects)
     keys: dict[Key, StoredVersion] = {}
     for each in contents.versions.values():
@@ -125,7 +126,8 @@ def _place(
     version: StoredVersion, known: Mapping[Key, StoredVersion], done: dict[Key, StoredVersion]
 ) -> None:
     """Adds `version` to `done`. Before that, adds all versions that `version` references, directly
-    or through others. This function does not recurse, because chains of references may be long."""
+    or through other versions. This function does not recurse, because chains of references may be
+    too long for the stack."""
     stack: list[tuple[StoredVersion, bool]] = [(version, False)]
     open_now: set[Key] = set()
     while stack:

@@ -25,44 +25,46 @@ _CONSOLE_NOISE: Final = "Processed a total of"
 
 
 class DumpRefused(SkidwayError):
-    """A dump that cannot be read or restored. The message gives the place and the reason."""
+    """A dump cannot be read or restored. The message contains the place and the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Key and value as JSON documents. The value None stands for a tombstone."""
+    """A record of the topic: key and value as JSON documents. If the record is a tombstone, the
+    value is None."""
 
     key: Mapping[str, Any]
     value: Mapping[str, Any] | None
 
     @property
     def kind(self) -> str:
-        """The key's `keytype`."""
+        """Returns the key's `keytype`."""
         return str(self.key.get("keytype"))
 
 
 def line(record: Record) -> str:
-    """The record as one line, without the line end."""
+    """Returns the record as one line, without the line end."""
     return _text({"key": record.key, "value": record.value})
 
 
 def key_text(record: Record) -> str:
-    """The key in the form that a `_schemas` topic has."""
+    """Returns the key in the form that a `_schemas` topic has."""
     return _text(record.key)
 
 
 def value_text(record: Record) -> str | None:
-    """The value in the form that a `_schemas` topic has."""
+    """Returns the value in the form that a `_schemas` topic has."""
     return None if record.value is None else _text(record.value)
 
 
 def console_line(record: Record) -> str:
-    """The record as kafka-console-consumer prints it and kafka-console-producer reads it."""
+    """Returns the record as kafka-console-consumer prints it and kafka-console-producer reads
+    it."""
     return f"{key_text(record)}\t{value_text(record) or 'null'}"
 
 
 def read_lines(lines: Iterable[str]) -> Iterator[Record]:
-    """The records of a file. Raises `DumpRefused` with the line's number."""
+    """Reads the records of a file. Raises `DumpRefused` with the line's number."""
     for number, text in enumerate(lines, 1):
         where = f"Line {number}"
         if len(text) > LINE_CHARACTERS_MAX:
@@ -91,8 +93,8 @@ def _read_line(text: str, where: str) -> Record:
 
 
 def _columns(text: str, where: str) -> tuple[str, str]:
-    """Key and value in a line of the console consumer. Leaves out the columns that the consumer may
-    print before the key."""
+    """Returns key and value in a line of the console consumer. Leaves out the columns that the
+    consumer may print before the key."""
     parts = text.split("\t")
     while parts and (parts[0].startswith(_BEFORE_KEY) or parts[0] in _BEFORE_KEY_ALONE):
         parts.pop(0)

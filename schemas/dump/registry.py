@@ -20,20 +20,20 @@ IMPORT: Final = "IMPORT"
 READWRITE: Final = "READWRITE"
 READONLY_OVERRIDE: Final = "READONLY_OVERRIDE"
 RESERVED_SUBJECT: Final = "skidway-restore-reserved"
-"""A restore registers a version of this subject with the highest id of the dump, and deletes it
-again. After that, the registry assigns only higher ids, and never an id of the dump, to other
-schemas."""
+"""A restore registers a version of this subject with the highest id of the dump, and deletes this
+version again. After that, the registry assigns only higher ids, so it never assigns an id of the
+dump to another schema."""
 
 Tell = Callable[[int, int], None]
 """A function that is called with the number of steps that are done, and the number of all steps."""
 
 
 def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
-    """Everything that the registry lists. Raises the client's errors.
+    """Reads everything that the registry lists. Raises the client's errors.
 
-    The first request also lists deleted versions, the second request only live versions. If a
-    version is added or deleted between the two requests, the second answer is used. Levels and
-    modes of subjects without versions are not listed.
+    The first request also lists deleted versions; the second request lists only live versions. If a
+    version is added or deleted between the two requests, the result follows the second answer. The
+    result does not include levels and modes of subjects without versions.
     """
     found = Contents()
     everything = {_key(each): each for each in client.all_versions(deleted=True)}
@@ -54,11 +54,11 @@ def read(client: RegistryAdministration, tell: Tell | None = None) -> Contents:
 def carry_out(
     client: RegistryAdministration, planned: Steps, there: Contents, tell: Tell | None = None
 ) -> None:
-    """Carries out the steps. Imports and deletes versions in mode IMPORT, and restores the previous
-    modes, even after an error.
+    """Carries out the steps of a restore. Imports and deletes versions in mode IMPORT, and then
+    restores the previous modes, even after an error.
 
-    While the mode is IMPORT, nobody else can register a schema, so nobody else gets an id of the
-    dump.
+    While the mode is IMPORT, the registry assigns no ids itself, so no other schema gets an id of
+    the dump.
     """
     total, done = len(planned.imports) + len(planned.deletions), 0
     with _importing(client, planned, there):
@@ -96,7 +96,7 @@ def _importing(client: RegistryAdministration, planned: Steps, there: Contents) 
 
 def _set_back(client: RegistryAdministration, scope: str | None, before: str | None) -> None:
     """Sets a mode back to its value before this restore. If the mode was already IMPORT before this
-    restore, an interrupted restore has left IMPORT behind, so the mode is removed."""
+    restore, an interrupted restore had set it. In this case, removes the mode."""
     if before is None or before == IMPORT:
         if scope is None:
             client.set_mode(None, READWRITE)
@@ -107,7 +107,7 @@ def _set_back(client: RegistryAdministration, scope: str | None, before: str | N
 
 
 def _reset_mode(client: RegistryAdministration, subject: str) -> None:
-    """Removes a subject's mode. It is no error if the mode is already gone, because older
+    """Removes a subject's mode. Raises no error if the mode is already gone, because older
     registries remove the mode together with the subject's last live version."""
     try:
         client.reset_mode(subject)
@@ -135,8 +135,8 @@ def _read_settings(client: RegistryAdministration, subject: str | None, found: C
 
 
 def _to_set(level: dict[str, Any]) -> dict[str, Any]:
-    """The configuration in the form for PUT requests, which has the key `compatibility`. Answers to
-    GET requests have the key `compatibilityLevel` instead."""
+    """Returns the configuration in the form for PUT requests, which has the key `compatibility`.
+    Answers to GET requests have the key `compatibilityLevel` instead."""
     given = level.pop(LEVEL, None)
     return {**({} if given is None else {"compatibility": given}), **level}
 

@@ -1,9 +1,10 @@
-"""Finds the steps that bring a registry to the state of a dump, or finds conflicts and refuses the
-restore. This module does no I/O.
+"""Finds the steps that bring a registry to the state of a dump. If the dump and the registry
+contradict each other, refuses the restore. This module does no I/O.
 
 If an id or a version has one schema in the registry and another schema in the dump, nothing at all
-is restored. Subjects and versions that only the registry has are kept. If the same dump is restored
-a second time, there are no steps to do. So after an interruption, the restore can be repeated.
+is restored. Subjects and versions that only the registry has are kept. If the registry already has
+the state of the dump, there are no steps to do. So after an interruption, an operator can repeat
+the restore.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from skidway.schemas.dump.contents import Contents, Key, StoredVersion, in_order
 from skidway.schemas.dump.records import DumpRefused
 
 NAMED_MAX: Final = 5
-"""The message of a refusal lists at most this many conflicts, and gives the number of the
-others."""
+"""The message of a refusal lists at most this many conflicts, and says how many other conflicts
+there are."""
 CONTEXT: Final = ":."
 """The name of a subject that is not in the registry's default context begins with these
 characters."""
@@ -29,8 +30,8 @@ LEVEL: Final = "compatibilityLevel"
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The steps of a restore; the order of the fields is the order of the steps. After the step
-    `reserve`, the registry never again assigns this id or a lower id."""
+    """The steps of a restore. The order of the fields is the order of the steps. After the step
+    `reserve`, the registry never assigns the id `reserve` or a lower id to another schema."""
 
     imports: tuple[StoredVersion, ...] = ()
     deletions: tuple[StoredVersion, ...] = ()
@@ -45,8 +46,8 @@ class Steps:
 
 
 def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Steps:
-    """The steps from `there` (the registry) to `wanted` (the dump). Raises `DumpRefused` with the
-    number of all conflicts."""
+    """Returns the steps from `there` (the registry) to `wanted` (the dump). Raises `DumpRefused`
+    with the number of all conflicts."""
     found = list(_conflicts(wanted, there))
     if found:
         named = "; ".join(found[:NAMED_MAX])
@@ -66,7 +67,8 @@ def steps(wanted: Contents, there: Contents, *, with_modes: bool = True) -> Step
 
 
 def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
-    """The versions that are live in the registry now, and that the restore would softly delete."""
+    """Returns the versions that are live in the registry now, and that the restore would softly
+    delete."""
     return [
         each
         for each in planned.deletions
@@ -75,11 +77,11 @@ def live_losses(planned: Steps, there: Contents) -> list[StoredVersion]:
 
 
 def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
-    """One sentence for each part of the contents that a registry cannot keep. `types`: the types of
-    schemas that the registry accepts.
+    """Returns one sentence for each part of the contents that the registry cannot store. `types`:
+    the types of schemas that the registry accepts.
 
-    A registry that accepts only Avro is Skidway's registry, which has one context, and no rules,
-    tags or metadata.
+    If the registry accepts only Avro, it is Skidway's registry, which has one context, and no
+    rules, tags or metadata.
     """
     ours = set(types) == {"AVRO"}
     return [
@@ -103,8 +105,8 @@ def unsupported(contents: Contents, types: Collection[str]) -> list[str]:
 
 
 def supported(contents: Contents, types: Collection[str]) -> Contents:
-    """The contents without the parts that `unsupported` reports, and without the versions that
-    reference these parts."""
+    """Returns the contents without the parts that `unsupported` reports, and without the versions
+    that reference these parts."""
     ours = set(types) == {"AVRO"}
     kept = Contents(highest_id=contents.highest_id)
     for each in in_order(contents.versions.values()):
@@ -122,19 +124,21 @@ def supported(contents: Contents, types: Collection[str]) -> Contents:
 
 
 def same_schema(one: StoredVersion, other: StoredVersion) -> bool:
-    """Whether both versions have the same schema, even if its text is written differently."""
+    """Returns whether both versions have the same schema, even if its text is written
+    differently."""
     if (one.schema_type, one.references) != (other.schema_type, other.references):
         return False
     return one.schema == other.schema or _spelled(one) == _spelled(other)
 
 
 def _is_elsewhere(subject: str | None) -> bool:
-    """Whether a subject is in another context. None stands for all subjects of the registry."""
+    """Returns whether a subject is in another context than the default context. None stands for all
+    subjects of the registry."""
     return subject is not None and subject.startswith(CONTEXT)
 
 
 def _elsewhere(contents: Contents) -> list[str]:
-    """The subjects in other contexts that have a version, a level or a mode."""
+    """Returns the subjects in other contexts that have a version, a level or a mode."""
     named = {*contents.subjects(), *contents.levels, *contents.modes}
     return sorted(each for each in named if each is not None and _is_elsewhere(each))
 
@@ -182,8 +186,8 @@ def _more(level: Mapping[str, Any]) -> list[str]:
 
 
 def _spelled(version: StoredVersion) -> Any:
-    """A value that is the same for all texts of the same schema. If the text is not JSON
-    (Protobuf), the value is the text itself."""
+    """Returns a value that is the same for all texts of the same schema. If the text is not JSON
+    (as in Protobuf), the value is the text itself."""
     try:
         if version.schema_type == "AVRO" and not version.references:
             return canonical(parse(version.schema, check_defaults=False))

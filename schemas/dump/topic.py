@@ -18,7 +18,8 @@ TOPIC: Final = "_schemas"
 
 
 def read_topic(client: Client, topic: str = TOPIC) -> Iterator[Record]:
-    """Every record up to the current end of the topic. Raises `DumpRefused`, `Unreachable`."""
+    """Yields every record up to the current end of the topic. Raises `DumpRefused`,
+    `Unreachable`."""
     tp = _only_partition(client, topic)
     first = client.list_offsets({tp: EARLIEST})[tp].offset
     end = client.list_offsets({tp: LATEST})[tp].offset
@@ -32,7 +33,8 @@ def write_topic(
     """Writes the records to an empty topic, and returns their number. Creates the topic if it does
     not exist.
 
-    Raises `DumpRefused` for a topic with records, because a registry may be reading it.
+    If the topic already has records, raises `DumpRefused`, because a registry may be reading the
+    topic.
     """
     found = client.metadata([topic]).topics.get(topic)
     if found is None or found.error is ErrorCode.UNKNOWN_TOPIC_OR_PARTITION:

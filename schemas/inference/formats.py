@@ -1,8 +1,9 @@
 """Splits lines into values (JSON objects, CSV rows, logfmt pairs), and detects the format of a
 sample.
 
-logfmt is `key=value key="some words"` (Brandur Leach, "logfmt", 2013); a key without a value means
-true. CSV is RFC 4180 without line ends inside a value, because each line of a log is a record.
+logfmt is `key=value key="some words"` (Brandur Leach, "logfmt", 2013). A key without a value has
+the value true. CSV is RFC 4180 without line ends inside a value, because each line of a log is a
+record.
 """
 
 from __future__ import annotations
@@ -17,8 +18,8 @@ from typing import Any, Final, NoReturn, Protocol
 from skidway.errors import SkidwayError
 
 NESTING_MAX: Final = 16
-"""Objects and arrays may be nested to at most this many levels; a line with more levels does not
-fit."""
+"""Objects and arrays may be nested to at most this many levels. A line with more levels does not
+have the format."""
 DELIMITERS: Final = ",;\t|"
 _PAIR = re.compile(r'([^\s="]+)(?:=("(?:[^"\\]|\\.)*"|[^\s"]*))?(?:\s+|\Z)')
 _NAME = re.compile(r"\s*[^\W\d][\w .-]{0,63}\Z")
@@ -34,12 +35,12 @@ class Format(Enumeration):
 
 
 class FormatUnknown(SkidwayError):
-    """A sample that has none of the formats."""
+    """A sample has none of the formats."""
 
 
 class Unfit(Exception):
-    """A line that does not have the log's format. The message is one of a few reasons, so that
-    lines can be counted by reason."""
+    """A line does not have the log's format. The message is one of a few reasons, so that lines can
+    be counted by reason."""
 
 
 class LineReader(Protocol):
@@ -50,12 +51,12 @@ class LineReader(Protocol):
     their types are guessed."""
 
     def values(self, line: str) -> dict[str, Any] | None:
-        """The values of a line by name; None if the line is a header and not a record. Raises
-        `Unfit`."""
+        """Returns the values of a line by name. Returns None if the line is a header and not a
+        record. Raises `Unfit`."""
 
 
 def detect(sample: Sequence[str]) -> Format:
-    """The format that at least half of the sample's lines have. Raises `FormatUnknown`.
+    """Returns the format that at least half of the sample's lines have. Raises `FormatUnknown`.
 
     Prose with commas looks like CSV. So the format is CSV only if the first line has column names
     and at least 70 % of the lines fit.
@@ -71,7 +72,7 @@ def detect(sample: Sequence[str]) -> Format:
 
 
 def reader(kind: Format, sample: Sequence[str]) -> LineReader:
-    """A reader for a file that begins with this sample."""
+    """Returns a reader for a file that begins with this sample."""
     if kind is Format.JSON:
         return JsonLines()
     if kind is Format.LOGFMT:
@@ -194,7 +195,8 @@ def _row(line: str, delimiter: str) -> list[str]:
 
 
 def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
-    """The values of each line; an empty list for a line that is not valid CSV."""
+    """Returns the values of each line. For a line that is not valid CSV, the result has an empty
+    list."""
     rows: list[list[str]] = []
     for line in lines:
         try:
@@ -205,8 +207,8 @@ def _rows(lines: Sequence[str], delimiter: str) -> list[list[str]]:
 
 
 def _delimiter(lines: Sequence[str]) -> str:
-    """The delimiter that divides the first line into at least two columns, and most lines into the
-    same number of columns as the first line; "" if there is none."""
+    """Returns the delimiter that divides the first line into at least two columns, and most lines
+    into the same number of columns as the first line. Returns "" if no delimiter does this."""
     best, most = "", len(lines) / 2
     for delimiter in DELIMITERS:
         counts = [len(row) for row in _rows(lines, delimiter)]
@@ -217,6 +219,7 @@ def _delimiter(lines: Sequence[str]) -> str:
 
 
 def _is_header(row: Sequence[str]) -> bool:
-    """Whether the values are column names: none is empty, none occurs twice, none is a number."""
+    """Returns whether the values are column names: no value is empty, occurs twice, or is a
+    number."""
     names = [each.strip() for each in row]
     return all(names) and len(set(names)) == len(names) and not any(map(_NUMBER.match, names))

@@ -19,7 +19,7 @@ from skidway.schemas.inference.proposal import Proposal
 from skidway.schemas.inference.shapes import Budget, Shape
 
 SAMPLE_LINES: Final = 100
-"""The format is detected from at most this many lines at the beginning of the file."""
+"""Inference detects the format from at most this many lines at the beginning of the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +36,9 @@ class FieldFound:
 
 @dataclass(frozen=True, slots=True)
 class Inference:
-    """A proposed schema, made from the records of a log that fit the log's format. `lines`: the
-    number of records that were read. `fitting`: how many of these records fit the format."""
+    """A proposed schema, which was made from the records of a log that fit the log's format.
+    `lines`: the number of records that were read. `fitting`: how many of these records fit the
+    format."""
 
     schema: dict[str, Any]
     format: Format
@@ -52,7 +53,7 @@ class Inference:
 
     @property
     def text(self) -> str:
-        """The schema as indented JSON. The registry accepts this text."""
+        """Returns the schema as indented JSON. The registry accepts this text."""
         return json.dumps(self.schema, indent=2, ensure_ascii=False) + "\n"
 
 
@@ -63,10 +64,10 @@ def infer(
     namespace: str | None = None,
     kind: Format | None = None,
 ) -> Inference:
-    """Proposes a schema for these lines (`read_lines` gives them). `name`: the name of the record.
+    """Proposes a schema for these lines, which `read_lines` yields. `name`: the name of the record.
 
-    `kind`: the format of the lines; with None, the format is detected from the first lines. Raises
-    `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
+    `kind`: the format of the lines. If `kind` is None, detects the format from the first lines.
+    Raises `FormatUnknown`, and `SchemaInvalid` for an invalid namespace.
     """
     stream = iter(lines)
     sample = [*islice(stream, SAMPLE_LINES)]
@@ -122,7 +123,7 @@ def _text(line: bytes) -> str:
 
 
 def _fields(shape: Shape, avro: AvroType, place: str, lines: int) -> Iterator[FieldFound]:
-    """The fields of the proposal, each with the number of lines that have it."""
+    """Yields the fields of the proposal, each with the share of the lines that have the field."""
     if isinstance(avro, Union):
         for branch in avro.branches:
             yield from _fields(shape, branch, place, lines)

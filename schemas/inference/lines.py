@@ -1,4 +1,4 @@
-"""Reads the lines of a file, one at a time, in bounded memory for lines of any length."""
+"""Reads the lines of a file, one at a time. The memory is bounded even if a line is very long."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ counts as a line that does not fit the log's format."""
 
 
 def read_lines(file: BinaryIO) -> Iterator[bytes]:
-    """Yields the lines without LF or CRLF. A line that is too long is cut to `LINE_BYTES_MAX` + 1
-    bytes, and the caller recognises it by this length."""
+    """Yields the lines without LF or CRLF. If a line is too long, yields its first `LINE_BYTES_MAX`
+    + 1 bytes. The caller recognises the line by this length."""
     while line := file.readline(LINE_BYTES_MAX + 1):
         if len(line) > LINE_BYTES_MAX and not line.endswith(b"\n"):
             _skip(file)

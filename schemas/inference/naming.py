@@ -9,15 +9,15 @@ _NO_NAME = re.compile(r"[^A-Za-z0-9_]")
 
 
 def avro_name(text: str) -> str:
-    """A valid name that is similar to `text`: each character that a name must not have is replaced
-    by `_`, and a leading digit gets `_` before it."""
+    """Returns a valid name that is similar to `text`. Replaces each character that a name must not
+    have by `_`, and puts `_` before a leading digit."""
     made = _NO_NAME.sub("_", text)
     return made if made and not made[0].isdigit() else f"_{made}"
 
 
 def avro_names(texts: Iterable[str]) -> dict[str, str]:
-    """For each text, a valid name that no other text gets. A text that is a valid name stays as it
-    is."""
+    """Returns, for each text, a valid name that no other text gets. A text that is a valid name
+    stays unchanged."""
     texts = [*texts]
     taken = {text for text in texts if avro_name(text) == text}
     names = {}

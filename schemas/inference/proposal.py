@@ -12,10 +12,10 @@ _ORDER: Final = ("boolean", *NUMBERS, *INSTANTS, "string", "array", "record")
 
 
 class Proposal:
-    """Makes one schema, and keeps the names of its records unique.
+    """Makes one schema, and ensures that the names of its records are unique.
 
-    `typed`: whether values of the log's format have types. If not, all values are texts, and a
-    field with several types becomes a string.
+    `typed`: whether values of the log's format have types. If the values have no types, all values
+    are texts, and a field with several guessed types becomes a string.
     """
 
     def __init__(self, name: str, namespace: str | None, *, typed: bool) -> None:
@@ -25,7 +25,7 @@ class Proposal:
         self._namespace = namespace
 
     def of(self, shape: Shape, lines: int) -> dict[str, Any]:
-        """The schema for a log of `lines` lines; it is always a record."""
+        """Returns the schema for a log of `lines` lines. The schema is always a record."""
         made = self._record(shape, self._root, lines, top=True)
         return made if self._namespace is None else {**made, "namespace": self._namespace}
 
@@ -48,12 +48,12 @@ class Proposal:
         return {"type": "record", "name": self._free(name), "fields": fields}
 
     def _is_sparse(self, member: Shape, record: Shape) -> bool:
-        """Whether the record lacks the member at some places, even if each line has the member at
-        another place."""
+        """Returns whether the record lacks the member at some places, even if each line has the
+        member at another place."""
         return sum(member.kinds.values()) < record.kinds.get("record", 0)
 
     def _type(self, shape: Shape, name: str, *, optional: bool, instants: bool = False) -> Any:
-        """The Avro type of a shape. `instants`: whether times at this place may become
+        """Returns the Avro type of a shape. `instants`: whether times at this place may become
         instants (timestamp types). The agent's json parser turns text into instants only in the
         top-level fields of a line."""
         kinds = _kinds(shape, instants=instants)
@@ -92,8 +92,8 @@ class Proposal:
 
 
 def _kinds(shape: Shape, *, instants: bool) -> list[str]:
-    """The types that the schema needs to accept all values. Several number types become the widest
-    of them. Several time types also become one type."""
+    """Returns the types that the schema needs to accept all values. Several number types become the
+    widest of them. Several time types also become one type."""
     kinds = {each for each in shape.kinds if each != "null"}
     numbers = [each for each in NUMBERS if each in kinds]
     kinds -= set(numbers[:-1])  # the widest type includes the numbers of the other types

@@ -1,7 +1,7 @@
-"""The types of the values at one place of a log, merged over all its lines.
+"""Collects the types of the values at one place of a log, merged over all lines of the log.
 
-A shape keeps no values. It keeps the types of the values, the number of lines that have the place,
-and, for objects and arrays, the shapes of the places inside. A `Budget` limits the number of
+A shape does not store values. It stores the types of the values, the number of lines that have the
+place, and, for objects and arrays, the shapes of the places inside. A `Budget` limits the number of
 shapes.
 """
 
@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Any, Final
 
 SHAPES_MAX: Final = 10_000
-"""Inference keeps the shapes of at most this many places of a log. Values at other places are only
-counted."""
+"""Inference stores the shapes of at most this many places of a log. It only counts the values at
+other places."""
 MEMBERS_MAX: Final = 200
-"""A record has at most this many field names. An object with more names becomes a map, because so
-many names are probably data."""
+"""A record has at most this many field names. If an object has more names, it becomes a map,
+because so many names are probably data."""
 NAME_CHARACTERS_MAX: Final = 200
 
 _LONG_MAX: Final = 2**63 - 1
@@ -39,7 +39,7 @@ class Budget:
     """The number of values for which no shape was left."""
 
     def take(self) -> bool:
-        """Takes one shape from the budget; False if none is left."""
+        """Uses up one shape of the budget. Returns False if no shape is left."""
         if self.left:
             self.left -= 1
             return True
@@ -49,14 +49,15 @@ class Budget:
 
 @dataclass(slots=True)
 class Shape:
-    """One place of a log. `kinds`: the number of values of each type; `null` is a type too."""
+    """The shape of one place of a log. `kinds`: the number of values of each type; `null` is a
+    type, too."""
 
     lines: int = 0
     """Number of lines that have the place."""
     kinds: dict[str, int] = field(default_factory=dict)
     members: dict[str, Shape] = field(default_factory=dict)
     is_map: bool = False
-    """Whether the object is a map: its names are data, and not names of fields. Then the object has
+    """Whether the object is a map, that is, its names are data and not names of fields. A map has
     only one member, which has the name "" and is the shape of all values."""
     items: Shape | None = None
     is_root: bool = False
@@ -81,9 +82,9 @@ class Shape:
                 self.items.add(each, line, budget, typed=typed)
 
     def merge(self, other: Shape) -> None:
-        """Merges the shape of another place into this shape. Some lines may have both places. So
-        the result gets the larger of the two numbers of lines, and the true number may be
-        higher."""
+        """Merges the shape of another place into this shape. Some lines may have both places, so
+        the two numbers of lines must not be added. The result gets the larger number, and the true
+        number may be higher."""
         self.lines = max(self.lines, other.lines)
         for kind, count in other.kinds.items():
             self.kinds[kind] = self.kinds.get(kind, 0) + count
@@ -120,7 +121,7 @@ class Shape:
             self.members[key].add(each, line, budget, typed=typed)
 
     def _as_map(self) -> None:
-        """Turns the object into a map: its names are data, and all values share one shape."""
+        """Turns the object into a map. Its names are then data, and all values share one shape."""
         if self.is_map:
             return
         merged = Shape()
@@ -130,7 +131,8 @@ class Shape:
 
 
 def kind_of(value: Any) -> str:
-    """The type of a JSON value; `double` for a whole number that is no long.
+    """Returns the type of a JSON value. The type is `double` for a whole number that is too large
+    for a long.
 
     The type is never `int`, because counters may become too large for an int, and because Avro
     encodes int and long in the same bytes.
@@ -149,8 +151,8 @@ def kind_of(value: Any) -> str:
 
 
 def kind_of_text(value: str) -> str:
-    """The type of a value that is written as text. In case of doubt, for example for `007`, the
-    type is a string."""
+    """Returns the type of a value that is written as text. In case of doubt, for example for `007`,
+    the type is a string."""
     if _WHOLE.match(value):
         kind = kind_of(int(value))
         return "string" if kind == "double" else kind
@@ -162,8 +164,8 @@ def kind_of_text(value: str) -> str:
 
 
 def instant(value: str) -> str | None:
-    """The logical type for a text that is a time with its zone as in RFC 3339; None for any other
-    text."""
+    """Returns the logical type for a text that is a time with its zone as in RFC 3339. Returns None
+    for any other text."""
     found = _RFC_3339.match(value)
     if found is None:
         return None
@@ -175,8 +177,8 @@ def instant(value: str) -> str | None:
 
 
 def _is_utf8(name: str) -> bool:
-    """Whether the name can be encoded in UTF-8. A name in JSON may contain half of a surrogate
-    pair, which cannot be encoded."""
+    """Returns whether the name can be encoded in UTF-8. A name in JSON may contain half of a
+    surrogate pair, which cannot be encoded."""
     try:
         name.encode()
     except UnicodeEncodeError:

@@ -1,8 +1,8 @@
 """The schema registry: Confluent's REST API on a log in ZooKeeper.
 
 Every record contains its schema's id for ever. So the most important rule is that an id never means
-two schemas, whatever crashes. The rule is kept by a log that every registry reads in the same
-order:
+two schemas, whatever crashes. A log, which every registry reads in the same order, guarantees this
+rule:
 
     /skidway/schemas/log/0000000001   {"change": "VERSION", "subject": "t-value", "version": 1,
     /skidway/schemas/log/0000000002    "id": 1, "schema": "...", "writer": "...", "time": ...}
@@ -10,23 +10,23 @@ order:
 
 Every change is one node of ZooKeeper, which is created once and never altered. ZooKeeper creates
 node n+1 only if no such node exists, so the creation is a compare-and-set. Any number of registries
-may write at once. A registry makes its decision on the state after entry n, and tries to create
-entry n+1. If the node already exists, another registry has created it first. Then the registry that
-came second reads that entry and decides again. A deletion is an entry, too. If ZooKeeper's answer
-is lost, a registry recognises its own entry by a unique mark in the node. If somebody restores an
-older backup of the log while a registry runs, or if the log has a gap, the registry writes no more
-entries.
+may write at once. A registry decides by the state after entry n, and tries to create entry n+1. If
+the node already exists, another registry has created it first. In this case, the registry reads
+that entry and decides again. A deletion is an entry, too. If ZooKeeper's answer is lost, a registry
+recognises its own entry by a unique mark in the node. If somebody restores an older backup of the
+log while a registry runs, or if the log has a gap, the registry writes no more entries.
 
 The registry answers reads from memory, which it keeps up to date by a watch on the node of the next
-number. While ZooKeeper is unreachable, the registry still answers reads. It also still answers a
-registration if the subject already has the schema. It answers all other writes with 503. If a read
-finds nothing, the registry asks ZooKeeper once for newer entries before it answers 404. While
-ZooKeeper is unreachable, the registry answers 503 instead of 404. The reason is that clients treat
-a 404 as final, but another registry may already have written what the client asks for.
+number. While ZooKeeper is unreachable, the registry still answers reads. If a subject already has
+the schema of a registration, the registry also still answers the registration. It answers all other
+writes with 503. If a read finds nothing, the registry asks ZooKeeper once for newer entries before
+it answers 404. While ZooKeeper is unreachable, the registry answers 503 instead of 404. The reason
+is that clients treat a 404 as final, but another registry may already have written what the client
+asks for.
 
-Ids come from the log alone. The next id is the highest id plus one, so there are gaps only where an
+Ids depend only on the log. The next id is the highest id plus one, so there are gaps only where an
 import (mode IMPORT) added ids of another registry. An id that had a schema never gets another
-schema. When a reference is stored, the id of the referenced schema is stored with it. So every
+schema. The registry stores each reference together with the id of the referenced schema. So every
 schema stays readable, whatever is deleted.
 
 Reading order:

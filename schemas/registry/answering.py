@@ -1,5 +1,5 @@
-"""The interface of the two objects that answer requests: the store, which reads and writes the log,
-and the store's memory, which never waits for the log."""
+"""Defines the interface of the two objects that answer requests: the store, which reads and writes
+the log, and the store's memory, which never waits for the log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Answer = TypeVar("Answer")
 
 
 class MustWait(Exception):
-    """The request cannot be answered from memory alone; the log has to be read."""
+    """The registry cannot answer the request from memory alone, and has to read the log."""
 
 
 class Registry(Protocol):
@@ -25,16 +25,17 @@ class Registry(Protocol):
     def write(
         self, decide: Callable[[RegistryState], Decision], ahead: Callable[[], object] | None = None
     ) -> Any:
-        """Writes the change of the decision into the log, then returns the answer of the decision.
-        Raises refusals.
+        """Makes the decision, and writes its change into the log. Then returns the answer of the
+        decision. Raises refusals.
 
-        `ahead` does slow work before the decision, so that other writers need not wait for it.
+        `ahead` does slow work before the decision, so that other writers need not wait for this
+        work.
         """
 
 
 class Memory:
-    """Answers requests from the memory of a store. Never waits for the network: raises `NotFound`
-    or `MustWait` instead."""
+    """Answers requests from the memory of a store. Never waits for the network, but raises
+    `NotFound` or `MustWait` instead."""
 
     def __init__(self, ask: Callable[[Callable[[RegistryState], Any]], Any]) -> None:
         self._ask = ask

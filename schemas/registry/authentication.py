@@ -1,4 +1,4 @@
-"""HTTP basic authentication (RFC 7617), which is done before any other work on a request."""
+"""Checks HTTP basic authentication (RFC 7617), before any other work on a request."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from skidway.schemas.registry.rest.answers import refused
 
 CHECK_THREADS: Final = 2
 CHECKS_MAX: Final = 64
-"""At most this many passwords are being checked, or wait to be checked, at the same time. Otherwise
-a client that guesses many passwords could keep other clients waiting for long."""
+"""At most this many checks of passwords run or wait at the same time. Without this limit, a client
+that tries many passwords could make other clients wait for long."""
 HEADER_BYTES_MAX: Final = 4096
 
 _refused = Counter(
@@ -27,7 +27,8 @@ _refused = Counter(
 
 
 class BasicAuthentication:
-    """Lets requests with a user's password through, and answers 401 to all others."""
+    """Passes on requests with a user's password to the application, and answers 401 to all
+    others."""
 
     def __init__(self, app: ASGIApp, users: Users, realm: str) -> None:
         self._app = app
@@ -70,7 +71,8 @@ class BasicAuthentication:
 
 
 def credentials(scope: Scope) -> tuple[str, str] | None:
-    """User and password of a request; None if the request has none, or if they cannot be read."""
+    """Returns user and password of a request. Returns None if the request has none, or if they
+    cannot be read."""
     for name, value in scope["headers"]:
         if name.lower() == b"authorization" and len(value) <= HEADER_BYTES_MAX:
             method, _, encoded = value.partition(b" ")

@@ -1,8 +1,8 @@
-"""The entries of the registry's log: one change each, as JSON.
+"""Defines the entries of the registry's log. Each entry is one change, as JSON.
 
-Unknown keys are ignored. Entries of unknown kinds are refused, because an older registry must not
-misread what a newer registry wrote. So all registries must be upgraded before any of them writes an
-entry of a new kind, or an entry with a new key that changes the entry's meaning.
+A registry ignores unknown keys. It refuses entries of unknown kinds, because an older registry must
+not misread what a newer registry wrote. So all registries must be upgraded before any of them
+writes an entry of a new kind, or an entry with a new key that changes the entry's meaning.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ request contains a path and a header besides the entry."""
 
 
 class EntryTooLarge(Exception):
-    """An entry that is too large for a node of ZooKeeper; `size_bytes` is its size."""
+    """An entry is too large for a node of ZooKeeper. `size_bytes` is the size of the entry."""
 
     def __init__(self, size_bytes: int) -> None:
         super().__init__(f"{size_bytes} bytes")
@@ -59,8 +59,8 @@ class VersionsDeleted:
 
 @dataclass(frozen=True, slots=True)
 class LevelSet:
-    """A compatibility level was set for a subject, or, with subject None, for all subjects without
-    a level of their own. Level None means that the level was reset."""
+    """A compatibility level was set for a subject. If `subject` is None, the level was set for all
+    subjects without a level of their own. Level None means that the level was reset."""
 
     subject: str | None
     level: Level | None
@@ -68,8 +68,8 @@ class LevelSet:
 
 @dataclass(frozen=True, slots=True)
 class ModeSet:
-    """A mode was set for a subject, or, with subject None, for all subjects without a mode of their
-    own. Mode None means that the mode was reset.
+    """A mode was set for a subject. If `subject` is None, the mode was set for all subjects without
+    a mode of their own. Mode None means that the mode was reset.
 
     `recursive`: whether every subject's own mode was removed as well.
     """
@@ -93,7 +93,7 @@ class LoggedChange:
 
 
 def encode(entry: LoggedChange) -> bytes:
-    """The node's content. Raises `EntryTooLarge`."""
+    """Returns the content of the entry's node. Raises `EntryTooLarge`."""
     document = _document(entry.change) | {"writer": entry.writer, "time": entry.time_ms}
     content = json.dumps(document, ensure_ascii=False, separators=(",", ":")).encode()
     if len(content) > ENTRY_BYTES_MAX:

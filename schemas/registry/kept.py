@@ -1,8 +1,8 @@
-"""The schema that is stored under an id: its text, and the schemas that it references.
+"""Defines the schema that is stored under an id: its text, and the schemas that it references.
 
 A reference names a version of a subject, and means the schema that this version had when the
-reference was made. The reference keeps the id of that schema. So a schema stays readable for ever,
-even if the versions that it references are deleted.
+reference was made. The reference contains the id of that schema. So a schema stays readable for
+ever, even if the versions that it references are deleted.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ number."""
 @dataclass(frozen=True, slots=True)
 class Reference:
     """A schema's reference to a version of a subject, whose types the schema uses. `name` is the
-    name that the schema's author gave to the reference."""
+    name that the schema's author chose for the reference."""
 
     name: str
     subject: str
@@ -30,8 +30,8 @@ class Reference:
 
 
 Identity = tuple[str, tuple[Reference, ...]]
-"""A schema's canonical text and its references. Two schemas that have both in common count as one
-schema."""
+"""A schema's canonical text and its references. If two schemas have the same text and the same
+references, they count as one schema."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,12 +46,13 @@ class Kept:
 
     @property
     def identity(self) -> Identity:
-        """The value that only this schema has: its canonical text and its references."""
+        """Returns the value that identifies the schema: its canonical text and its references."""
         return self.text, self.references
 
     @property
     def guid(self) -> str:
-        """A GUID that is the same in every registry: an MD5, computed as Confluent does."""
+        """Returns a GUID that is the same in every registry. It is an MD5 that is computed as in
+        Confluent's registry."""
         digest = hashlib.md5(self.text.encode(), usedforsecurity=False)
         for each in self.references:
             digest.update(each.name.encode() + each.subject.encode())
@@ -60,8 +61,8 @@ class Kept:
 
 
 def everything_needed(needs: Iterable[Kept]) -> Iterator[Kept]:
-    """The given schemas and all schemas that they reference, directly or through others. Each
-    schema occurs once, after the schemas that it references."""
+    """Yields the given schemas and all schemas that they reference, directly or through other
+    schemas. Each schema occurs once, after the schemas that it references."""
     done: set[int] = set()
     waiting = [(each, False) for each in reversed([*needs])]
     while waiting:

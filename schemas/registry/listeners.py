@@ -1,4 +1,4 @@
-"""The addresses where clients connect, their sockets, and TLS."""
+"""Defines the addresses to which clients connect, and opens their sockets, with TLS or without."""
 
 from __future__ import annotations
 
@@ -46,14 +46,14 @@ class Listener:
         return cls(str(parts.hostname), int(port or 0), parts.scheme == "https")
 
     def open(self) -> socket.socket:
-        """A socket that listens on the address. If the port is taken, raises an error that says
-        which process has it."""
+        """Returns a socket that listens on the address. If another process already uses the port,
+        raises an error that names this process."""
         family = socket.AF_INET6 if ":" in self.host else socket.AF_INET
         try:
             made = socket.create_server((self.host, self.port), family=family, backlog=BACKLOG)
-            # Accepted sockets inherit TCP_NODELAY; asyncio sets it only on sockets that asyncio
-            # made itself. Without TCP_NODELAY, every answer on a connection that stays open waits
-            # 40 ms for the client's acknowledgement.
+            # Accepted sockets inherit TCP_NODELAY from this socket. asyncio sets it only on sockets
+            # that asyncio made itself. Without TCP_NODELAY, every answer on a connection that stays
+            # open waits 40 ms for the client's acknowledgement.
             made.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         except OSError as error:
             raise ports.cannot_listen(self.host, self.port, "listeners", error) from error
@@ -71,7 +71,8 @@ class TlsFiles:
     clients: ClientCertificates = "NONE"
 
     def context(self) -> ssl.SSLContext:
-        """The TLS context of the server, for TLS 1.2 or newer. Raises `ConfigurationRefused`."""
+        """Returns the TLS context of the server, for TLS 1.2 or newer. Raises
+        `ConfigurationRefused`."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.minimum_version = ssl.TLSVersion.TLSv1_2
         if self.clients != "NONE" and self.ca is None:
@@ -97,7 +98,8 @@ class TlsFiles:
             raise _unusable("ssl.certificate.location", files, error) from error
 
     def stamp(self) -> tuple[tuple[int, int, int], ...]:
-        """A value that changes when the certificate or the key is replaced. Raises OSError."""
+        """Returns a value that changes when the certificate or the key is replaced. Raises
+        OSError."""
         stats = [each.stat() for each in (self.certificate, self.key) if each is not None]
         return tuple((each.st_ino, each.st_size, each.st_mtime_ns) for each in stats)
 
@@ -107,5 +109,6 @@ def _unusable(key: str, what: object, error: OSError) -> ConfigurationRefused:
 
 
 def _refuse_password() -> str:
-    """Keeps OpenSSL from asking for a password on the terminal; an encrypted key is refused."""
+    """Refuses an encrypted key. Without this function, OpenSSL would ask for a password on the
+    terminal."""
     raise ConfigurationRefused("ssl.key.location: the key is encrypted; give one that is not.")

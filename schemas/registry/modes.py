@@ -1,4 +1,4 @@
-"""Confluent's modes, which say what may be changed in a subject or in all subjects."""
+"""Defines Confluent's modes, which say what clients may change in a subject or in all subjects."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ class Mode(Enum):
     READWRITE = "READWRITE"
     READONLY = "READONLY"
     READONLY_OVERRIDE = "READONLY_OVERRIDE"
-    """READONLY for every subject, whatever the subject's own mode is. The mode overrides the
-    subjects' own modes only when it is set for all subjects."""
+    """If this mode is set for all subjects, every subject is READONLY, whatever the subject's own
+    mode is."""
     IMPORT = "IMPORT"
     """Clients import schemas from another registry, with their ids and versions."""
     FORWARD = "FORWARD"
-    """Like IMPORT, with the same rules, but for a registry that another registry feeds
-    continuously."""
+    """Has the same rules as IMPORT, but is meant for a registry into which another registry
+    continuously copies its schemas."""
 
     @property
     def is_read_only(self) -> bool:
-        """Whether all changes are refused."""
+        """Returns whether the registry refuses all changes."""
         return self in (Mode.READONLY, Mode.READONLY_OVERRIDE)
 
     @property
     def takes_ids(self) -> bool:
-        """Whether the client chooses the id of a schema that it registers."""
+        """Returns whether a client chooses the id of a schema that it registers."""
         return self in (Mode.IMPORT, Mode.FORWARD)

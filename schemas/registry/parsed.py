@@ -17,7 +17,7 @@ CHARACTERS_MAX: Final = 4_000_000
 """The cached types come from texts that have at most this many characters together. The types take
 about twenty times as much memory as the texts."""
 NEEDED_MAX: Final = 100
-"""A schema may reference at most this many schemas, directly and through others."""
+"""A schema may reference at most this many schemas, directly and through other schemas."""
 NEEDED_CHARACTERS_MAX: Final = 4_000_000
 """The texts of all schemas that a schema references have at most this many characters together,
 because a client that asks for the schema has to read all of them."""
@@ -32,18 +32,18 @@ class Parsed:
     known: Mapping[str, Named]
 
     def canonical(self, *, normalize: bool = False) -> str:
-        """The text in which the schema is stored. The text names the types of referenced schemas,
-        and does not declare them."""
+        """Returns the text in which the schema is stored. This text names the types of referenced
+        schemas, but does not declare them."""
         return canonical(self.avro, self.known, normalize=normalize)
 
     def inlined(self) -> str:
-        """The same schema as one text without references. The text declares all types that it
-        uses."""
+        """Returns the same schema as one text without references. This text declares all types that
+        it uses."""
         return canonical(self.avro)
 
 
 class ParsedSchemas:
-    """A cache of parsed schemas, safe to use from several threads. When it is full, it drops the
+    """A cache of parsed schemas. Several threads may use it. When the cache is full, it drops the
     least recently used schema."""
 
     def __init__(self, characters_max: int = CHARACTERS_MAX) -> None:
@@ -54,12 +54,12 @@ class ParsedSchemas:
 
     @property
     def characters(self) -> int:
-        """Length of all texts from which the cached types come."""
+        """Returns the length of all texts from which the cached types come."""
         return self._characters
 
     def of(self, kept: Kept) -> Parsed:
-        """The type of a stored schema. Raises `SchemaInvalid` if this version of the program cannot
-        read the schema."""
+        """Returns the type of a stored schema. Raises `SchemaInvalid` if this version of the
+        program cannot read the schema."""
         with self._lock:
             if kept.id in self._parsed:
                 self._parsed.move_to_end(kept.id)

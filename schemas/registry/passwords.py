@@ -1,4 +1,5 @@
-"""Users and their passwords: a file with a salted scrypt hash (RFC 7914) for each password.
+"""Checks users and their passwords, with a file that has a salted scrypt hash (RFC 7914) for each
+password.
 
     # comment
     ada:$scrypt$ln=14,r=8,p=1$<salt>$<hash>
@@ -7,8 +8,8 @@ A user with several lines has several valid passwords. To change a password, add
 password, tell the clients, and then remove the old line.
 
 Salt and hash are base64 without padding, as in the PHC string format. A check takes about 30 ms and
-16 MB, which makes guessing slow. A password that was right is remembered as a keyed digest, so only
-a client's first request needs the slow check.
+16 MB, so an attacker can guess only few passwords per second. The registry remembers a right
+password as a keyed digest, so only a client's first request needs the slow check.
 """
 
 from __future__ import annotations
@@ -55,7 +56,7 @@ class Hash:
 
     @classmethod
     def of(cls, password: str) -> Hash:
-        """The hash of a password, with a new salt."""
+        """Returns the hash of a password, with a new salt."""
         made = cls(LOG2_N, BLOCK, PARALLEL, secrets.token_bytes(SALT_BYTES), bytes(HASH_BYTES))
         return cls(LOG2_N, BLOCK, PARALLEL, made.salt, made._derived(password))
 
@@ -71,12 +72,12 @@ class Hash:
         return cls(cost, block, parallel, _bytes(found["salt"]), _bytes(found["hash"]))
 
     def __str__(self) -> str:
-        """The text of the hash."""
+        """Returns the text of the hash."""
         made_with = f"ln={self.log2_n},r={self.block},p={self.parallel}"
         return f"$scrypt${made_with}${_text(self.salt)}${_text(self.value)}"
 
     def fits(self, password: str) -> bool:
-        """Whether this is the hash of the password."""
+        """Returns whether this is the hash of the password."""
         return hmac.compare_digest(self._derived(password), self.value)
 
     def _derived(self, password: str) -> bytes:
@@ -93,10 +94,11 @@ class Hash:
 
 
 class Users:
-    """The users of a file, which is read again when it changes. Safe to use from several threads.
+    """The users in a file. When the file changes, it is read again. Several threads may use this
+    object.
 
     Raises `ConfigurationRefused` for a file that cannot be used. If the file becomes unusable
-    later, an error is logged and the users stay as they were.
+    later, logs an error and keeps the users that it read before.
     """
 
     def __init__(self, path: Path) -> None:
@@ -109,8 +111,8 @@ class Users:
         self._nobody = Hash.of(secrets.token_hex())
 
     def is_remembered(self, name: str, password: str) -> bool:
-        """Whether an earlier check found this password right, and the password is still remembered.
-        The method is fast."""
+        """Returns whether an earlier check found that this password is right, and this object still
+        remembers the password. This method is fast."""
         digest = self._digest(name, password)
         with self._lock:
             self._refresh()
@@ -120,8 +122,8 @@ class Users:
         return False
 
     def check(self, name: str, password: str) -> bool:
-        """Whether the password belongs to the user. The method is slow, and takes the same time for
-        an unknown user."""
+        """Returns whether the password belongs to the user. This method is slow, and takes the same
+        time for an unknown user."""
         with self._lock:
             hashes = self._hashes
         good = any(each.fits(password) for each in hashes.get(name, ()))

@@ -1,4 +1,4 @@
-"""`skidway registry run`: the registry as a process."""
+"""Does `skidway registry run`, which runs the registry as a process."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ class _StoreMetrics(Collector):
         self._store = store
 
     def collect(self) -> Iterator[GaugeMetricFamily]:
-        """Sizes of the state, and whether ZooKeeper is connected."""
+        """Yields the sizes of the state, and whether ZooKeeper is connected."""
         subjects, last_id, parsed = self._store.read(
             lambda s: (len(s.subjects), s.last_id, s.parsed.characters)
         )

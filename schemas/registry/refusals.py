@@ -1,8 +1,8 @@
-"""Everything that the registry refuses, with the status and code that Confluent's clients expect.
+"""Makes all refusals of the registry, with the status and code that Confluent's clients expect.
 
-The codes are those of Confluent's REST API reference. A refusal that a retry cannot change never
-has a status 5xx, because clients would retry the request for seconds. The messages are our own,
-except where clients are known to read Confluent's messages.
+The codes are those of Confluent's REST API reference. If a retry of the request cannot succeed, the
+refusal never has a status 5xx, because clients would retry the request for seconds. The messages
+are Skidway's own, except where clients are known to parse Confluent's messages.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from skidway.errors import SkidwayError
 
 
 class Refusal(SkidwayError):
-    """An answer other than 200: HTTP status, the registry's error code, and one sentence."""
+    """An answer with another status than 200: the HTTP status, the registry's error code, and one
+    sentence."""
 
     def __init__(self, status: int, error_code: int, message: str) -> None:
         super().__init__(message)
@@ -27,24 +28,24 @@ class NotFound(Refusal):
 
 
 def subject_not_found(subject: str) -> Refusal:
-    """The subject does not exist, or it has only softly deleted versions and the request does not
-    ask for deleted ones."""
+    """Makes the refusal if the subject does not exist, or if it has only softly deleted versions
+    and the request does not ask for deleted versions."""
     return NotFound(40401, f"Subject '{subject}' not found.")
 
 
 def version_not_found(version: int | str) -> Refusal:
-    """The subject does not have this version."""
+    """Makes the refusal if the subject does not have this version."""
     return NotFound(40402, f"Version {version} not found.")
 
 
 def schema_not_found(schema_id: int | str | None = None) -> Refusal:
-    """No schema has that id, or the subject does not have that schema."""
+    """Makes the refusal if no schema has this id, or if the subject does not have the schema."""
     which = "Schema" if schema_id is None else f"Schema {schema_id}"
     return NotFound(40403, f"{which} not found")
 
 
 def subject_was_deleted(subject: str) -> Refusal:
-    """The refusal of a soft deletion, because the subject is softly deleted already."""
+    """Makes the refusal of a soft deletion if the subject is softly deleted already."""
     return NotFound(
         40404,
         f"Subject '{subject}' was soft deleted. Set permanent=true to delete permanently",
@@ -52,14 +53,14 @@ def subject_was_deleted(subject: str) -> Refusal:
 
 
 def subject_not_deleted(subject: str) -> Refusal:
-    """The refusal of a permanent deletion, because the subject is not softly deleted yet."""
+    """Makes the refusal of a permanent deletion if the subject is not softly deleted yet."""
     return NotFound(
         40405, f"Subject '{subject}' was not deleted first before being permanently deleted"
     )
 
 
 def version_was_deleted(subject: str, version: int) -> Refusal:
-    """The refusal of a soft deletion, because the version is softly deleted already."""
+    """Makes the refusal of a soft deletion if the version is softly deleted already."""
     return NotFound(
         40406,
         f"Subject '{subject}' Version {version} was soft deleted. "
@@ -68,7 +69,7 @@ def version_was_deleted(subject: str, version: int) -> Refusal:
 
 
 def version_not_deleted(subject: str, version: int) -> Refusal:
-    """The refusal of a permanent deletion, because the version is not softly deleted yet."""
+    """Makes the refusal of a permanent deletion if the version is not softly deleted yet."""
     return NotFound(
         40407,
         f"Subject '{subject}' Version {version} was not deleted first "
@@ -77,19 +78,19 @@ def version_not_deleted(subject: str, version: int) -> Refusal:
 
 
 def config_not_found(subject: str) -> Refusal:
-    """The subject has no level of its own."""
+    """Makes the refusal if the subject has no level of its own."""
     return NotFound(
         40408, f"Subject '{subject}' does not have subject-level compatibility configured"
     )
 
 
 def mode_not_found(subject: str) -> Refusal:
-    """The subject has no mode of its own."""
+    """Makes the refusal if the subject has no mode of its own."""
     return NotFound(40409, f"Subject '{subject}' does not have subject-level mode configured")
 
 
 def reference_not_found(name: str, subject: str, version: int | None) -> Refusal:
-    """A schema references a version that does not exist."""
+    """Makes the refusal if a schema references a version that does not exist."""
     which = "latest version" if version is None else f"version {version}"
     return NotFound(
         42201,
@@ -100,7 +101,7 @@ def reference_not_found(name: str, subject: str, version: int | None) -> Refusal
 
 
 def incompatible(subject: str, messages: list[str]) -> Refusal:
-    """The schema is incompatible with earlier schemas of the subject."""
+    """Makes the refusal if the schema is incompatible with earlier schemas of the subject."""
     return Refusal(
         409,
         409,
@@ -110,12 +111,13 @@ def incompatible(subject: str, messages: list[str]) -> Refusal:
 
 
 def invalid_schema(why: str) -> Refusal:
-    """A text that is no schema, or a schema that the registry cannot store."""
+    """Makes the refusal of a text that is no schema, or of a schema that the registry cannot
+    store."""
     return Refusal(422, 42201, f"Invalid schema: {why}")
 
 
 def invalid_version(version: str) -> Refusal:
-    """A version that is neither a number from 1 on nor `latest`."""
+    """Makes the refusal of a version that is neither a number from 1 on nor `latest`."""
     return Refusal(
         422,
         42202,
@@ -125,7 +127,7 @@ def invalid_version(version: str) -> Refusal:
 
 
 def invalid_level(level: object) -> Refusal:
-    """A text that is no compatibility level."""
+    """Makes the refusal of a text that is no compatibility level."""
     return Refusal(
         422,
         42203,
@@ -135,7 +137,7 @@ def invalid_level(level: object) -> Refusal:
 
 
 def invalid_mode(mode: object) -> Refusal:
-    """A text that is no mode."""
+    """Makes the refusal of a text that is no mode."""
     return Refusal(
         422,
         42204,
@@ -145,12 +147,12 @@ def invalid_mode(mode: object) -> Refusal:
 
 
 def not_permitted(what: str) -> Refusal:
-    """An operation that the mode, or this registry, does not allow."""
+    """Makes the refusal of an operation that the mode, or this registry, does not allow."""
     return Refusal(422, 42205, what)
 
 
 def reference_exists(subject: str, version: int) -> Refusal:
-    """A request to delete a version that another schema references."""
+    """Makes the refusal of a request to delete a version that another schema references."""
     return Refusal(
         422,
         42206,
@@ -160,65 +162,70 @@ def reference_exists(subject: str, version: int) -> Refusal:
 
 
 def id_does_not_match(known: int, given: int) -> Refusal:
-    """A request to import a schema under an id, although the subject has the schema under another
-    id."""
+    """Makes the refusal of an import of a schema under an id, if the subject has the schema under
+    another id."""
     return Refusal(
         422, 42207, f"The subject has this schema with id {known}, not with the given id {given}"
     )
 
 
 def invalid_subject(subject: str) -> Refusal:
-    """A name that no subject can have."""
+    """Makes the refusal of a name that no subject can have."""
     return Refusal(422, 42208, f"The specified subject '{subject}' is not a valid subject")
 
 
 def too_large(size_bytes: int, limit_bytes: int) -> Refusal:
-    """A schema that is too large for one node of ZooKeeper."""
+    """Makes the refusal of a schema that is too large for one node of ZooKeeper."""
     return Refusal(
         422, 42209, f"The schema takes {size_bytes} bytes, more than the {limit_bytes} allowed"
     )
 
 
 def malformed(why: str) -> Refusal:
-    """A request whose path, query or body is not what the API takes."""
+    """Makes the refusal of a request whose path, query or body does not have the form that the API
+    demands."""
     return Refusal(400, 400, why)
 
 
 def unsupported_media_type() -> Refusal:
-    """A request body of a media type that the registry does not read."""
+    """Makes the refusal of a request body of a media type that the registry does not read."""
     return Refusal(415, 415, "HTTP 415 Unsupported Media Type")
 
 
 def not_acceptable() -> Refusal:
-    """The client accepts none of the answer's media types."""
+    """Makes the refusal if the client accepts none of the answer's media types."""
     return Refusal(406, 406, "HTTP 406 Not Acceptable")
 
 
 def foreign_origin(origin: str) -> Refusal:
-    """A change that a web page of another site requests."""
+    """Makes the refusal of a change that a web page of another site requests."""
     return Refusal(403, 403, f"A page of {origin} may not change this registry")
 
 
 def unauthorized() -> Refusal:
-    """A request without a user, or with a wrong password."""
+    """Makes the refusal of a request without a user, or with a wrong password."""
     return Refusal(401, 401, "HTTP 401 Unauthorized")
 
 
 def too_busy() -> Refusal:
-    """There are more requests at once than the registry accepts; the client may try again."""
+    """Makes the refusal if there are more requests at once than the registry accepts. The client
+    may try again."""
     return Refusal(503, 503, "The registry has too many requests at once, try again later")
 
 
 def body_too_large(limit_bytes: int) -> Refusal:
-    """A request body that is larger than the limit; the registry does not read it to its end."""
+    """Makes the refusal of a request body that is larger than the limit. The registry does not read
+    this body to its end."""
     return Refusal(413, 413, f"The request body is larger than {limit_bytes} bytes")
 
 
 def body_too_slow(limit_s: float) -> Refusal:
-    """A request body that does not arrive in time; the client may try again."""
+    """Makes the refusal of a request body that does not arrive in time. The client may try
+    again."""
     return Refusal(408, 408, f"The request body did not come within {limit_s:g} s")
 
 
 def store_away(why: str) -> Refusal:
-    """ZooKeeper is unreachable: reads are still answered, and the client may try writes again."""
+    """Makes the refusal if ZooKeeper is unreachable. The registry still answers reads, and the
+    client may try writes again."""
     return Refusal(503, 503, f"The registry's store does not answer, try again later: {why}")

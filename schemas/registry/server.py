@@ -1,9 +1,9 @@
-"""The registry's HTTP server: uvicorn, with the limits that uvicorn lacks.
+"""Runs the registry's HTTP server, which is uvicorn, with the limits that uvicorn lacks.
 
 uvicorn itself waits for ever for the head of a request, and for a client that does not read its
-answer. When uvicorn refuses a request, its answer is plain text. Here the head of a request must
-arrive within `HEAD_WITHIN_S`, and a client must read some of its answer at least once in
-`HEAD_WITHIN_S`. There are at most `CONNECTIONS_MAX` connections, and every refusal has the
+answer. When uvicorn refuses a request, its answer is plain text. In this server, the head of a
+request must arrive within `HEAD_WITHIN_S`, and a client must read some of its answer at least once
+in `HEAD_WITHIN_S`. There are at most `CONNECTIONS_MAX` connections, and every refusal has the
 registry's form.
 """
 
@@ -32,8 +32,9 @@ from skidway.service import Shutdown
 
 CONNECTIONS_MAX: Final = 2000
 HEAD_WITHIN_S: Final = 10.0
-"""Longest time in seconds from the start of the connection to the end of the request's head. If the
-connection is kept open for a further request, `KEEP_ALIVE_S` is added."""
+"""The longest time in seconds from the start of the connection to the end of the request's head. If
+the connection stays open for a further request, the limit for that request is longer by
+`KEEP_ALIVE_S`."""
 KEEP_ALIVE_S: Final = 30
 STOP_WITHIN_S: Final = 5
 LOOK_FOR_CERTIFICATES_EVERY_S: Final = 2.0
@@ -95,12 +96,12 @@ class Protocol(H11Protocol):
             self._head.cancel()
 
     def _no_head(self) -> None:
-        """Closes a connection on which no whole head of a request has arrived within the time
-        limit. The connection stays open while the registry is still answering a request, or while
-        the client is still reading the answer.
+        """Closes a connection if no whole head of a request has arrived on it within the time
+        limit. Does not close the connection while the registry is still answering a request, or
+        while the client is still reading the answer.
 
-        The time limit begins anew after each answer. A slow client keeps its connection as long as
-        it goes on reading.
+        The time limit begins again after each answer. The connection of a slow client stays open as
+        long as the client continues to read.
         """
         if self.cycle is not None and not self.cycle.response_complete:
             return
@@ -113,8 +114,8 @@ class Protocol(H11Protocol):
 
 
 class Server(uvicorn.Server):
-    """A uvicorn server on sockets that the registry opened. It leaves the handling of signals to
-    `skidway.service`."""
+    """A uvicorn server on sockets that the registry opened. It does not handle signals, because
+    `skidway.service` handles them."""
 
     def __init__(
         self, app: ASGIApp, tls: ssl.SSLContext | None, on_started: Callable[[], None]
@@ -154,10 +155,10 @@ def serve(
     shutdown: Shutdown,
     on_started: Callable[[], None] = lambda: None,
 ) -> None:
-    """Answers on all sockets until shutdown. Open requests then have `STOP_WITHIN_S` seconds to
-    end.
+    """Answers requests on all sockets until shutdown. After the shutdown begins, open requests have
+    `STOP_WITHIN_S` seconds to end.
 
-    `on_started` is called once, when all sockets are served.
+    Calls `on_started` once, when the server accepts requests on all sockets.
     """
     take_descriptors()
     asyncio.run(_serve(app, plain, encrypted, tls, shutdown, on_started))
@@ -207,8 +208,9 @@ async def _serve(
 
 
 async def _renew(tls: TlsFiles, context: ssl.SSLContext) -> None:
-    """Reads the certificate again when its file changes; new connections then use the new
-    certificate. If the new certificate is invalid, the old certificate stays in use."""
+    """Reads the certificate again when its file changes. After that, new connections use the new
+    certificate. If the new certificate is invalid, new connections still use the old
+    certificate."""
     known = tls.stamp()
     while True:
         await asyncio.sleep(LOOK_FOR_CERTIFICATES_EVERY_S)

@@ -1,5 +1,5 @@
-"""Settings of `skidway registry run`. If Confluent's registry has the same setting, ours has
-Confluent's name."""
+"""Defines the settings of `skidway registry run`. If Confluent's registry has the same setting, the
+setting has Confluent's name."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ LevelName = Literal[
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegistrySettings:
-    """The registry's settings. `check` reads the files that they name."""
+    """The registry's settings. `check` reads the files that the settings name."""
 
     listeners: list[str] = setting(
         "listeners",
@@ -92,12 +92,12 @@ class RegistrySettings:
 
     @property
     def addresses(self) -> list[Listener]:
-        """The listeners as addresses. Raises `ConfigurationRefused`."""
+        """Returns the listeners as addresses. Raises `ConfigurationRefused`."""
         return [Listener.of(each) for each in self.listeners]
 
     @property
     def tls(self) -> TlsFiles | None:
-        """The files for https; None without https. Raises `ConfigurationRefused`."""
+        """Returns the files for https, or None without https. Raises `ConfigurationRefused`."""
         if not any(each.is_tls for each in self.addresses):
             return None
         if self.certificate is None:
@@ -106,7 +106,7 @@ class RegistrySettings:
 
     @property
     def users(self) -> Users | None:
-        """The users who may use the registry; None if everybody may. Raises
+        """Returns the users who may use the registry, or None if everybody may use it. Raises
         `ConfigurationRefused`."""
         if self.authentication == "NONE":
             return None

@@ -1,9 +1,9 @@
-"""The state that the log's entries describe: subjects, versions, ids, levels and modes. The module
-does no I/O.
+"""Computes the state that the log's entries describe: subjects, versions, ids, levels and modes.
+The module does no I/O.
 
 The state after n entries is the same in every registry. `apply` raises `StateRefused` for an entry
 that cannot follow the earlier entries. For example, a gap in the ids, or two schemas under one id,
-would mean that some other program wrote to the log.
+would mean that a program other than a registry wrote to the log.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Subject:
     highest: int = 0
 
     def live(self) -> list[Version]:
-        """Versions that are not deleted."""
+        """Returns the versions that are not deleted."""
         return [each for each in self.versions.values() if not each.deleted]
 
     def put(self, version: Version) -> None:
@@ -67,8 +67,8 @@ class RegistryState:
     """The registry's whole state. Only one thread at a time may use the object
     (`skidway.schemas.registry.store` has a lock for this).
 
-    `default_level`, a setting of the program, applies if no level is set. `parsed` caches schemas
-    as types and has a lock of its own.
+    `default_level`, a setting of the program, applies if no level is set. `parsed` caches parsed
+    schemas and has a lock of its own.
     """
 
     def __init__(self, default_level: Level = Level.BACKWARD) -> None:
@@ -97,34 +97,36 @@ class RegistryState:
             self._set_mode(change)
 
     def id_of(self, identity: Identity) -> int | None:
-        """The id that this schema has or once had, in any subject.
+        """Returns the id that this schema has or once had, in any subject. Returns None if the
+        schema never had an id.
 
-        If imports gave the schema several ids, this is the id that was written last.
+        If the schema has several ids because of imports, returns the id that was written last.
         """
         return self._ids.get(identity)
 
     def kept(self, schema_id: int) -> Kept | None:
-        """The schema of an id, whether any version uses it or not; None if the id is unknown."""
+        """Returns the schema of an id, even if no version uses the schema. Returns None if the id
+        is unknown."""
         return self._kept.get(schema_id)
 
     def schema(self, schema_id: int) -> Kept:
-        """The schema of an id that a version uses, even if that version is softly deleted. Raises
-        `NotFound` if no version uses the id."""
+        """Returns the schema of an id that a version uses, even if that version is softly deleted.
+        Raises `NotFound` if no version uses the id."""
         if not self._uses.get(schema_id):
             raise schema_not_found(schema_id)
         return self._kept[schema_id]
 
     def ids_of_guid(self, guid: str) -> list[int]:
-        """The ids of the schema with this guid, ascending; only ids that a version uses. Raises
-        `NotFound`."""
+        """Returns the ids of the schema with this guid in ascending order, but only ids that a
+        version uses. Raises `NotFound`."""
         found = [each for each in self._guids.get(guid.lower(), ()) if self._uses.get(each)]
         if not found:
             raise schema_not_found(guid)
         return sorted(found)
 
     def uses(self, schema_id: int, *, deleted: bool = False) -> list[tuple[str, int]]:
-        """The pairs of subject and version that have this id, sorted. `deleted` says whether to
-        include deleted versions."""
+        """Returns the pairs of subject and version that have this id, sorted. `deleted` says
+        whether to include deleted versions."""
         self.schema(schema_id)
         return sorted(
             (name, version)
@@ -133,8 +135,8 @@ class RegistryState:
         )
 
     def referenced_by(self, subject: str, version: int) -> list[int]:
-        """The ids of the schemas that reference this version, ascending. Only schemas that a live
-        version uses are included.
+        """Returns the ids of the schemas that reference this version, in ascending order. Includes
+        only schemas that a live version uses.
 
         As long as one of these schemas is in use, the referenced version can be neither deleted nor
         replaced. So all references to the version mean the same schema.
@@ -146,7 +148,8 @@ class RegistryState:
     def reference(
         self, name: str, subject: str, version: int | None, *, deleted: bool = False
     ) -> Reference:
-        """A reference to a version (None: the latest). Raises `NotFound`."""
+        """Returns a reference to a version. If `version` is None, the reference is to the latest
+        version. Raises `NotFound`."""
         try:
             found = self.version(subject, version, deleted=deleted)
         except NotFound:
@@ -154,12 +157,12 @@ class RegistryState:
         return Reference(name, subject, found.version, found.id)
 
     def needs(self, references: Iterable[Reference]) -> tuple[Kept, ...]:
-        """The schemas that these references mean."""
+        """Returns the schemas that these references mean."""
         return tuple(self._kept[each.id] for each in references)
 
     def subject_names(self, *, deleted: bool = False, live: bool = True) -> list[str]:
-        """The names of subjects. `live` says whether to include subjects with a live version, and
-        `deleted` says whether to include subjects with only deleted versions."""
+        """Returns the names of subjects. `live` says whether to include subjects with a live
+        version, and `deleted` says whether to include subjects with only deleted versions."""
         return sorted(
             name
             for name, each in self.subjects.items()
@@ -167,7 +170,8 @@ class RegistryState:
         )
 
     def versions(self, subject: str, *, deleted: bool = False) -> list[Version]:
-        """Versions of a subject, ascending. Raises `NotFound` if there is none."""
+        """Returns the versions of a subject in ascending order. Raises `NotFound` if there are
+        none."""
         known = self.subjects.get(subject)
         found = [] if known is None else [*(known.versions.values() if deleted else known.live())]
         if not found:
@@ -175,12 +179,14 @@ class RegistryState:
         return found
 
     def live(self, subject: str) -> list[Version]:
-        """The subject's versions that are not deleted; empty if the subject does not exist."""
+        """Returns the subject's versions that are not deleted. The list is empty if the subject
+        does not exist."""
         known = self.subjects.get(subject)
         return [] if known is None else known.live()
 
     def version(self, subject: str, version: int | None, *, deleted: bool = False) -> Version:
-        """The version with that number; with None, the latest version. Raises `NotFound`."""
+        """Returns the version with this number. If `version` is None, returns the latest version.
+        Raises `NotFound`."""
         found = self.versions(subject, deleted=deleted)
         if version is None:
             return found[-1]
@@ -190,17 +196,17 @@ class RegistryState:
         raise version_not_found(version)
 
     def next_version(self, subject: str) -> int:
-        """The number that the subject's next version gets."""
+        """Returns the number that the subject's next version gets."""
         return self.subjects[subject].highest + 1 if subject in self.subjects else 1
 
     def level(self, subject: str | None) -> Level:
-        """The level that applies to a subject (None: to all subjects without a level of their
-        own)."""
+        """Returns the level that applies to a subject. If `subject` is None, returns the level that
+        applies to all subjects without a level of their own."""
         return self.levels.get(subject) or self.levels.get(None) or self.default_level
 
     def mode(self, subject: str | None) -> Mode:
-        """The mode that applies to a subject (None: to all subjects without a mode of their
-        own)."""
+        """Returns the mode that applies to a subject. If `subject` is None, returns the mode that
+        applies to all subjects without a mode of their own."""
         above = self.modes.get(None, Mode.READWRITE)
         return above if above is Mode.READONLY_OVERRIDE else self.modes.get(subject, above)
 
@@ -212,9 +218,9 @@ class RegistryState:
         self._ids[self._kept[change.id].identity] = change.id
         subject = self.subjects.setdefault(change.subject, Subject())
         # If a schema is registered again under a subject where it was deleted, the new version
-        # replaces the deleted one. A deleted version that is referenced is kept, because readers
-        # look for it by subject and version. (Confluent's registry removes it even if it is
-        # referenced.)
+        # replaces the deleted version. But if a schema references the deleted version, that version
+        # is kept, because readers look for it by subject and version. (Confluent's registry removes
+        # the version even if a schema references it.)
         for each in [*subject.versions.values()]:
             returned = each.deleted and each.id == change.id and each.version < change.version
             returned = returned and not self.referenced_by(change.subject, each.version)

@@ -1,5 +1,5 @@
 """Decides whether a request to the registry is allowed, and which change it makes. All functions
-are pure: they take a state and a request, and return a decision.
+are pure: they return a decision that depends only on their arguments, a state and a request.
 
 A decision contains the answer for the client, and the change that must be in the log before the
 client gets the answer. The change is None if nothing has to change. If the request is not allowed,

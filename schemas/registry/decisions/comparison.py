@@ -1,4 +1,4 @@
-"""Compares a schema with the earlier versions of its subject. Deleted versions are left out."""
+"""Compares a schema with the earlier versions of its subject. Leaves out deleted versions."""
 
 from __future__ import annotations
 
@@ -17,15 +17,16 @@ from skidway.schemas.registry.state import RegistryState, Version
 @dataclass(frozen=True, slots=True)
 class Comparison:
     """The earlier versions with which a schema is compared, newest first, and the compatibility
-    level. Only making a `Comparison` needs the registry's state; its methods do not."""
+    level. The code that makes a `Comparison` needs the registry's state; the methods do not need
+    it."""
 
     earlier: tuple[tuple[int, Kept], ...]
     level: Level
     schemas: ParsedSchemas
 
     def messages(self, schema: Submitted) -> list[str]:
-        """The reasons why the schema is incompatible, in Confluent's form; empty if it is
-        compatible."""
+        """Returns the reasons why the schema is incompatible, in Confluent's form. The list is
+        empty if the schema is compatible."""
         for version, kept in self.earlier:
             found = self._found(version, kept, schema)
             if isinstance(found, Refusal):
@@ -35,8 +36,8 @@ class Comparison:
         return []
 
     def prepare(self, schema: Submitted) -> None:
-        """Makes the slow comparison before the caller takes the log's lock, for which other writers
-        wait. A later call of `messages` uses the result."""
+        """Makes the slow comparison. The caller calls this method before it acquires the log's
+        lock, for which other writers wait. A later call of `messages` uses the result."""
         with contextlib.suppress(Refusal):  # the decision raises the refusal again
             self.messages(schema)
 
@@ -60,18 +61,20 @@ class Comparison:
 
 
 def with_all(state: RegistryState, subject: str) -> Comparison:
-    """The comparison for a registration, with all versions that the subject's level demands."""
+    """Returns the comparison for a registration, with all versions that the subject's level
+    demands."""
     return _comparison(state, subject, state.live(subject))
 
 
 def with_latest(state: RegistryState, subject: str) -> Comparison:
-    """The comparison with the latest version; a subject without versions accepts every schema."""
+    """Returns the comparison with the latest version. A subject without versions accepts every
+    schema."""
     return _comparison(state, subject, state.live(subject)[-1:])
 
 
 def with_version(state: RegistryState, subject: str, version: int) -> Comparison:
-    """The comparison with the given version. If the version or the whole subject is unknown, raises
-    the `NotFound` of an unknown version."""
+    """Returns the comparison with the given version. If the version or the whole subject is
+    unknown, raises the `NotFound` of an unknown version."""
     if not state.live(subject):
         raise version_not_found(version)
     return _comparison(state, subject, [state.version(subject, version)])

@@ -1,5 +1,6 @@
-"""Decisions about compatibility levels and modes. With subject None, the functions read or change
-the global level or mode, which applies to all subjects without a level or mode of their own."""
+"""Makes decisions about compatibility levels and modes. If `subject` is None, the functions read or
+change the global level or mode, which applies to all subjects without a level or mode of their
+own."""
 
 from __future__ import annotations
 
@@ -31,19 +32,19 @@ _NOT_HERE: Final = (
     "defaultRuleSet",
     "overrideRuleSet",
 )
-"""Keys that Confluent's registry accepts in addition to the compatibility level. Our registry
-refuses these keys, because ignoring them silently would be worse."""
+"""The keys that Confluent's registry accepts in addition to the compatibility level. Our registry
+refuses these keys. Otherwise clients would believe that the keys have an effect."""
 
 
 def level_set_for(state: RegistryState, subject: str) -> Level:
-    """The subject's own level. Raises `NotFound`."""
+    """Returns the subject's own level. Raises `NotFound`."""
     if subject not in state.levels:
         raise config_not_found(subject)
     return state.levels[subject]
 
 
 def set_level(state: RegistryState, subject: str | None, body: Mapping[str, Any]) -> Decision:
-    """Sets a compatibility level; the answer repeats the level.
+    """Sets a compatibility level. The answer repeats the level.
 
     As in Confluent's registry, a body without `compatibility` changes nothing, and the answer is
     the level that was set before. With `compatibility` null, the level is removed, so that the
@@ -74,8 +75,8 @@ def reset_level(state: RegistryState, subject: str | None) -> Decision:
 
 
 def mode_set_for(state: RegistryState, subject: str) -> Mode:
-    """The subject's own mode, or READONLY_OVERRIDE if this mode is set for all subjects. Raises
-    `NotFound`."""
+    """Returns the subject's own mode, or READONLY_OVERRIDE if this mode is set for all subjects.
+    Raises `NotFound`."""
     if state.mode(None) is Mode.READONLY_OVERRIDE:
         return Mode.READONLY_OVERRIDE
     if subject not in state.modes:
@@ -86,10 +87,10 @@ def mode_set_for(state: RegistryState, subject: str) -> Mode:
 def set_mode(
     state: RegistryState, subject: str | None, body: Mapping[str, Any], *, force: bool
 ) -> Decision:
-    """Sets a mode; the answer repeats the mode.
+    """Sets a mode. The answer repeats the mode.
 
     Without `force`, the modes IMPORT and FORWARD are allowed only if every version of the subject
-    is deleted. With subject None, every version of every subject must be deleted. The reason is
+    is deleted. If `subject` is None, every version of every subject must be deleted. The reason is
     that imported schemas keep their ids, and the schema of a live version could already have one of
     these ids.
     """
@@ -112,7 +113,7 @@ def reset_mode(state: RegistryState, subject: str | None, *, recursive: bool) ->
     """Removes the mode, so that the global mode or READWRITE applies. The answer is the mode that
     was set before. If no global mode was set, the answer is READWRITE.
 
-    With `recursive` and subject None, the subjects' own modes are removed, too.
+    If `recursive` is true and `subject` is None, also removes the subjects' own modes.
     """
     everything = recursive and subject is None
     before = state.modes.get(subject)

@@ -1,4 +1,4 @@
-"""What all decisions return, and the checks of a subject that all decisions share."""
+"""Defines what all decisions return, and the checks of a subject that all decisions share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.schemas.registry.state import RegistryState
 SUBJECT_CHARACTERS_MAX: Final = 1000
 _RESERVED: Final = frozenset({"__GLOBAL", "__EMPTY"})
 _OTHER_CONTEXT: Final = ":."
-"""The name of a subject in another context begins with these characters; this registry has only one
+"""The name of a subject in another context begins with these characters. This registry has only one
 context."""
 
 
@@ -33,7 +33,8 @@ def check_subject(subject: str) -> None:
 
 
 def check_writable(state: RegistryState, subject: str | None) -> None:
-    """Raises a refusal if the subject's mode (for None, the global mode) is read-only."""
+    """Raises a refusal if the subject's mode is read-only. If `subject` is None, checks the global
+    mode."""
     if state.mode(subject).is_read_only:
         which = "The registry" if subject is None else f"Subject {subject}"
         raise not_permitted(f"{which} is in read-only mode")

@@ -18,7 +18,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> Decision:
-    """Deletes every version of the subject; the answer is the versions' numbers."""
+    """Deletes every version of the subject. The answer is the list of the versions' numbers."""
     check_writable(state, subject)
     every = state.versions(subject, deleted=True)
     live = [each for each in every if not each.deleted]
@@ -35,7 +35,8 @@ def delete_subject(state: RegistryState, subject: str, *, permanent: bool) -> De
 def delete_version(
     state: RegistryState, subject: str, version: int | None, *, permanent: bool
 ) -> Decision:
-    """Deletes one version (None: the latest); the answer is its number."""
+    """Deletes one version. If `version` is None, deletes the latest version. The answer is the
+    version's number."""
     check_writable(state, subject)
     found = state.version(subject, version, deleted=version is not None)
     _check_unreferenced(state, subject, [found])

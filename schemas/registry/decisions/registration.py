@@ -1,8 +1,8 @@
-"""Decisions about new versions, imported versions and lookups.
+"""Makes decisions about new versions, imported versions and lookups.
 
 The checks come in the same order as in Confluent's registry. If the subject already has the schema,
-the request is answered without any check, even in mode READONLY. Otherwise mode, id and
-compatibility are checked. An import is not compared with earlier versions.
+the registry answers the request without any check, even in mode READONLY. Otherwise it checks mode,
+id and compatibility. It does not compare an import with earlier versions.
 """
 
 from __future__ import annotations
@@ -46,19 +46,21 @@ def register(state: RegistryState, subject: str, schema: Submitted) -> Decision:
 
 
 def comparison(state: RegistryState, subject: str, schema: Submitted) -> Comparison:
-    """The comparison that `register` will make. This function needs the state; the comparison's
-    slow method, `messages`, does not."""
+    """Returns the comparison that `register` will make. This function needs the state. The
+    comparison's slow method, `messages`, does not need it."""
     mode = state.mode(subject)
     is_measured = not (mode.takes_ids or mode.is_read_only or schema.id is not None)
     return with_all(state, subject) if is_measured else Comparison((), Level.NONE, state.parsed)
 
 
 def already_there(state: RegistryState, subject: str, schema: Submitted) -> Version | None:
-    """The subject's live version that already has the request's schema, or None. If the request
-    contains a version number or an id, the subject's version must have the same number or id, too.
+    """Returns the subject's live version that already has the request's schema, or None. If the
+    request contains a version number or an id, the subject's version must also have that number or
+    id.
 
-    Two schemas also count as the same if the request's schema declares all of its types itself, and
-    the version's schema takes some of these types from references.
+    The two schemas also count as the same if they differ only in their references: the request's
+    schema declares all of its types itself, and the version's schema references some of these
+    types.
     """
     wanted = [
         each
@@ -69,7 +71,7 @@ def already_there(state: RegistryState, subject: str, schema: Submitted) -> Vers
 
 
 def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bool) -> Version:
-    """The subject's newest version that has the schema. Raises `NotFound`."""
+    """Returns the subject's newest version that has the schema. Raises `NotFound`."""
     found = _newest_same(state, state.versions(subject, deleted=deleted), schema)
     if found is None:
         raise schema_not_found()
@@ -79,8 +81,8 @@ def lookup(state: RegistryState, subject: str, schema: Submitted, *, deleted: bo
 def _newest_same(
     state: RegistryState, versions: list[Version], schema: Submitted
 ) -> Version | None:
-    """The newest of these versions that has the schema. If the schema has several ids, prefers a
-    version with the id that was written last."""
+    """Returns the newest of these versions that has the schema. If the schema has several ids,
+    prefers a version with the id that was written last."""
     latest_id = state.id_of(schema.identity)
     for each in reversed(versions):
         if each.id == latest_id:

@@ -26,8 +26,8 @@ version. The registry stores the latest version's own number instead."""
 
 @dataclass(frozen=True, slots=True)
 class Named:
-    """A reference as the client wrote it. If `version` is None, the reference means the latest
-    version."""
+    """A reference in the form in which the client wrote it. If `version` is None, the reference
+    means the latest version."""
 
     name: str
     subject: str
@@ -58,12 +58,12 @@ class Submitted:
     id: int | None
     version: int | None
     compared: Compared = field(default_factory=dict, compare=False)
-    """The results of comparisons with earlier schemas, by id and level. A comparison is slow, so it
-    is made once, even if the decision is made several times."""
+    """The results of comparisons with earlier schemas, by id and level. A comparison is slow, so
+    the registry makes it only once, even if it makes the decision several times."""
 
     @property
     def identity(self) -> Identity:
-        """The value that only this schema has: its canonical text and its references."""
+        """Returns the value that identifies the schema: its canonical text and its references."""
         return self.canonical, self.references
 
 
@@ -91,14 +91,14 @@ def asked(body: Mapping[str, Any], *, normalize: bool = False) -> Asked:
 
 
 def is_empty(body: Mapping[str, Any]) -> bool:
-    """Whether a request body has no schema, or a schema of only white space."""
+    """Returns whether a request body has no schema, or a schema of only white space."""
     text = body.get("schema")
     return text is None or (isinstance(text, str) and not text.strip())
 
 
 def resolved(state: RegistryState, asked: Asked) -> tuple[tuple[Reference, ...], tuple[Kept, ...]]:
-    """The schema's references, and the schemas that these references mean. Raises `NotFound`. An
-    import may reference deleted versions."""
+    """Returns the schema's references, and the schemas that these references mean. An import may
+    reference deleted versions. Raises `NotFound`."""
     references = tuple(
         state.reference(each.name, each.subject, each.version, deleted=asked.id is not None)
         for each in asked.references
@@ -150,8 +150,8 @@ def _reference(given: Any) -> Named:
 
 
 def _is_writable(text: str) -> bool:
-    """Whether UTF-8 can encode the text. It cannot if the JSON text contained half of a surrogate
-    pair."""
+    """Returns whether UTF-8 can encode the text. UTF-8 cannot encode half of a surrogate pair,
+    which a JSON text may contain."""
     try:
         text.encode()
     except UnicodeEncodeError:
@@ -160,7 +160,7 @@ def _is_writable(text: str) -> bool:
 
 
 def _number(body: Mapping[str, Any], key: str, limit: int) -> int | None:
-    """Reads a number; None for null, -1 or 0, which clients send if they have no number."""
+    """Reads a number. Returns None for null, -1 or 0, which clients send if they have no number."""
     value = body.get(key)
     if value is None:
         return None

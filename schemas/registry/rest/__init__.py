@@ -1,22 +1,23 @@
-"""Confluent's REST API over the store, as an ASGI application.
+"""Serves Confluent's REST API from the store, as an ASGI application.
 
 Confluent's clients depend on the following details, which Confluent's documentation leaves out, or
 which are easily forgotten:
 
 - every answer of every route is JSON with the registry's content type. If the client accepts only
-  another content type for JSON, the answer has that type. Every error is an object with the keys
-  `error_code` and `message`, because serializers probe routes and read these two keys
-- subjects come percent-encoded and may contain `/`. So routes match the path as the client sent it,
-  before it is decoded
-- booleans in queries come as `true`, `True` or `1`. Unknown query parameters are ignored. A limit
-  below 1 means no limit. The version `-1` means the latest version, as does `latest`
+  another content type for JSON, the answer has that content type. Every error is an object with the
+  keys `error_code` and `message`, because serializers probe routes and read these two keys
+- subjects in paths are percent-encoded and may contain `/`. So routes match the path as the client
+  sent it, before it is decoded
+- booleans in queries are `true`, `True` or `1`. The registry ignores unknown query parameters. A
+  limit below 1 means no limit. The version `-1` means the latest version, as does `latest`
 - answers have only the documented keys, because strict clients fail on other keys. A client that
   sends `Confluent-Accept-Unknown-Properties: true` gets guids as well
 - the answer to GET of a level has the key `compatibilityLevel`; the answer to PUT has the key
   `compatibility`
 
-A request is answered from memory if possible. Only a request that needs the log goes to the threads
-that may wait for ZooKeeper. So reads from memory are not delayed while ZooKeeper hangs.
+If possible, the registry answers a request from memory. Only requests that need the log are
+answered by threads that may wait for ZooKeeper. So reads from memory are not delayed while
+ZooKeeper hangs.
 
 - `headers`: checks the media types of body and answer, and refuses web pages of other sites
 - `call`: one request, with the names in its path, its query, its body, and their limits

@@ -1,4 +1,4 @@
-"""Answers: JSON documents, and errors that are objects with a code and a sentence."""
+"""Makes answers: JSON documents, and errors, which are objects with a code and a sentence."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _log = log.get(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """A document that is JSON text already, and is sent unchanged."""
+    """A document that is already JSON text. The registry sends it unchanged."""
 
     text: str
 
 
 def good(document: Any, request: Request) -> Response:
-    """The answer to a request that succeeded."""
+    """Returns the answer to a request that succeeded."""
     return _as_accepted(_response(200, document), request)
 
 
 def refused(refusal: Refusal) -> Response:
-    """The answer to a request that was refused."""
+    """Returns the answer to a request that was refused."""
     return error(refusal.status, refusal.error_code, str(refusal))
 
 
 def error(status: int, error_code: int, message: str) -> Response:
-    """An error in the form that every client reads."""
+    """Returns an error in the form that every client reads."""
     # A message quotes the refused text, which may contain half of a surrogate pair. UTF-8 cannot
     # encode such a half, so it is replaced.
     sound = message.encode("utf-8", "replace").decode()
@@ -47,7 +47,7 @@ def error(status: int, error_code: int, message: str) -> Response:
 
 
 def of_status(status: int) -> Response:
-    """The error for an HTTP status that has no error code of its own."""
+    """Returns the error for an HTTP status that has no error code of its own."""
     return error(status, status, f"HTTP {status} {http.HTTPStatus(status).phrase}")
 
 
@@ -58,8 +58,8 @@ async def on_http_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_skidway_error(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for our own errors. A refusal is sent as the answer. Any other
-    error is logged and answered with 500."""
+    """Starlette calls this function for Skidway's own errors. Returns a refusal as the answer. Logs
+    any other error, and answers with 500."""
     if isinstance(raised, Refusal):
         return _as_accepted(refused(raised), request)
     _log.error("registry_request_failed", reason=str(raised))
@@ -67,8 +67,8 @@ async def on_skidway_error(request: Request, raised: Exception) -> Response:
 
 
 async def on_unexpected(request: Request, raised: Exception) -> Response:
-    """Starlette calls this function for an exception that nobody expected. Such an exception is a
-    bug in Skidway, so the status is 500."""
+    """Starlette calls this function for an unexpected exception. The exception is a bug in Skidway,
+    so the status is 500."""
     _log.error("registry_request_failed", exc=raised)
     return _as_accepted(of_status(500), request)
 

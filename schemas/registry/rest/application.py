@@ -31,19 +31,20 @@ from skidway.schemas.registry.rest.routes import ROUTES, Answering, with_fixed_m
 from skidway.schemas.registry.store import Store
 
 REQUESTS_MAX: Final = 500
-"""At most this many requests run at once; further requests are answered with 503, and clients try
-again."""
+"""At most this many requests run at once. The registry answers further requests with 503, and
+clients try again."""
 MEMORY_THREADS: Final = 8
 LOG_THREADS: Final = 32
-"""Threads for requests that write to the log or read new entries from it. Only one of these threads
-talks to ZooKeeper at a time, and the others wait for their turn."""
+"""The number of threads for requests that write to the log or read new entries from it. Only one of
+these threads talks to ZooKeeper at a time, and the others wait."""
 
 _requests = Counter("skidway_schemas_requests", "Requests answered.", ["method", "route", "status"])
 _seconds = Histogram("skidway_schemas_request_seconds", "Time to answer.", ["method", "route"])
 
 
 def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
-    """The registry's ASGI application. `mode_mutability` says whether requests may change modes."""
+    """Returns the registry's ASGI application. `mode_mutability` says whether requests may change
+    modes."""
     threads = _Threads(store)
     routes = ROUTES if mode_mutability else tuple(map(with_fixed_mode, ROUTES))
     app = Starlette(
@@ -61,7 +62,7 @@ def application(store: Store, *, mode_mutability: bool = True) -> ASGIApp:
 
 
 class AtMost:
-    """Limits how many requests run at once. Further requests are refused; clients may send them
+    """Limits how many requests run at once. Refuses further requests, which clients may send
     again."""
 
     def __init__(self, app: ASGIApp, limit: int) -> None:
@@ -81,7 +82,8 @@ class AtMost:
 
 
 class _RawPath:
-    """Gives Starlette the path as it was sent, so that %2F in a subject is no separator."""
+    """Passes the path to Starlette as the client sent it, so that %2F in a subject is no
+    separator."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app

@@ -1,4 +1,4 @@
-"""One request: the names in its path, its query and its body, and their limits."""
+"""Reads one request: the names in its path, its query and its body. Checks the limits of each."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BODY_BYTES_MAX: Final = 4 << 20
 """A request body has at most this many bytes. The limit is high enough for the largest schema that
 the store accepts, even if every quote in the schema is escaped."""
 BODY_WITHIN_S: Final = 30.0
-"""Longest time in seconds for a body to arrive. Without this limit, a client that never ends its
+"""A body must arrive within this many seconds. Without this limit, a client that never ends its
 body would occupy one of the program's few connections for ever."""
 VERSION_MAX: Final = 2**31 - 1
 EVERY_PREFIX: Final = ":*:"
@@ -48,23 +48,23 @@ class Call:
     accepts_unknown: bool = False
 
     def flag(self, name: str) -> bool:
-        """Whether a boolean query parameter is true."""
+        """Returns whether a boolean query parameter is true."""
         return self.query.get(name, "").lower() in ("true", "1")
 
     @property
     def subject(self) -> str:
-        """The subject in the path."""
+        """Returns the subject in the path."""
         return self.names["subject"]
 
     @property
     def subject_or_all(self) -> str | None:
-        """The subject in the path; None if the path means all subjects."""
+        """Returns the subject in the path, or None if the path means all subjects."""
         return self.names.get("subject")
 
     @property
     def version(self) -> int | None:
-        """The version in the path; None for the latest. Raises the refusal with code 42202 for a
-        text that is no version."""
+        """Returns the version in the path, or None for the latest version. Raises the refusal with
+        code 42202 for a text that is no version."""
         text = self.names["version"]
         if text in ("latest", "-1"):
             return None
@@ -75,8 +75,8 @@ class Call:
 
     @property
     def schema_id(self) -> int:
-        """The schema id in the path. Raises the refusal with code 40403 for a text that cannot be
-        an id."""
+        """Returns the schema id in the path. Raises the refusal with code 40403 for a text that
+        cannot be an id."""
         number = _number(self.names["id"])
         if number is None or number > ID_MAX:
             raise schema_not_found(self.names["id"])
@@ -84,12 +84,14 @@ class Call:
 
     @property
     def prefix(self) -> str:
-        """The prefix from the query: the client asks for the subjects whose names begin with it."""
+        """Returns the prefix in the query. The client asks for the subjects whose names begin with
+        this prefix."""
         prefix = self.query.get("subjectPrefix", "")
         return "" if prefix == EVERY_PREFIX else prefix
 
     def page(self, found: list[Any]) -> list[Any]:
-        """The part of a list that `offset` and `limit` ask for; a limit below 1 means no limit."""
+        """Returns the part of a list that the query parameters `offset` and `limit` select. A limit
+        below 1 means no limit."""
         offset, limit = max(self._integer("offset", 0), 0), self._integer("limit", -1)
         return found[offset : None if limit < 1 else offset + limit]
 

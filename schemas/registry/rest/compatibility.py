@@ -1,4 +1,4 @@
-"""The routes of /compatibility: whether a schema is compatible, and why not."""
+"""Answers the routes of /compatibility, which say whether a schema is compatible, and why not."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.schemas.registry.rest.schemas import submitted
 
 
 def with_version(registry: Registry, call: Call) -> Any:
-    """POST /compatibility/subjects/{subject}/versions/{version}"""
+    """Answers POST /compatibility/subjects/{subject}/versions/{version}."""
     number = call.version
     if number is None:
         found = registry.read(lambda state: comparison.with_latest(state, call.subject))
@@ -22,7 +22,7 @@ def with_version(registry: Registry, call: Call) -> Any:
 
 
 def with_all(registry: Registry, call: Call) -> Any:
-    """POST /compatibility/subjects/{subject}/versions"""
+    """Answers POST /compatibility/subjects/{subject}/versions."""
     found = registry.read(lambda state: comparison.with_all(state, call.subject))
     return _verdict(registry, call, found)
 

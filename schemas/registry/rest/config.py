@@ -1,4 +1,5 @@
-"""The routes of /config: compatibility levels of all subjects and of one subject."""
+"""Answers the routes of /config, about the compatibility levels of all subjects and of one
+subject."""
 
 from __future__ import annotations
 
@@ -11,7 +12,7 @@ from skidway.schemas.registry.state import RegistryState
 
 
 def level(registry: Registry, call: Call) -> Any:
-    """GET /config and /config/{subject}"""
+    """Answers GET /config and GET /config/{subject}."""
     subject = call.subject_or_all
 
     def question(state: RegistryState) -> Any:
@@ -23,12 +24,12 @@ def level(registry: Registry, call: Call) -> Any:
 
 
 def set_level(registry: Registry, call: Call) -> Any:
-    """PUT /config and /config/{subject}"""
+    """Answers PUT /config and PUT /config/{subject}."""
     return registry.write(
         lambda state: configuration.set_level(state, call.subject_or_all, call.body)
     )
 
 
 def reset_level(registry: Registry, call: Call) -> Any:
-    """DELETE /config and /config/{subject}"""
+    """Answers DELETE /config and DELETE /config/{subject}."""
     return registry.write(lambda state: configuration.reset_level(state, call.subject_or_all))

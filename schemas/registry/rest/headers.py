@@ -1,8 +1,9 @@
 """Checks a request's headers: the media types of body and answer, and the origin of the request.
 
-The media types are those of Confluent's registry. A body of another type is refused with 415. If
-the client accepts none of these types for the answer, the request is refused with 406. A body
-without a type is read, as in Confluent's registry.
+The media types are those of Confluent's registry. If a body has another media type, the registry
+refuses the request with 415. If the client accepts none of these media types for the answer, the
+registry refuses the request with 406. It reads a body without a media type, as Confluent's registry
+does.
 """
 
 from __future__ import annotations
@@ -15,11 +16,11 @@ from skidway.schemas.registry.refusals import foreign_origin, not_acceptable, un
 
 CONTENT_TYPE: Final = "application/vnd.schemaregistry.v1+json"
 PRODUCED: Final = (CONTENT_TYPE, "application/vnd.schemaregistry+json", "application/json")
-"""The media types of answers. If the client accepts several of these types with the same quality,
-the answer has the type that comes first in this tuple."""
+"""The media types of answers. If the client accepts several of these media types with the same
+quality, the answer has the media type that comes first in this tuple."""
 CONSUMED: Final = frozenset({*PRODUCED, "application/octet-stream"})
 RANGES_MAX: Final = 100
-"""At most this many media ranges of an Accept header are read."""
+"""The registry reads at most this many media ranges of an Accept header."""
 
 
 def check_headers(method: str, headers: Mapping[str, str]) -> None:
@@ -34,8 +35,8 @@ def check_headers(method: str, headers: Mapping[str, str]) -> None:
 
 
 def produced(accept: str | None) -> str:
-    """The media type of the answer. Raises the refusal with status 406 if the client accepts no
-    type that we have."""
+    """Returns the media type of the answer. Raises the refusal with status 406 if the client
+    accepts none of the media types in `PRODUCED`."""
     if accept is None or not accept.strip():
         return CONTENT_TYPE
     ranges = [_media_range(each) for each in accept.lower().split(",")[:RANGES_MAX]]
@@ -47,7 +48,7 @@ def produced(accept: str | None) -> str:
 
 
 def _check_origin(headers: Mapping[str, str]) -> None:
-    """Refuses changes that web pages of other sites request. Without this check, such a page in an
+    """Refuses changes that web pages of other sites request. Without this check, a web page in an
     operator's browser could change a registry that the page's author cannot reach. The browser
     sends the page's site in the header Origin."""
     origin = headers.get("origin")
@@ -65,8 +66,8 @@ def _media_range(text: str) -> tuple[str, float]:
 
 
 def _quality(kind: str, ranges: list[tuple[str, float]]) -> float:
-    """The quality (`q`) of the media range that matches the type most closely; 0 if no range
-    matches."""
+    """Returns the quality (`q`) of the media range that matches the type most closely, or 0 if no
+    range matches."""
     for wanted in (kind, "application/*", "*/*"):
         for named, quality in ranges:
             if named == wanted:

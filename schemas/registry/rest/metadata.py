@@ -1,4 +1,4 @@
-"""The routes about the registry itself: contexts, cluster, version."""
+"""Answers the routes about the registry itself: contexts, cluster, version."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from skidway.schemas.registry.rest.call import Call
 
 
 def contexts(_registry: Registry, _call: Call) -> Any:
-    """GET /contexts"""
+    """Answers GET /contexts."""
     return ["."]
 
 
 def cluster(_registry: Registry, _call: Call) -> Any:
-    """GET /v1/metadata/id"""
+    """Answers GET /v1/metadata/id."""
     return {"id": "", "scope": {"path": [], "clusters": {"schema-registry-cluster": "skidway"}}}
 
 
 def version(_registry: Registry, _call: Call) -> Any:
-    """GET /v1/metadata/version"""
+    """Answers GET /v1/metadata/version."""
     return {"version": packages.version("skidway"), "commitId": ""}
 
 
 def root(_registry: Registry, _call: Call) -> Any:
-    """GET /"""
+    """Answers GET /."""
     return {}

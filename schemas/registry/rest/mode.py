@@ -1,4 +1,4 @@
-"""The routes of /mode: what may be changed in all subjects, and in one subject."""
+"""Answers the routes of /mode, about what clients may change in all subjects and in one subject."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from skidway.schemas.registry.state import RegistryState
 
 
 def mode(registry: Registry, call: Call) -> Any:
-    """GET /mode and /mode/{subject}"""
+    """Answers GET /mode and GET /mode/{subject}."""
     subject = call.subject_or_all
 
     def question(state: RegistryState) -> Any:
@@ -24,7 +24,7 @@ def mode(registry: Registry, call: Call) -> Any:
 
 
 def set_mode(registry: Registry, call: Call) -> Any:
-    """PUT /mode and /mode/{subject}"""
+    """Answers PUT /mode and PUT /mode/{subject}."""
     force = call.flag("force")
     return registry.write(
         lambda state: configuration.set_mode(state, call.subject_or_all, call.body, force=force)
@@ -32,7 +32,7 @@ def set_mode(registry: Registry, call: Call) -> Any:
 
 
 def reset_mode(registry: Registry, call: Call) -> Any:
-    """DELETE /mode and /mode/{subject}"""
+    """Answers DELETE /mode and DELETE /mode/{subject}."""
     recursive = call.flag("recursive")
     return registry.write(
         lambda state: configuration.reset_mode(state, call.subject_or_all, recursive=recursive)
@@ -40,5 +40,5 @@ def reset_mode(registry: Registry, call: Call) -> Any:
 
 
 def fixed(_registry: Registry, _call: Call) -> Any:
-    """PUT and DELETE of /mode if mode.mutability is false"""
+    """Answers PUT and DELETE of /mode if the setting mode.mutability is false."""
     raise not_permitted("Mode changes are not allowed")

@@ -1,4 +1,4 @@
-"""The table of all routes."""
+"""Has the table of all routes."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from skidway.schemas.registry.rest.call import Call
 
 
 class Answering(NamedTuple):
-    """A route. `waits` says whether the route always needs the log, so that trying memory first is
-    useless."""
+    """A route. `waits` says whether the route always needs the log. If it does, an attempt to
+    answer from memory would be useless."""
 
     method: str
     path: str
@@ -62,6 +62,6 @@ ROUTES: Final = (
 
 
 def with_fixed_mode(route: Answering) -> Answering:
-    """The same route for a registry in which no request can change a mode."""
+    """Returns the same route for a registry in which no request can change a mode."""
     changes = route.answer in (mode.set_mode, mode.reset_mode)
     return route._replace(answer=mode.fixed) if changes else route

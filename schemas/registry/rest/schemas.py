@@ -1,5 +1,5 @@
-"""The routes of /schemas: schemas by id, by guid, and all of them. Other routes use this module to
-put versions with their schemas into their answers."""
+"""Answers the routes of /schemas, for a schema by id or guid, and for all schemas. Other routes use
+this module to put versions with their schemas into their answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def submitted(registry: Registry, call: Call) -> Submitted:
-    """The schema in the request's body, parsed with the schemas that it references."""
+    """Returns the schema in the request's body, parsed with the schemas that it references."""
     asked = submission.asked(call.body, normalize=call.flag("normalize"))
     (references, needs), schemas = registry.read(
         lambda state: (submission.resolved(state, asked), state.parsed)
@@ -25,14 +25,14 @@ def submitted(registry: Registry, call: Call) -> Submitted:
 
 
 def described(state: RegistryState, call: Call, subject: str, version: Version) -> dict[str, Any]:
-    """A version of a subject with its schema."""
+    """Returns the document for a version of a subject, with the version's schema."""
     kept = state.schema(version.id)
     answer = {"subject": subject, "version": version.version, "id": version.id}
     return answer | _content(state, call, kept)
 
 
 def schemas(registry: Registry, call: Call) -> Any:
-    """GET /schemas"""
+    """Answers GET /schemas."""
     deleted = call.flag("deleted")
 
     def question(state: RegistryState) -> Any:
@@ -48,7 +48,7 @@ def schemas(registry: Registry, call: Call) -> Any:
 
 
 def schema(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}"""
+    """Answers GET /schemas/ids/{id}."""
 
     def question(state: RegistryState) -> Any:
         answer = _content(state, call, state.schema(call.schema_id))
@@ -58,23 +58,23 @@ def schema(registry: Registry, call: Call) -> Any:
 
 
 def schema_text(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}/schema"""
+    """Answers GET /schemas/ids/{id}/schema."""
     return Text(schema(registry, call)["schema"])
 
 
 def schema_subjects(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}/subjects"""
+    """Answers GET /schemas/ids/{id}/subjects."""
     return call.page(sorted({subject for subject, _ in _uses(registry, call)}))
 
 
 def schema_versions(registry: Registry, call: Call) -> Any:
-    """GET /schemas/ids/{id}/versions"""
+    """Answers GET /schemas/ids/{id}/versions."""
     uses = _uses(registry, call)
     return call.page([{"subject": subject, "version": version} for subject, version in uses])
 
 
 def by_guid(registry: Registry, call: Call) -> Any:
-    """GET /schemas/guids/{guid}"""
+    """Answers GET /schemas/guids/{guid}."""
 
     def question(state: RegistryState) -> Any:
         ids = state.ids_of_guid(call.names["guid"])
@@ -84,13 +84,13 @@ def by_guid(registry: Registry, call: Call) -> Any:
 
 
 def guid_ids(registry: Registry, call: Call) -> Any:
-    """GET /schemas/guids/{guid}/ids"""
+    """Answers GET /schemas/guids/{guid}/ids."""
     ids = registry.read(lambda state: state.ids_of_guid(call.names["guid"]))
     return [{"context": ".", "id": each} for each in ids]
 
 
 def types(_registry: Registry, _call: Call) -> Any:
-    """GET /schemas/types"""
+    """Answers GET /schemas/types."""
     return ["AVRO"]
 
 
@@ -102,8 +102,8 @@ def _uses(registry: Registry, call: Call) -> list[tuple[str, int]]:
 
 
 def _content(state: RegistryState, call: Call, kept: Kept) -> dict[str, Any]:
-    """The schema's text. With format=resolved, the text itself declares the types of referenced
-    schemas."""
+    """Returns the schema's text. With format=resolved, the text itself declares the types of
+    referenced schemas."""
     if call.query.get("format") == "resolved" and kept.references:
         try:
             return {"schema": state.parsed.of(kept).inlined()}

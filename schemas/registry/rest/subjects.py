@@ -1,4 +1,4 @@
-"""The routes of /subjects: versions, registration, lookup and deletion."""
+"""Answers the routes of /subjects: versions, registration, lookup and deletion."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from skidway.schemas.registry.state import RegistryState, Version
 
 
 def subjects(registry: Registry, call: Call) -> Any:
-    """GET /subjects"""
+    """Answers GET /subjects."""
     only = call.flag("deletedOnly") or call.flag("deleted_only")
     deleted = only or call.flag("deleted")
     names = registry.read(lambda state: state.subject_names(deleted=deleted, live=not only))
@@ -22,9 +22,9 @@ def subjects(registry: Registry, call: Call) -> Any:
 
 
 def lookup(registry: Registry, call: Call) -> Any:
-    """POST /subjects/{subject}
+    """Answers POST /subjects/{subject}.
 
-    A request without a schema finds nothing, as in Confluent's registry.
+    If the request has no schema, the answer is that nothing was found, as in Confluent's registry.
     """
     deleted = call.flag("deleted")
     if submission.is_empty(call.body):
@@ -40,7 +40,7 @@ def lookup(registry: Registry, call: Call) -> Any:
 
 
 def delete_subject(registry: Registry, call: Call) -> Any:
-    """DELETE /subjects/{subject}"""
+    """Answers DELETE /subjects/{subject}."""
     permanent = call.flag("permanent")
     return registry.write(
         lambda state: deletion.delete_subject(state, call.subject, permanent=permanent)
@@ -48,7 +48,7 @@ def delete_subject(registry: Registry, call: Call) -> Any:
 
 
 def versions(registry: Registry, call: Call) -> Any:
-    """GET /subjects/{subject}/versions"""
+    """Answers GET /subjects/{subject}/versions."""
     only = call.flag("deletedOnly") or call.flag("deleted_only")
     deleted = only or call.flag("deleted")
 
@@ -60,10 +60,11 @@ def versions(registry: Registry, call: Call) -> Any:
 
 
 def register(registry: Registry, call: Call) -> Any:
-    """POST /subjects/{subject}/versions
+    """Answers POST /subjects/{subject}/versions.
 
-    If the subject already has the schema, the request is answered from memory. Every producer sends
-    this request when it starts, so producers can start even while ZooKeeper is unreachable.
+    If the subject already has the schema, the registry answers the request from memory. Every
+    producer sends this request when it starts. So if a producer's schema is already registered, the
+    producer can start even while ZooKeeper is unreachable.
     """
     wanted = submitted(registry, call)
     version = registry.read(lambda state: registration.already_there(state, call.subject, wanted))
@@ -78,7 +79,7 @@ def register(registry: Registry, call: Call) -> Any:
 
 
 def version(registry: Registry, call: Call) -> Any:
-    """GET /subjects/{subject}/versions/{version}"""
+    """Answers GET /subjects/{subject}/versions/{version}."""
     number, deleted = call.version, call.flag("deleted")
 
     def question(state: RegistryState) -> Any:
@@ -89,12 +90,12 @@ def version(registry: Registry, call: Call) -> Any:
 
 
 def version_schema(registry: Registry, call: Call) -> Any:
-    """GET /subjects/{subject}/versions/{version}/schema"""
+    """Answers GET /subjects/{subject}/versions/{version}/schema."""
     return Text(version(registry, call)["schema"])
 
 
 def referenced_by(registry: Registry, call: Call) -> Any:
-    """GET /subjects/{subject}/versions/{version}/referencedby"""
+    """Answers GET /subjects/{subject}/versions/{version}/referencedby."""
     number = call.version
 
     def question(state: RegistryState) -> Any:
@@ -105,7 +106,7 @@ def referenced_by(registry: Registry, call: Call) -> Any:
 
 
 def delete_version(registry: Registry, call: Call) -> Any:
-    """DELETE /subjects/{subject}/versions/{version}"""
+    """Answers DELETE /subjects/{subject}/versions/{version}."""
     number, permanent = call.version, call.flag("permanent")
     return registry.write(
         lambda state: deletion.delete_version(state, call.subject, number, permanent=permanent)
