@@ -16,7 +16,8 @@ from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .settings import flat, texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-"""The loader takes a text of this form as the name of a topic, and any other text as a pattern."""
+"""If an entry of the loader's setting `topics` has this form, the loader reads it as the name of a
+topic. It reads any other entry as a pattern."""
 
 
 def exempt_topics(
