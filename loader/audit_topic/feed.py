@@ -7,8 +7,8 @@ the next load of the topic needs only later messages. The loader stores the anno
 loaded topic's table `names`, next to the table `marks`. One feed (an object that collects the
 messages) serves all topics of a run, so it begins at the lowest position of all these topics.
 Therefore the feed notes where it read each announcement, and a topic's tables get only the
-announcements after the topic's own position. Otherwise the names of closed files, which the tables
-have dropped, would come back.
+announcements after the topic's own position. Otherwise the tables would again contain the names of
+closed files, which the loader has dropped from them.
 
 Audit messages may say which records a counter could not read. The loader does not skip these
 records, because the mirrored topic that it loads may still have them. It skips a gap only if the

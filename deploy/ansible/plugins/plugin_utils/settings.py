@@ -57,8 +57,8 @@ def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> lis
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
-    """Those of `directories` that are not in `folder`. The systemd unit must get write access to
-    these directories."""
+    """The items of `directories` that are not in `folder`. The systemd unit must get write access
+    to these directories."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 
