@@ -24,7 +24,7 @@ def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
-    """The settings with nested sections as flat keys."""
+    """Returns the settings with flat keys: it joins the keys of nested sections with dots."""
     found: Settings = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
