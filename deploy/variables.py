@@ -1,7 +1,7 @@
 """Makes the tables of variables in deploy/ansible/README.md from the roles' argument specs.
 
-python -m deploy.variables            writes the tables
-python -m deploy.variables --check    exits with 1 if they are not up to date
+python -m deploy.variables            writes the tables into the README
+python -m deploy.variables --check    exits with 1 if the tables are out of date
 """
 
 from __future__ import annotations
@@ -45,8 +45,8 @@ def tables() -> str:
 
 
 def updated(readme: str) -> str:
-    """Returns the README's text `readme` with new tables between the lines BEGIN and END. Raises
-    ValueError if one of these lines is missing."""
+    """Returns the text `readme` of the README with new tables between the lines BEGIN and END.
+    Raises ValueError if one of these lines is missing."""
     before, begin, rest = readme.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

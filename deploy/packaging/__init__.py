@@ -1,14 +1,15 @@
-"""Makes what is copied to a host: directories of wheels, and a Debian package of the agent.
+"""Makes the files with which you install Skidway: directories of wheels, and a Debian package of
+the agent.
 
     wheels       `make wheels`: dist/wheels/<version>, the wheels of all programs for offline hosts
     deb          `make deb`: dist/skidway-agent_*.deb, made of these wheels
-    environment  builds a virtual environment in another folder than its final one
+    environment  builds a virtual environment in a folder other than its final folder
     third_party  collects third-party wheels once for all programs, and keeps them
     installation  `make demo`: runs pip with short output, before anything is installed
     own_wheel    builds Skidway's own wheel from a copy of the sources, with a given version
 
 All programs of one version share one resolution of the dependencies, because a host has one virtual
-environment for all its programs. The wheels work only with the Python that built them (same minor
-version, same architecture); `wheels.json` says which Python this is. README.md beside this file
+environment for all its programs. The wheels work only with a Python of the same minor version and
+architecture as the Python that built them; `wheels.json` names both. README.md beside this file
 says how to install programs from `dist/wheels/<version>` on a host.
 """

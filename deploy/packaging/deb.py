@@ -7,7 +7,7 @@
     /etc/skidway/agent.yml           conffile; not valid until it is edited
 
 The package works only on a Debian release whose Python has the same minor version as the Python
-that built the package. (Debian bookworm has 3.11.) The scripts that dpkg runs lie in debian/ beside
+that built the package. (Debian bookworm has 3.11.) The scripts that dpkg runs are in debian/ beside
 this file.
 """
 
@@ -50,8 +50,8 @@ Description: tails log files and publishes them to Kafka, exactly once
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds the package and prints its path. Returns 1 and prints the reason if the build fails;
-    returns 2 for a bad version."""
+    """Builds the package, prints its path and returns 0. If the build fails, prints the reason and
+    returns 1. Returns 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make deb", description="the agent's Debian package")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)

@@ -1,4 +1,4 @@
-"""Builds a virtual environment in another folder than the one in which it will be used."""
+"""Builds a virtual environment in a folder other than the folder in which it will be used."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ sys.exit(main())
 
 
 def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
-    """Installs a program's wheels below `staging`, compiled, for use at the absolute path `home`.
+    """Installs a program's wheels below `staging`, for use at the absolute path `home`, and
+    compiles them to byte code.
 
-    The environment does not depend on the machine that builds it: it uses /usr/bin/pythonX.Y of the
-    host on which it is installed. Its only command is `skidway`.
+    The environment does not contain paths of the machine that builds it: it uses /usr/bin/pythonX.Y
+    of the host on which it is installed. The environment's only command is `skidway`.
     """
     place = staging / home.relative_to("/")
     _run([sys.executable, "-m", "venv", "--without-pip", str(place)])
@@ -37,15 +38,15 @@ def build(wheels: Path, program: str, staging: Path, home: Path) -> None:
 
 
 def _compile(place: Path, staging: Path) -> None:
-    """Compiles the files to byte code. The byte code contains the files' final paths, and does not
-    depend on their modification times."""
+    """Compiles the source files to byte code. The byte code contains the final paths of the source
+    files, and does not depend on their modification times."""
     _run(
         [
             *(sys.executable, "-m", "compileall", "-q", "-j", "0"),
             *("--invalidation-mode", "unchecked-hash", "-s", str(staging), "-p", "/"),
             str(place / "lib"),
         ],
-        may_fail=True,  # some packages contain files for other versions of Python
+        may_fail=True,  # a package may have files for other versions of Python
     )
 
 

@@ -3,9 +3,9 @@
     python deploy/packaging/installation.py "1 GB on disk" --requirement LOCK PIP-ARGUMENT...
 
 This command runs `pip install PIP-ARGUMENT...` with the Python that runs this script. pip's own
-lines become "  12 pyspark-4.3.0 (434.1 MB)". While pip prints nothing, because it downloads or
-builds something large, this script prints a line every SILENCE_S seconds that says what pip is
-doing. If pip fails, the script shows pip's last lines. This script needs only the standard library
+lines become "  12 pyspark-4.3.0 (434.1 MB)". While pip downloads or builds something large, it
+prints nothing. Then this script prints every SILENCE_S seconds a line that says what pip is doing.
+If pip fails, the script shows pip's last lines. This script needs only the standard library
 and any pip, because nothing else is installed yet.
 """
 
@@ -27,7 +27,7 @@ _INSTALLED = re.compile(r"^Installing collected packages: (.*)")
 
 
 class Telling:
-    """Reduces pip's many lines to a few."""
+    """Reduces pip's output to a few lines."""
 
     def __init__(self) -> None:
         self.said: list[str] = []
@@ -35,7 +35,7 @@ class Telling:
         self._fetched: set[str] = set()
 
     def line(self, text: str) -> str:
-        """The line to print for a line of pip's output; "" for most lines."""
+        """The line to print for a line of pip's output. For most lines the result is ""."""
         self.said.append(text)
         if found := _FETCHED.match(text):
             return self._fetch(found[1] == "Using cached", found[2].rpartition("/")[2], found[3])
@@ -112,7 +112,7 @@ def main(arguments: list[str]) -> int:
 
 def locked(text: str) -> set[str]:
     """The names of the packages in a file of locked versions, without the packages that are only
-    for other systems."""
+    for other operating systems."""
     return {found[1] for found in _LOCKED.finditer(text) if "sys_platform ==" not in found[2]}
 
 

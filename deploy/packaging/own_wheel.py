@@ -16,9 +16,9 @@ ROOT = Path(__file__).parents[2]
 CANONICAL = re.compile(
     r"\d+(\.\d+)*((a|b|rc)\d+)?(\.post\d+)?(\.dev\d+)?(\+[a-z0-9]+(\.[a-z0-9]+)*)?"
 )
-"""A version in the normal form of PEP 440, without epoch. The names of directories and files
-contain the version. Because pip writes the normal form into the names of wheels, the caller must
-give the version in this form."""
+"""A version in the normal form of PEP 440, without an epoch. The names of directories and files
+contain the version. pip writes the normal form into the names of wheels, so the caller must pass
+the version in the normal form."""
 
 VERSION_LINE = re.compile(r'^version = "[^"]*"$', re.MULTILINE)
 
@@ -33,7 +33,8 @@ def project() -> dict[str, Any]:
 
 
 def version_or_default(version: str | None) -> str:
-    """The given version, or the version of pyproject.toml. Raises PackagingFailed."""
+    """The given version, or the version of pyproject.toml. Raises PackagingFailed if the version is
+    not in the normal form."""
     if not version:
         return str(project()["project"]["version"])
     if not CANONICAL.fullmatch(version):
@@ -44,7 +45,7 @@ def version_or_default(version: str | None) -> str:
 
 
 def build(version: str, folder: Path) -> Path:
-    """Builds skidway-<version>-py3-none-any.whl into the folder. Does not change the source
+    """Builds skidway-<version>-py3-none-any.whl in the folder, without a change to the source
     tree."""
     with tempfile.TemporaryDirectory(prefix="skidway-sources-") as name:
         copy = Path(name)
@@ -66,8 +67,8 @@ def pip(*arguments: str) -> None:
 
 
 def _copy_sources(target: Path) -> None:
-    """Copies the wheel's sources: files that git tracks or would add, never files that git
-    ignores."""
+    """Copies the sources of the wheel: the files that git tracks, and new files that git does not
+    ignore."""
     about = project()
     parts = [
         "pyproject.toml",

@@ -1,14 +1,15 @@
-"""Collects the third-party wheels that all programs need, and keeps them for Skidway's later
-versions.
+"""Collects the third-party wheels that Skidway's programs need, and keeps them for later versions
+of Skidway.
 
     dist/wheels/third-party/
         *.whl        one version of each package, including pip itself
         index.json   key, programs: {program: [file, ...]}, sha256: {file: hash}
 
 The wheels have the versions that are installed in the virtual environment in which this code runs,
-so hosts get the tested versions. The key is a hash of our dependencies, the version of Python and
-the kind of machine. While the key and the installed versions stay the same, no wheel is fetched or
-built again. (PyPI has only the sources of pyspark, so its wheel has to be built.)
+so hosts get the tested versions. The key is a hash of Skidway's dependencies, the version of Python
+and the kind of machine. While the key and the installed versions stay the same, this code neither
+downloads nor builds a wheel again. (PyPI has only the sources of pyspark, so this code has to build
+the wheel of pyspark.)
 """
 
 from __future__ import annotations
@@ -32,14 +33,14 @@ PROGRAMS = ("zookeeper", "broker", "registry", "agent", "audit", "loader")
 
 INDEX = "index.json"
 UNBOUND = frozenset({"skidway", "pip", "setuptools", "wheel"})
-"""Our own package, and packages that only install other packages. The wheels of all of these need
-not have the version that is installed in the environment."""
+"""Skidway's own package, and packages that only install other packages. The wheels of these
+packages may have another version than the version that is installed in the environment."""
 
 
 @dataclass(frozen=True, slots=True)
 class ThirdParty:
-    """The content of the folder third-party: the names of each program's files, and the hash of
-    each file."""
+    """The content of the folder third-party: for each program the file names of its wheels, and for
+    each file its hash."""
 
     folder: Path
     programs: dict[str, list[str]]
@@ -47,13 +48,14 @@ class ThirdParty:
 
     @property
     def pip(self) -> str:
-        """The file name of pip's own wheel, which a host without pip runs to install the others."""
+        """The file name of pip's own wheel, from which a host without pip runs pip to install the
+        other wheels."""
         return next(file for file in self.sha256 if file.startswith("pip-"))
 
 
 def collect(folder: Path, own: Path) -> ThirdParty:
-    """Returns the content of `folder`. If the folder is out of date, this function first builds it
-    anew for the dependencies of the wheel `own`."""
+    """Returns the content of `folder`. If the folder is out of date, this function first fills it
+    anew with the dependencies of the wheel `own`."""
     key = _key()
     known = _read(folder, key)
     if known is not None:
@@ -71,7 +73,7 @@ def collect(folder: Path, own: Path) -> ThirdParty:
     sha256[boot.name] = sha256_of(boot)
     for wheel in fresh.glob("*.whl"):
         if wheel.name not in sha256:
-            wheel.unlink()  # this is our own wheel, which pip also copies
+            wheel.unlink()  # this is the wheel `own`, which pip also copies
     document = {"key": key, "programs": programs, "sha256": sha256}
     (fresh / INDEX).write_text(json.dumps(document, indent=1))
     shutil.rmtree(folder, ignore_errors=True)
@@ -114,8 +116,8 @@ def _read(folder: Path, key: str) -> ThirdParty | None:
 
 
 def _is_installed(file: str) -> bool:
-    """False if the environment has this wheel's package in another version than the wheel, and the
-    package is not in UNBOUND."""
+    """Whether the environment has this wheel's package in the version of the wheel. Also true for
+    packages in UNBOUND, and for packages that the environment does not have."""
     name, given, *_ = file.split("-")
     try:
         return name in UNBOUND or version(name) == given
@@ -124,8 +126,8 @@ def _is_installed(file: str) -> bool:
 
 
 def _fetch(requirement: str, folder: Path) -> None:
-    """Downloads wheels in the environment's versions, and builds a wheel if a package has only
-    sources."""
+    """Downloads the wheels of a requirement and its dependencies, in the versions that the
+    environment has. Builds the wheel of a package if PyPI has only the package's sources."""
     installed = sorted(
         f"{each.name}=={each.version}" for each in distributions() if each.name not in UNBOUND
     )
@@ -137,7 +139,7 @@ def _fetch(requirement: str, folder: Path) -> None:
 
 def _needs(program: str, own: Path, wheels: Path) -> dict[str, str]:
     """The third-party wheels that pip would install for a program, as {file: hash}. pip resolves
-    them offline."""
+    the dependencies offline."""
     with tempfile.TemporaryDirectory() as name:
         file = Path(name) / "report.json"
         pip(

@@ -7,8 +7,8 @@
         wheels.json     version, python, implementation, platform; pip: the file of pip's wheel;
                         programs: {program: [file, ...]}, the files to copy for the program
 
-The directory is made under another name and then renamed, so it is always complete. The same
-sources give the same wheels and hashes.
+This program makes the directory under another name and then renames it, so the directory is always
+complete. Two builds from the same sources produce the same wheels and hashes.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ MANIFEST = "wheels.json"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Builds the directory and prints its path. Returns 1 and prints pip's output if the build
-    fails; returns 2 for a bad version."""
+    """Builds the directory, prints its path and returns 0. If the build fails, prints pip's output
+    and returns 1. Returns 2 for a bad version."""
     parser = argparse.ArgumentParser(prog="make wheels", description="wheels for offline hosts")
     parser.add_argument("--version", help="instead of pyproject's; the tree is not changed")
     args = parser.parse_args(argv)
@@ -88,8 +88,8 @@ def _write_lists(folder: Path, version: str, own: Path, others: ThirdParty) -> N
 
 
 def _link(source: Path, target: Path) -> None:
-    """Makes a hard link, so that the directories of several versions share the file. If the file
-    system has no hard links, copies the file."""
+    """Makes a hard link, so that the directories of several versions share the file. Copies the
+    file if the file system has no hard links."""
     try:
         os.link(source, target)
     except OSError:

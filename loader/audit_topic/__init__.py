@@ -6,5 +6,6 @@ reads from there.
     delta          makes the counts of a load, which are stored in its manifest
     publication    after the commit, publishes the messages that the audit topic lacks
 
-The manifest is the outbox: if a run did not publish a message, the next run publishes it.
+The manifest stores the messages of its load: if a run did not publish a message, the next run
+publishes this message from the manifest.
 """

@@ -3,8 +3,8 @@
 A load makes its deltas together with its manifest, stores them in the manifest, and publishes them
 after the commit.
 
-The manifest stores deltas as rows of numbers. Source and sender are left out of the rows, because
-other fields of the manifest have them:
+The manifest stores deltas as rows of numbers. The rows do not contain the topic and the sender,
+because other fields of the manifest have both:
 
     "audit": {"host": "...", "time": ms, "bucket_ms": 60000, "last": 9, "deltas": [
         {"number": 9, "ranges": [[partition, first, end]],
@@ -13,8 +13,8 @@ other fields of the manifest have them:
                      "previous"}]}]}
 
 `last` is the number of the newest delta of this output. A load that counts nothing adds no delta.
-If the deltas of a manifest are published twice, the second messages equal the first ones, so the
-audit's collector counts them once.
+If runs publish the deltas of a manifest twice, the second messages equal the first messages, so the
+audit's collector counts each delta once.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Head:
 
 
 def last_number(newest: Manifest | None) -> int:
-    """The number of the last delta in the chain of manifests; 0 if there is no delta."""
+    """The number of the last delta in the chain of manifests, or 0 if there is no delta."""
     return int(newest.audit["last"]) if newest else 0
 
 

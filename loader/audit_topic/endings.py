@@ -1,9 +1,9 @@
-"""What the audit topics say about the end of files: closures, and the seals that come after them.
+"""Collects the closures of files from the audit topics, and the seals that come after the closures.
 
-For each agent and topic, only the newest seal is kept, because it proves at least as much as the
-earlier seals. An agent may send a message again after a crash, so a copy of an older seal may
-follow a closure. Therefore the seal with the highest epoch and number is the newest, whatever the
-order of the messages. The place of this seal is where its first copy was read.
+For each agent and topic, this module keeps only the newest seal, because it proves at least as much
+as the earlier seals. An agent may send a message again after a crash, so a copy of an older seal
+may follow a closure. Therefore the newest seal is the seal with the highest epoch and number,
+whatever the order of the messages. The place of a seal is the position of its first copy.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from skidway.loader.state.closures import Heard
 
 
 class Place(NamedTuple):
-    """Where a message was read. log: `topic/partition/topic id`."""
+    """The position at which a message was read. log: `topic/partition/topic id`."""
 
     log: str
     offset: int
@@ -52,8 +52,8 @@ class Endings:
     _named: dict[Source, dict[int, int]] = field(default_factory=dict)
 
     def take(self, message: Announcement | Seal, place: Place) -> None:
-        """Notes a closure or a seal. If a file's closure is announced twice, the first closure is
-        kept."""
+        """Stores a closure or a seal. If there are two closures of one file, keeps the first
+        closure."""
         if isinstance(message, Announcement):
             if message.length is not None:
                 source = message.source
@@ -66,8 +66,9 @@ class Endings:
     def closed(
         self, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[FileKey, int]:
-        """Each file of these topics whose closure a reader with these positions has not read yet,
-        with the time of the closure. topics: cluster and name of each topic."""
+        """Returns {file: time of its closure} for the files of these topics. The result leaves out
+        closures that a reader with these positions has already read. topics: cluster and name of
+        each topic."""
         closures = self._closures_of(topics)
         return {key: each.time_ms for key, each in closures if each.place.is_new(positions)}
 
@@ -78,9 +79,9 @@ class Endings:
     def seals(
         self, source: Source, topics: Iterable[tuple[str, str]], positions: Mapping[str, int]
     ) -> dict[int, Heard]:
-        """For each agent, its newest seal of a topic, unless a reader with these positions has
-        already read this seal. topics: cluster and name of the topics whose announced files have
-        lines in this topic."""
+        """For each agent, its newest seal of a topic. The result leaves out seals that a reader
+        with these positions has already read. topics: cluster and name of the topics whose
+        announced files have lines in this topic."""
         seals = self._seals.get(source, {})
         follows: dict[str, set[FileKey]] = {}
         for key, each in self._closures_of(topics):

@@ -1,13 +1,14 @@
-"""What the loader reads from `_skidway_audit`: announcements of files, closures of files, agents'
-seals, and the loader's own messages.
+"""Reads from `_skidway_audit` the messages that the loader needs: announcements of files, closures
+of files, agents' seals, and the loader's own messages.
 
 The loader reads the audit topic of the cluster that it loads from, and the mirrored audit topics of
 the source clusters. The newest manifest of each loaded topic has a position for each audit topic;
-the loader reads on from there. The loader stores the announcements in the loaded topic's table
-`names`, next to the table `marks`. One feed serves all topics of a run, so it begins at the lowest
-position of any of them. Therefore the feed notes where it read each announcement, and a topic's
-tables get only the announcements after the topic's own position. Otherwise the names of closed
-files, which the tables have dropped, would come back.
+the next load of the topic needs only later messages. The loader stores the announcements in the
+loaded topic's table `names`, next to the table `marks`. One feed (an object that collects the
+messages) serves all topics of a run, so it begins at the lowest position of all these topics.
+Therefore the feed notes where it read each announcement, and a topic's tables get only the
+announcements after the topic's own position. Otherwise the tables would again contain the names of
+closed files, which the loader has dropped from them.
 
 Audit messages may say which records a counter could not read. The loader does not skip these
 records, because the mirrored topic that it loads may still have them. It skips a gap only if the
@@ -55,25 +56,26 @@ from skidway.loader.state.tables import Location
 
 REJECTED_SUFFIX: Final = ".rejected"
 NOWHERE: Final = Place("", 0)
-"""The place of a message that was not read from a topic."""
+"""The place of a message that does not come from a topic."""
 
 FILES_KEPT_MAX: Final = 100_000
-"""A feed that serves run after run keeps the announcements of about this many files. If it has more
-when a run begins, and the run does not need all of them, the feed forgets all of them, to save
-memory. No announcement is lost, because the manifests' tables have the files of committed loads."""
+"""If a feed serves run after run, it keeps the announcements of about this many files. If the feed
+has more files when a run begins, and the run does not need all messages that the feed has read, the
+feed forgets all messages to save memory. No announcement is lost, because the tables of the
+committed loads have the files."""
 
 _log = log.get(__name__)
 
 
 @dataclass(slots=True)
 class Feed:
-    """What was read from the audit topics. A feed may serve run after run.
+    """The messages that the loader has read from the audit topics. A feed may serve run after run.
 
     positions, since and begins have the keys `topic/partition/topic id`. positions: the next offset
     to read. since: the offsets at which reading began (0 for a partition that is not in `since`).
-    begins: the first offset of the unbroken range of read messages that ends at the position.
-    unread: whether the feed failed to read a message that may come from an output. places: where
-    the first announcement of a file was read.
+    begins: the offset from which on every message up to the position was read. unread: whether the
+    feed failed to read a message that may come from an output. places: where the first announcement
+    of a file was read.
     """
 
     locations: dict[tuple[str, str], dict[FileKey, Location]] = field(default_factory=dict)
@@ -86,9 +88,10 @@ class Feed:
     unread: bool = False
 
     def begin(self, wanted: Mapping[str, int]) -> None:
-        """Begins a run that needs every message from these positions on (from offset 0 on, if a
-        partition has no position). If earlier runs began to read at or before all of these
-        positions, the feed keeps what was read. Otherwise the feed forgets everything."""
+        """Begins a run that needs every message from these positions on. If a partition has no
+        position, the run needs its messages from offset 0 on. If the feed has read from these or
+        earlier positions on, it keeps the messages that it has read. Otherwise the feed forgets
+        everything."""
         ahead = [wanted.get(key, 0) - self.since.get(key, 0) for key in self.positions]
         reaches_back = min(ahead, default=-1) >= 0
         files = sum(map(len, self.locations.values()))
@@ -97,14 +100,14 @@ class Feed:
             self._forget()
 
     def expect(self, keys: Iterable[str]) -> None:
-        """Forgets everything if one of these topics was deleted and created again since it was
-        read, because messages of the old topic say nothing about the new topic."""
+        """Forgets everything if one of these topics was deleted and created again after the feed
+        had read it, because messages of the old topic do not apply to the new topic."""
         places = {key.rpartition("/")[0] for key in self.begins}
         if any(x not in self.begins and x.rpartition("/")[0] in places for x in keys):
             self._forget()
 
     def locations_of(self, source: Source) -> dict[FileKey, Location]:
-        """Announced files whose lines, or whose rejected lines, go to a topic."""
+        """The announced files whose lines, or whose rejected lines, agents send to a topic."""
         found: dict[FileKey, Location] = {}
         for name in _topics_of(source):
             found |= self.locations.get(name, {})
@@ -119,33 +122,34 @@ class Feed:
         return {key: at for key, at in known.items() if self.places[key].is_new(positions)}
 
     def closed(self, source: Source, positions: Mapping[str, int]) -> dict[FileKey, int]:
-        """Those files of `locations_of` whose closure a reader with these positions has not read
-        yet, each with the time of its closure."""
+        """Returns {file: time of its closure} for files of `locations_of`. The result leaves out
+        closures that a reader with these positions has already read."""
         return self.endings.closed(_topics_of(source), positions)
 
     def seals(self, source: Source, positions: Mapping[str, int]) -> dict[int, Heard]:
-        """For each agent, its newest seal of a topic, unless a reader with these positions has
-        already read this seal."""
+        """For each agent, its newest seal of a topic. The result leaves out seals that a reader
+        with these positions has already read."""
         return self.endings.seals(source, _topics_of(source), positions)
 
     def number(self, producer: str, epoch: int) -> int:
-        """The highest number that an output published in an epoch, as far as the topic was read."""
+        """The highest number of an output's messages in an epoch, among the messages that were
+        read."""
         return self.numbers.get(producer, {}).get(epoch, 0)
 
     def newest(self, producer: str) -> tuple[int, int]:
-        """Epoch and number of the newest message that an output published, as far as the topic was
-        read; zeros if the output published none."""
+        """Epoch and number of an output's newest message, among the messages that were read. Both
+        are 0 if there is no such message."""
         epoch = max(self.numbers.get(producer, ()), default=0)
         return epoch, self.number(producer, epoch)
 
     def next_epoch(self, producer: str) -> int:
-        """The epoch of an output that starts over: higher than every epoch that the producer may
-        have published."""
+        """The epoch for an output that begins anew. It is higher than every epoch in which the
+        output may have published messages."""
         return 1 + max(self.newest(producer)[0], self._epochs_unheard())
 
     def _epochs_unheard(self) -> int:
-        """An upper bound of the epochs in messages that were not read; 0 if all messages were
-        read."""
+        """An upper bound for the epochs in messages that were not read. The bound is 0 if all
+        messages were read."""
         own = {key: end for key, end in self.positions.items() if key.startswith(f"{TOPIC}/")}
         if not self.unread and all(self.begins.get(key) == 0 for key in own):
             return 0
@@ -153,8 +157,8 @@ class Feed:
 
     def heard(self, begins: Mapping[str, int], ends: Mapping[str, int]) -> None:
         """Notes the ranges, from `begins` to `ends`, in which every message was read. If a range
-        begins later than the previous range ended, the messages between the two ranges were missed.
-        In that case `self.begins` is set to the beginning of the new range."""
+        begins later than the previous range ended, the feed has missed the messages between the two
+        ranges. In that case, this method sets `self.begins` to the beginning of the new range."""
         for key in ends:
             begin = begins.get(key, ends[key])
             if key not in self.begins or begin > self.positions.get(key, 0):
@@ -167,7 +171,8 @@ class Feed:
         self.positions, self.unread = dict(self.since), False
 
     def take(self, message: Message, place: Place = NOWHERE) -> None:
-        """Notes a message. If a file is announced twice, the first announcement is kept."""
+        """Stores a message. If there are two announcements of one file, keeps the first
+        announcement."""
         if isinstance(message, Announcement | Seal):
             self.endings.take(message, place)
         if isinstance(message, Announcement):
@@ -179,7 +184,7 @@ class Feed:
             self.take_number(message.sender.producer, message.sender.epoch, message.number)
 
     def take_number(self, producer: str, epoch: int, number: int) -> None:
-        """Notes the number of an output's message."""
+        """Stores the number of an output's message, if it is the highest number of its epoch."""
         numbers = self.numbers.setdefault(producer, {})
         numbers[epoch] = max(number, numbers.get(epoch, 0))
 
@@ -192,13 +197,14 @@ def audit_topics(sources: Iterable[Source], cluster: str, existing: Iterable[str
 
 
 def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> None:
-    """Reads every message between the feed's positions (the log start if the feed has none) and the
-    high watermarks now. If an audit topic was deleted and created again, it is read from its start.
-    The loader notices such a topic by its new id, or because its log ends before the position."""
+    """Reads every message from the feed's positions up to the present high watermarks. If the feed
+    has no position for a partition, it reads from the log start. If an audit topic was deleted and
+    created again, reads it from its start. Such a topic has a new id, or its log ends before the
+    position."""
     names = sorted(topics)
-    # Asks for the ids before it asks for the bounds. If a topic is deleted and created again in
-    # between, its position is kept under the old id, so the next run reads the new topic from its
-    # start.
+    # This request for the ids comes before the request for the bounds. If a topic is deleted and
+    # created again between the two requests, the feed stores its position under the old id, so the
+    # next run reads the new topic from its start.
     ids = client.metadata(names).topics if names else {}
     found = topic.bounds(client, names)
     keys = {tp: _key(tp, ids[tp.topic].topic_id) for tp in found}
@@ -209,8 +215,8 @@ def read_on(client: Client, topics: Iterable[str], feed: Feed, clock: Clock) -> 
         ranges[tp] = (max(position, first) if position <= end else first, end)
     for tp, offset, value in topic.read(client, Fetcher(client), ranges, clock):
         _take(feed, tp, Place(keys[tp], offset), value)
-    # Asks for the log starts again, because messages below a log start have expired, perhaps before
-    # they were read.
+    # This second request shows the present log starts. Messages below them have expired, perhaps
+    # before the loader read them.
     left = topic.bounds(client, names)
     begins = {keys[tp]: max(begin, left[tp][0]) for tp, (begin, _) in ranges.items() if tp in left}
     feed.heard(begins, {keys[tp]: end for tp, (_, end) in ranges.items()})
@@ -238,7 +244,7 @@ def _take(feed: Feed, tp: TopicPartition, place: Place, value: bytes) -> None:
 
 
 def _topics_of(source: Source) -> list[tuple[str, str]]:
-    """Cluster and name of the topics for which agents announce the files whose lines are in this
-    topic. (A file of topic `app` may have lines in `app` and in `app.rejected`.)"""
+    """Returns the cluster and the name of each topic for which agents announce files with lines in
+    this topic. (A file of topic `app` may have lines in `app` and in `app.rejected`.)"""
     base = source.topic.removesuffix(REJECTED_SUFFIX)
     return [(source.cluster, name) for name in dict.fromkeys((base, source.topic))]

@@ -1,5 +1,5 @@
 """Does one run of `skidway load run`, `load compact` or `load reload`. This code runs in the
-loader's own process, which is Spark's driver.
+loader's own process, which is Spark's driver if the run needs Spark.
 
     run               loads every chosen topic up to its watermarks at the start of the run
     session           finds topics, sources and watermarks before anything is loaded
@@ -25,7 +25,7 @@ loader's own process, which is Spark's driver.
     working_time      how long something took, without the start of Spark
     outcome           the result of a topic, and of the run
     group_offsets     commits the offsets up to which topics are loaded
-    resident          `load run --every`: run after run in one Spark session
+    resident          `load run --every`: run after run in one process
     status            what is loaded, and what a run would load
     running           the runs that work on an output now, and the runs that were killed
     history           what each load committed

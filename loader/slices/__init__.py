@@ -1,5 +1,6 @@
-"""Does the work of Spark's tasks. Each task reads one slice, which is an offset range of one
-partition. Then the loader joins the results of the slices.
+"""Does the work of tasks, which run on Spark, or in the loader's own process if the load is small.
+Each task reads one slice, which is an offset range of one partition. Then the loader joins the
+results of the slices.
 
     job            what a task receives, and what it reports
     chunk          records of several batches as columns

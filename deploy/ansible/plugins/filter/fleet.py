@@ -1,8 +1,8 @@
-"""The filters of the collection, by name. Their code is in plugin_utils, with one module for each
-noun, such as `clusters` or `roster`.
+"""Lists the filters of the collection by name. The code of the filters is in plugin_utils, which
+has one module for each subject, such as `clusters` or `roster`.
 
-Playbooks and roles may use only the functions listed here; names that begin with an underscore are
-private to their module.
+Playbooks and roles may use only the functions listed here. A function whose name begins with an
+underscore is private to its module.
 """
 
 from __future__ import annotations
@@ -65,8 +65,9 @@ FILTERS: tuple[Callable[..., Any], ...] = (
 
 
 class FilterModule:
-    """Ansible looks for filters in this class. Playbooks name a filter `skidway.fleet.<name>`."""
+    """Ansible looks for filters in this class. Playbooks refer to a filter as
+    `skidway.fleet.<name>`."""
 
     def filters(self) -> dict[str, Callable[..., Any]]:
-        """The functions of the filters, by the filters' names."""
+        """Returns {name of a filter: its function}."""
         return {each.__name__: each for each in FILTERS}

@@ -23,15 +23,16 @@ METRICS_LISTENERS = {
 }
 """The address where each program serves /metrics and /health by default."""
 DASHBOARD_LISTENER = "127.0.0.1:8088"
-"""The address where the audit's collector listens by default (the default of its setting
-`listener`)."""
+"""The default of the collector's setting `listener`: the address where the audit's collector
+listens."""
 WILDCARDS = {"": LOOPBACK, "*": LOOPBACK, "0.0.0.0": LOOPBACK, "::": "[::1]"}  # noqa: S104
-"""Each key is a listener's host that is not one certain address. The value is the address at which
-the same host reaches the program."""
+"""Each key is a host part of a listener that does not name a single address, such as "*". The value
+is the address at which the program's own host reaches the program."""
 
 
 def address(host: HostVars) -> str:
-    """The name by which other hosts reach a host: `skidway_address`, else Ansible's name for it."""
+    """The name by which other hosts reach a host: `skidway_address`, or else Ansible's name for the
+    host."""
     for key in ("skidway_address", "ansible_host", "inventory_hostname"):
         if host.get(key):
             return str(host[key])
@@ -39,8 +40,8 @@ def address(host: HostVars) -> str:
 
 
 def broker_address(host: HostVars) -> str:
-    """The address (host:port) that a broker gives to clients, from its settings or its
-    variables."""
+    """The address (host:port) that a broker tells its clients, from the broker's settings or from
+    the variables of its host."""
     settings = flat(host.get("broker_settings") or {})
     for told in texts(settings.get("advertised.listeners") or []):
         return told.partition("://")[2]
@@ -70,7 +71,7 @@ def zookeeper_connect(hosts: Iterable[HostVars]) -> str:
 
 
 def zookeeper_servers(hosts: Sequence[HostVars]) -> Settings:
-    """The server.N keys of an ensemble; empty for a single server."""
+    """The server.N keys of an ensemble. The result is empty if the ensemble has a single server."""
     if len(hosts) < 2:
         return {}
     return {
@@ -88,11 +89,12 @@ def registry_url(hosts: Iterable[HostVars]) -> str:
 
 
 def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
-    """The URL of the audit's collector for a program on the host `asking`; "" if there is no
-    collector, or if the collector listens only on the loopback interface of another host.
+    """The URL at which a program on the host `asking` reaches the audit's collector. The result is
+    "" if there is no collector, or if the collector listens only on the loopback interface of
+    another host.
 
-    `hosts` has the hosts of the group `audit`. No filter makes the collector listen on another
-    address than its settings say, because its pages have neither a password nor TLS.
+    `hosts` has the hosts of the group `audit`. No filter changes the address on which the collector
+    listens, because the collector's pages are protected by neither a password nor TLS.
     """
     for host in hosts:
         settings = flat(host.get("audit_settings") or {})
@@ -107,25 +109,26 @@ def collector_url(hosts: Iterable[HostVars], asking: HostVars) -> str:
 
 
 def health_url(listener: str) -> str:
-    """The URL of /health, on the program's own host, for a value of metrics.listener."""
+    """The URL of /health for a value of metrics.listener, for requests from the program's own
+    host."""
     host, _, port = str(listener).rpartition(":")
     return f"http://{WILDCARDS.get(host.strip('[]'), host)}:{port}/health"
 
 
 def health_of(host: HostVars, program: str, in_use: Mapping[str, Any] | None = None) -> str:
-    """The URL of a program's /health, from the settings `in_use`, or else from the host's
-    variables.
+    """The URL of a program's /health, from the settings `in_use`. If `in_use` is None or empty, the
+    URL comes from the host's variables.
 
-    The settings in use and the variables differ while a changed inventory is applied host by host,
-    and after a roll-back.
+    The settings in use differ from the variables while Ansible applies a changed inventory host by
+    host, and also after a roll-back.
     """
     settings = flat(in_use or host.get(f"{program}_settings") or {})
     return health_url(settings.get("metrics.listener") or METRICS_LISTENERS[program])
 
 
 def _is_loopback(name: str) -> bool:
-    """Whether a program that listens on this address serves its own host only. If the address is
-    empty, the programs listen on loopback."""
+    """Whether a program that listens on this address serves only its own host. This is also true of
+    the empty address, because programs then listen on loopback."""
     try:
         return ip_address(name).is_loopback
     except ValueError:
@@ -133,14 +136,14 @@ def _is_loopback(name: str) -> bool:
 
 
 def _at(host: HostVars, port: Any) -> str:
-    """Returns host:port for a host; an IPv6 address is put in brackets."""
+    """Returns host:port for a host, with brackets around an IPv6 address."""
     name = address(host)
     return f"[{name}]:{port}" if ":" in name and not name.startswith("[") else f"{name}:{port}"
 
 
 def _port(listeners: Any) -> str:
-    """The port of the first listener, which has the form PROTOCOL://host:port; "" without
-    listeners."""
+    """The port of the first listener, which has the form PROTOCOL://host:port. The result is "" if
+    there are no listeners."""
     return texts(listeners)[0].rpartition(":")[2] if listeners else ""
 
 

@@ -1,4 +1,4 @@
-"""Clusters: their hosts, the clusters that they mirror, and their counters."""
+"""Finds the hosts of a cluster, the clusters that it mirrors, and the audit's counters for it."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def of_cluster(
 
 
 def mirror_sources(clusters: Clusters, cluster: str, servers: Mapping[str, str]) -> list[Settings]:
-    """The value of `mirror.sources` for the brokers of a cluster: every cluster that this cluster
-    mirrors."""
+    """The value of `mirror.sources` for the brokers of a cluster: one entry for each cluster that
+    this cluster mirrors."""
     found = []
     for source in listed(clusters, cluster, "mirrors"):
         if source not in servers:
@@ -37,13 +37,14 @@ def counters(
     first_port: int,
     agents: Iterable[HostVars] = (),
 ) -> dict[str, Settings]:
-    """The settings of the audit's counters, by name of the counter.
+    """Returns {name of a counter: its settings} for the audit's counters (programs that count the
+    records of a cluster).
 
-    Each cluster has a first counter. If the cluster mirrors others, this counter counts the
-    mirrored topics; otherwise it counts the topics that agents publish to in the cluster itself. A
-    cluster that mirrors others and has agents of its own also gets a second counter,
-    `<cluster>.broker`. This function assigns ports first to all first counters, and then to the
-    second counters. So a second counter does not change the port of a first counter.
+    Each cluster has a first counter. If the cluster mirrors other clusters, the first counter
+    counts the mirrored topics. Otherwise the first counter counts the topics to which agents of the
+    cluster publish. A cluster that mirrors other clusters and has agents of its own also gets a
+    second counter, `<cluster>.broker`. This function assigns ports first to all first counters, and
+    then to the second counters. So a second counter does not change the port of a first counter.
     """
     published = {cluster_of(agent, clusters) for agent in agents}
     mirrors = [name for name in clusters if listed(clusters, name, "mirrors")]

@@ -1,10 +1,11 @@
-"""The order in which the servers of a ZooKeeper ensemble are started. The functions are pure.
+"""Finds the order in which Ansible starts the servers of a ZooKeeper ensemble. The functions are
+pure.
 
-A server of an ensemble serves only in a quorum, so the first servers are started without waiting
-for each to be healthy. Servers without data must never form a quorum while another server has the
-ensemble's data, because they would elect a leader with no data, and the server with the data would
-follow this leader. So servers with data are started first, and then only as many new servers as a
-quorum needs.
+A server of an ensemble serves clients only while a quorum runs. So Ansible starts the first servers
+without waiting until each server is healthy. Servers without data must never form a quorum while
+another server has the ensemble's data, because they would elect a leader with no data, and the
+server with the data would follow this leader. So Ansible first starts the servers with data, and
+then only as many new servers as a quorum needs.
 """
 
 from __future__ import annotations
@@ -20,23 +21,24 @@ REST = "rest"
 
 
 def servers_in(zoo_cfg: str) -> int:
-    """The number of server.N keys in the zoo.cfg that a server wrote at its last start; 0 for a
-    single server."""
+    """The number of server.N keys in the zoo.cfg that a server wrote at its last start. A single
+    server has no such keys, so the result is 0."""
     return sum(line.lstrip().startswith("server.") for line in zoo_cfg.splitlines())
 
 
 def ensemble(members: Sequence[str], hosts: Mapping[str, Mapping[str, Any]]) -> dict[str, Any]:
-    """Returns `steps` (for each member, when to start it) and `problem` (a message if the start of
-    the members is not safe).
+    """Returns `steps` (for each member, when to start it) and `problem` (a message if starting the
+    members is not safe).
 
     The decision uses the variable `zookeeper_seen` of each member: `runs`, `has_data`, and
     `servers` (the number of servers of the ensemble when the member was last started; 0 if it was a
-    single server). A member without this variable takes no part in this run, or cannot be reached.
+    single server). A member without this variable is not among the hosts of this run of Ansible, or
+    Ansible cannot reach it.
 
     The steps, in their order:
 
         first   servers that have data, and that either do not run or run alone
-        second  the new servers that the step `first` needs for a quorum
+        second  the new servers that complete a quorum with the servers of the step `first`
         new     the other new servers, once a quorum runs
         rest    servers that run already
     """

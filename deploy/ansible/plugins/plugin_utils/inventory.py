@@ -10,10 +10,11 @@ from .settings import texts
 HostVars = Mapping[str, Any]
 """The variables of a host (an item of `hostvars`)."""
 Clusters = Mapping[str, Mapping[str, Any] | None]
-"""The variable `skidway_clusters`: for each cluster, its settings, or None if it has none."""
+"""The variable `skidway_clusters`: for each cluster, its settings, or None if the cluster has no
+settings."""
 Groups = Mapping[str, Sequence[str]]
-"""Ansible's `groups`: for each group, the names of its hosts. A group without hosts may be
-missing."""
+"""Ansible's `groups`: for each group, the names of its hosts. Ansible may leave out a group without
+hosts."""
 
 
 def cluster_of(host: HostVars, clusters: Clusters) -> str:
@@ -26,10 +27,10 @@ def cluster_of(host: HostVars, clusters: Clusters) -> str:
 
 
 def listed(clusters: Clusters, name: str, key: str) -> list[str]:
-    """The list in the key `mirrors` or `mirrored_topics` of a cluster.
+    """The list in the setting `mirrors` or `mirrored_topics` (the parameter `key`) of a cluster.
 
     A value that is a text instead of a list is a mistake, which problems.py reports. This function
-    splits the text in the same way as the programs.
+    splits the text in the same way as the programs split a text in their settings.
     """
     value = (clusters.get(name) or {}).get(key)
     return texts(value) if value and isinstance(value, Sequence) else []

@@ -24,7 +24,7 @@ GROUPS = {
 COUNTERS_OWN = frozenset(
     {"bootstrap.servers", "cluster.name", "metrics.listener", "producer", "state.dir", "tier"}
 )
-"""Settings that must have different values in the audit's counters."""
+"""Settings whose values must differ from counter to counter of the audit."""
 MEMBERS = ("brokers", "agents", "loaders")
 """The groups whose hosts belong to a cluster."""
 
@@ -43,9 +43,10 @@ SERVICES = (
         ),
     ),
 )
-"""Groups of the inventory that an existing service may replace. Each entry has the group, the
-variable that names the service for all hosts, and the programs that use the service. Each of these
-programs has its group, its name, and the setting that names the service for one host."""
+"""Groups of the inventory in whose place a site may use an existing service. Each entry has the
+group, the variable that names the service for all hosts, and the programs that use the service.
+For each program, the entry has the program's group, its name, and the setting that names the
+service for one host."""
 
 _CLUSTER = re.compile(r"[A-Za-z0-9_-]+")
 _EVERY = re.compile(r"0*[1-9][0-9]{0,5}[smhd]")
@@ -124,8 +125,8 @@ def _host_problems(
 def _missing_servers(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> Iterable[str]:
-    """The mistakes about clusters that are needed, but have neither hosts in the group `brokers`
-    nor an existing Kafka."""
+    """One message for each cluster that is needed, but has neither hosts in the group `brokers` nor
+    an existing Kafka cluster."""
     needed: dict[str, str] = {}
     for group in ("agents", "loaders"):
         for name in groups.get(group, []):
@@ -143,8 +144,8 @@ def _missing_servers(
 
 
 def _missing_services(groups: Groups, hosts: Mapping[str, HostVars]) -> Iterable[str]:
-    """The mistakes about groups that have no hosts although their service is needed: hosts of other
-    groups use the service, and no variable names an existing service."""
+    """One message for each group that has no hosts although its service is needed. The service is
+    needed if hosts of other groups use it, and no variable names an existing service."""
     for service, variable, users in SERVICES:
         if groups.get(service):
             continue

@@ -1,4 +1,4 @@
-"""The audit's roster: the agents of the inventory, and former agents."""
+"""Makes the audit's roster, the list of the inventory's agents and of former agents."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ NAMED = 5
 def roster(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], clusters: Clusters
 ) -> Settings:
-    """The audit's roster: the agents of the inventory. Hosts that are only in the roster `before`
-    are in the new roster as retired hosts."""
+    """The audit's new roster: the agents of the inventory, and as retired hosts those hosts that
+    are only in the previous roster `before`."""
     hosts: dict[str, Settings] = {}
     for each in (before or {}).get("hosts") or []:
         hosts[each["host"]] = {**each, "retired": True}
@@ -33,11 +33,12 @@ def roster(
 def retirement_problem(
     before: Mapping[str, Any] | None, agents: Iterable[HostVars], most: int | str
 ) -> str:
-    """A message if the inventory would retire more than `most` hosts of the roster, else "".
+    """Returns a message if the inventory would retire more than `most` hosts of the roster, else
+    "".
 
-    `most` is a number, or "N%" of the expected hosts (but at least one). Without this limit, an
-    inventory that has only one datacenter, or that was read only in part, would retire all hosts
-    that it lacks.
+    `most` is a number of hosts, or a percentage "N%" of the expected hosts, which allows at least
+    one host. Without this limit, an incomplete inventory (for example, of only one datacenter)
+    would retire all hosts that are missing from it.
     """
     there = {str(agent["inventory_hostname"]) for agent in agents}
     expected = {each["host"] for each in (before or {}).get("hosts") or [] if not _retired(each)}

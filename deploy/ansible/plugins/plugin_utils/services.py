@@ -13,13 +13,13 @@ RUNS = frozenset({"active", "activating", "reloading"})
 def started_before(
     status: Mapping[str, Any], files: Iterable[Mapping[str, Any]], moment: str = ""
 ) -> bool:
-    """Whether a running service was started before `moment`, or before one of `files` was written.
+    """Whether a service runs and was started before `moment`, or before one of `files` was written.
 
     `status` has the service's properties from systemd, with times in UTC. `files` has results of
     Ansible's module `find`. `moment` is a time in the form of RFC 3339.
     """
     if status.get("ActiveState") not in RUNS:
-        return False  # a service that is not running will read the present files when it starts
+        return False  # a service that does not run will read the current files when it starts
     began = _seconds(str(status.get("ExecMainStartTimestamp", "")))
     times = [each["mtime"] for each in files]
     if moment:

@@ -1,5 +1,5 @@
-"""Combines the settings of programs, which may be flat or nested. The inventory's settings override
-the role's settings."""
+"""Combines the settings that the inventory has for a program with the settings that a role derives.
+The inventory's settings override the role's settings. Both may be flat or nested."""
 
 from __future__ import annotations
 
@@ -14,16 +14,17 @@ _USER_IN_URL = re.compile(r"://[^/@\s]+@")
 
 
 def over(given: Mapping[str, Any], derived: Mapping[str, Any]) -> Settings:
-    """The settings of a program: the given ones override the derived ones.
+    """The settings of a program: the inventory's settings `given` override the role's settings
+    `derived`.
 
-    Nested sections become flat keys, as the programs read them. A given list replaces the whole
-    derived list.
+    Nested sections become flat keys, such as `metrics.listener`, which the programs also read. A
+    list in `given` replaces the whole list in `derived`.
     """
     return dict(sorted((flat(derived) | flat(given)).items()))
 
 
 def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
-    """The settings with nested sections as flat keys."""
+    """Returns the settings with flat keys: it joins the keys of nested sections with dots."""
     found: Settings = {}
     for key, value in settings.items():
         if isinstance(value, Mapping):
@@ -34,15 +35,17 @@ def flat(settings: Mapping[str, Any], prefix: str = "") -> Settings:
 
 
 def texts(value: Any) -> list[str]:
-    """The items of a list, or of the comma-separated text that the programs accept instead."""
+    """The items of a list, or of the comma-separated text that the programs accept instead of a
+    list."""
     if isinstance(value, str):
         return [each.strip() for each in value.split(",")]
     return [str(each) for each in value]
 
 
 def holds_secret(settings: Mapping[str, Any]) -> bool:
-    """Whether these settings contain a secret at any depth: a key such as password, or a URL with a
-    user. Ansible's output must not show settings with a secret."""
+    """Whether these settings contain a secret at any depth of nesting. A secret is a value whose
+    key is, for example, `password`, or a URL with a user. Ansible's output must not show settings
+    with a secret."""
     return any(_SECRET.search(key) or _secret(value) for key, value in flat(settings).items())
 
 
@@ -54,7 +57,8 @@ def not_named_by(directories: Iterable[str], settings: Mapping[str, Any]) -> lis
 
 
 def outside(directories: Iterable[str], folder: str) -> list[str]:
-    """The directories that do not lie in `folder`. The unit must get write access to them."""
+    """The items of `directories` that are not in `folder`. The systemd unit must get write access
+    to these directories."""
     inside = folder.rstrip("/") + "/"
     return sorted({d for d in directories if d and not f"{d.rstrip('/')}/".startswith(inside)})
 

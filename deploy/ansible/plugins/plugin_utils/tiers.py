@@ -1,9 +1,9 @@
-"""The topics that the audit must not expect in the tiers `mirror` or `hdfs`, because nobody mirrors
-or loads them.
+"""Finds the topics that the audit must not expect in the tier `mirror`, because no cluster mirrors
+them, or in the tier `hdfs`, because no loader loads them.
 
-The result is a list of patterns that match whole names `<cluster>.<topic>`. The patterns come from
-the clusters, not from the present topics of the agents, because the audit also judges topics whose
-source was removed from an agent.
+The result is a list of patterns that match whole names `<cluster>.<topic>`. The patterns depend on
+the clusters' settings, not on the topics to which the agents publish now. The reason is that the
+audit also checks topics to which no agent publishes any more.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from .inventory import Clusters, Groups, HostVars, cluster_of, listed
 from .settings import flat, texts
 
 _NAME = re.compile(r"[A-Za-z0-9._-]+")
-"""The loader takes a text of this form as the name of a topic, and any other text as a pattern."""
+"""If an entry of the loader's setting `topics` has this form, the loader reads it as the name of a
+topic. It reads any other entry as a pattern."""
 
 
 def exempt_topics(
     clusters: Clusters, groups: Groups, hosts: Mapping[str, HostVars]
 ) -> dict[str, list[str]]:
     """For each tier (`mirror`, `hdfs`), the patterns of the audit's setting `exempt.<tier>`. The
-    result has no patterns for a tier that has every topic, or for a tier that the site does not
-    have.
+    result leaves out a tier that has every topic, and a tier that the site does not have.
 
     A cluster that mirrors other clusters has topics of its own only if it has agents.
     """
@@ -40,8 +40,9 @@ def exempt_topics(
 
 
 def topics_to_load(clusters: Clusters, cluster: str, agents: Iterable[HostVars] = ()) -> list[str]:
-    """The topics that a loader of this cluster loads by default: the mirrored topics if the cluster
-    mirrors others and has no agents of its own, otherwise all topics."""
+    """Patterns of the topics that a loader of this cluster loads by default. If the cluster mirrors
+    other clusters and has no agents of its own, these are the mirrored topics, otherwise all
+    topics."""
     return _topics_to_load(clusters, cluster, _published(clusters, agents))
 
 
@@ -51,7 +52,7 @@ def _topics_to_load(clusters: Clusters, cluster: str, published: Collection[str]
 
 
 def _published(clusters: Clusters, agents: Iterable[HostVars]) -> set[str]:
-    """The clusters that agents publish to."""
+    """The clusters to which the agents publish."""
     return {cluster_of(agent, clusters) for agent in agents}
 
 
@@ -60,8 +61,8 @@ def lost_tiers_problem(
 ) -> str:
     """Returns a message if the running audit compares a tier that the new settings lack, else "".
 
-    `in_use` has the settings of the running audit, or is None. `retired` has the tiers that the new
-    settings may lack.
+    `in_use` has the settings of the running audit, or is None. `wanted` has the tiers of the new
+    settings. `retired` has the tiers that the new settings may lack.
     """
     before = texts(flat(in_use or {}).get("tiers") or [])
     lost = [tier for tier in before if tier not in {*texts(wanted), *texts(retired)}]

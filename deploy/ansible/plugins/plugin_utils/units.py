@@ -1,4 +1,4 @@
-"""Drop-ins of systemd."""
+"""Makes systemd drop-ins (files that change some settings of a unit)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from .settings import Settings
 
 ENVIRONMENT = "Environment"
-"""The key of a service section for which systemd uses all values, not only the last."""
+"""The key of the section [Service] for which systemd uses all values, not only the last value."""
 
 
 def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
@@ -24,15 +24,16 @@ def unit_text(sections: Mapping[str, Mapping[str, Any]]) -> str:
 
 
 def environment(variables: Mapping[str, Any]) -> list[str]:
-    """The values of `Environment=`, quoted for systemd. Each value has one assignment."""
+    """The values of `Environment=`, quoted for systemd. Each value assigns one variable."""
     return [f'"{name}={_quoted(str(value))}"' for name, value in variables.items()]
 
 
 def drop_in(given: Mapping[str, Mapping[str, Any]], **service: Any) -> Settings:
-    """The sections of a service's drop-in: the given entries override those that the role derives.
+    """The sections of a service's drop-in: the entries in `given` override the entries that the
+    role derives (`service`).
 
-    The given environment variables come after the derived ones, because systemd takes the last of
-    two values of one variable.
+    The environment variables in `given` come after the derived variables, because systemd uses the
+    last value if a variable has two values.
     """
     derived = {key: value for key, value in service.items() if value not in (None, "", [])}
     sections = {name: dict(entries) for name, entries in given.items()}

@@ -1,4 +1,5 @@
-"""Versions on a host: the wheels and the Python that a version needs, and versions to remove."""
+"""Finds which wheels and which Python a version of Skidway needs on a host, and which versions to
+remove from the host."""
 
 from __future__ import annotations
 
@@ -42,8 +43,8 @@ def wheels_for(requirements: str, files: Iterable[str], installed: Iterable[str]
 
 
 def _releases(requirements: str) -> dict[tuple[str, str], str]:
-    """For each (package, version) of a requirements file, the lines about it, including the
-    hashes."""
+    """For each (package, version) of a requirements file, the lines about this version, including
+    the hashes."""
     lines = requirements.replace("\\\n", " ").splitlines()
     return {
         (_canonical(found[1]), found[2]): " ".join(line.split())
@@ -57,7 +58,7 @@ def _canonical(name: str) -> str:
 
 
 def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
-    """A message if the wheels are not for the host's Python, else "".
+    """Returns a message if the wheels are not for the host's Python, else "".
 
     `found` has the version, implementation and platform of the host's Python. `manifest` is the
     content of wheels.json.
@@ -73,9 +74,11 @@ def python_problem(found: str, manifest: Mapping[str, Any], path: str) -> str:
 
 
 def is_older(version: object, than: str) -> bool:
-    """Whether `version` is older than the version `than`, by PEP 440; False if `than` is empty.
+    """Whether `version` is older than the version `than` by PEP 440. If `than` is empty, the result
+    is False.
 
-    The inventory may give 0.2 as a number. Raises InvalidVersion.
+    `version` may also be a number, because YAML reads 0.2 in an inventory as a number. Raises
+    InvalidVersion for a text that is no version.
     """
     return bool(than) and Version(str(version)) < Version(than)
 
@@ -83,11 +86,11 @@ def is_older(version: object, than: str) -> bool:
 def superfluous(
     versions: Iterable[Mapping[str, Any]], links: Iterable[str], kept: int
 ) -> list[str]:
-    """The directories of the versions to remove. The versions in use stay, and also the newest of
-    the other versions, so that `kept` versions stay in total.
+    """The directories of the versions to remove. The versions in use are not removed. Of the other
+    versions, the newest are not removed either, so that `kept` versions remain in total.
 
-    `versions` has results of Ansible's module `find`; a directory whose name is not a version
-    stays. `links` has the targets of the links to the versions in use.
+    `versions` has results of Ansible's module `find`; a directory whose name is not a version is
+    not removed. `links` has the targets of the links to the versions in use.
     """
     in_use = {link.rstrip("/").rsplit("/", 1)[-1] for link in links}
     newest_first = sorted(versions, key=lambda each: float(each["mtime"]), reverse=True)
