@@ -153,9 +153,9 @@ class World:
 @promise("5 stream")
 @pytest.mark.parametrize("block", range(4))
 def test_a_killed_stream_gives_each_record_once(block: int, seeds: Seeds) -> None:
-    """The sink has each record from the initial positions on exactly once, whenever the driver is
-    killed. This is so even if records are written, partitions are added and records expire in the
-    meantime."""
+    """The stream writes each record after its initial positions into the sink exactly once, even
+    if the driver is killed at any moment. Meanwhile, records are written, partitions are added and
+    records expire."""
     for seed in seeds(range(25 * block, 25 * block + 25)):
         with queries() as queried:
             world = World(queried, seed)

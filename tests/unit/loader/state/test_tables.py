@@ -143,9 +143,9 @@ def test_what_is_dropped_stays_dropped() -> None:
 
 
 def test_closures_and_the_fence_survive() -> None:
-    """The tables also store the closed files, the stage of each, and the fence (the offsets for
-    which closed files wait). The next load needs this state, because it does not read the audit
-    topic's old messages again."""
+    """The tables also store which log files their agents have closed, and the fence. The fence is
+    the list of offsets up to which the loader must load before it forgets these files. The next
+    load needs both, because it does not read the audit topic's old messages again."""
     store = MemoryStore()
     files = {(7, 1): Closed(5, 6, Stage.FENCED), (7, 2): Closed(8, 9)}
     fence = {0: Fence(3, 10), 2: Fence(7)}
