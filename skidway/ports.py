@@ -95,8 +95,8 @@ class Listener:
 
 
 def refuse_used(host: str, port: int, key: str) -> None:
-    """Raises SkidwayError if no program could listen on the address now. The error names the
-    process that listens there."""
+    """Raises SkidwayError if the address is already in use. The error names the process that listens
+    there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)

@@ -99,8 +99,8 @@ class Deltas:
         self._losses.clear()
 
     def committed(self) -> None:
-        """Notes that the transaction is durable. From now on `previous` finds the numbers of its
-        deltas in the database.
+        """Notes that the transaction is durable. From now on `previous` reads the numbers of the
+        transaction's deltas from the database.
         """
         self._touched.clear()
 

@@ -80,8 +80,8 @@ def rows(shown: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[dict[str,
 
 
 def entry(tracked: TrackedFile, promised: Mapping[int, int], host: Host) -> dict[str, Any]:
-    """One file id. bytes: how many bytes belong to the file id; for an open file, this number
-    follows from the file's present size on the host.
+    """Returns one entry of the list. `bytes` is the length of the file for which the file id
+    stands. For an open file, it is computed from the file's present size on the host.
     """
     tracked.promised = max(promised.get(tracked.file, 0), tracked.position)
     tracked.read_position = tracked.promised

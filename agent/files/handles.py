@@ -40,8 +40,8 @@ class Handles:
         return self._open.get(file)
 
     def get(self, tracked: TrackedFile) -> Handle:
-        """The file's handle; opens the file if it is not open. Raises Moved, and OSError if the
-        file cannot be read.
+        """The file's handle; opens the file if it is not open. Raises Moved if the file is no
+        longer at its path, and OSError if the file cannot be read.
         """
         handle = self._open.get(tracked.file)
         if handle is not None:

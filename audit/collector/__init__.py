@@ -2,7 +2,7 @@
 
 roster_file  reads the roster's file, and reads it again when it changes
 judge        judges every bucket again and again, in bounded memory and time
-hours        answers programs that wait for whole hours
+hours        answers programs that wait until all data of an hour is complete
 web          the dashboard, its pages and its JSON
 collector    the loop that collects messages, and the web server
 """

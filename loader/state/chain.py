@@ -52,8 +52,8 @@ def chain(topic: str) -> Steps[Chain]:
     before = 0
     for _ in range(LOOKS_MAX):
         numbers = yield from _numbers(topic)
-        # Asks for the oldest manifest after the listing, because a manifest may be deleted between
-        # the two questions.
+        # The names are listed first, and the oldest manifest is looked up afterwards, because a
+        # manifest may be deleted in between.
         oldest = yield from oldest_kept(topic)
         newest = max(numbers, default=0)
         gone = next(number for number in count(oldest) if number not in numbers)

@@ -318,8 +318,8 @@ def test_a_command_with_a_clock_that_is_ahead_names_it_as_a_likely_cause() -> No
 
 @promise("clocks silence")
 def test_hosts_that_report_are_not_silent_by_a_clock_that_is_ahead() -> None:
-    """A collector whose clock is ahead does not call a host silent that reports, because it judges
-    silence by the time that its clock should show."""
+    """If the collector's clock is ahead, the collector still does not call a reporting host silent.
+    It judges silence by the time that its own clock should show."""
     site = Site()
     site.clock.set_time_ms(NOW + HOUR)
     site.live(GOOD)

@@ -712,8 +712,8 @@ def test_a_removed_file_that_cannot_be_opened_is_named(output: Output) -> None:
 
 
 def test_a_copy_of_a_removed_file_is_named_with_its_original(output: Output) -> None:
-    """The recount reports a copy of a removed file as a copy, because the copy's rows are also in
-    the file that replaced the original."""
+    """If a load has replaced a file by another file, the recount reports a copy of the replaced
+    file as a copy, because the copy's rows are also in the new file."""
     path = output.load(0, 10)
     output.put(f"{TOPIC}/{HOUR}/copy.parquet", (output.root / path).read_bytes())
     output.rewrite(path)
