@@ -95,7 +95,7 @@ class Listener:
 
 
 def refuse_used(host: str, port: int, key: str) -> None:
-    """Raises SkidwayError if the address is already in use. The error names the process that listens
+    """Raises SkidwayError if the address is in use. The error names the process that listens
     there."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family, socket.SOCK_STREAM) as probe:
