@@ -1,4 +1,6 @@
-"""`skidway agent run | drain | validate | install-snippet | state show | adopt | give-up`."""
+"""`skidway agent run | drain | validate | guess | formats | test | install-snippet | state show |
+adopt | give-up`.
+"""
 
 from __future__ import annotations
 
@@ -58,6 +60,28 @@ def register(subparsers: Any) -> None:
         help=f"how many of each file's first and last lines are tried; 0: none ({LINES})",
     )
     validate.set_defaults(run=_validate)
+    words = "propose how an unknown log is read: format, time, and the block for agent.yml"
+    guessing = verbs.add_parser("guess", help=words, description=f"{words}.")
+    guessing.add_argument("file", type=Path, metavar="FILE")
+    words = f"how many of the first lines are tried ({LINES})"
+    guessing.add_argument("--lines", type=int, default=LINES, metavar="N", help=words)
+    guessing.add_argument("--schema", action="store_true", help="print only the rows' schema")
+    add_json_option(guessing)
+    guessing.set_defaults(run=_guess)
+    words = "list the formats that a source can name"
+    listing = verbs.add_parser("formats", help=words, description=f"{words}.")
+    listing.add_argument("name", nargs="?", metavar="NAME", help="show this format")
+    add_json_option(listing)
+    listing.set_defaults(run=_formats)
+    words = "show which rows and rejects the lines of a file would become"
+    testing = verbs.add_parser("test", help=words, description=f"{words}.")
+    testing.add_argument("file", type=Path, metavar="FILE")
+    add_config_options(testing)
+    testing.add_argument("--topic", help="the source; by default the one whose paths match FILE")
+    words = "file with the expected results, as --json prints them; status 1 if they differ"
+    testing.add_argument("--expect", type=Path, metavar="RESULTS", help=words)
+    add_json_option(testing)
+    testing.set_defaults(run=_test)
     words = "print the commands that install the agent on a host without Ansible"
     installing = verbs.add_parser("install-snippet", help=words, description=words)
     installing.add_argument(
@@ -87,9 +111,10 @@ def register(subparsers: Any) -> None:
 
 
 def _settings(args: argparse.Namespace) -> Any:
+    from skidway.agent.formats import catalog
     from skidway.agent.settings import AgentSettings
 
-    return load_settings(AgentSettings, args, PROGRAM)
+    return catalog.applied(load_settings(AgentSettings, args, PROGRAM))
 
 
 def _run(args: argparse.Namespace) -> int:
@@ -149,6 +174,60 @@ def _validate(args: argparse.Namespace) -> int:
         raise SkidwayError(refused)
     if not args.json:
         print("the configuration is good")
+    return 0
+
+
+def _guess(args: argparse.Namespace) -> int:
+    from skidway.agent.batches.recipe import derived_schema
+    from skidway.agent.commands import guessing
+
+    if args.lines < 1:
+        raise UsageError("--lines must be at least 1.")
+    found = guessing.guess(args.file, args.lines)
+    if args.schema:
+        print(found.schema or derived_schema(found.source))
+    elif args.json:
+        print_json(guessing.document(found))
+    else:
+        print(guessing.render(found), end="")
+    return 0
+
+
+def _formats(args: argparse.Namespace) -> int:
+    from skidway.agent.formats import catalog
+
+    known = catalog.formats()
+    if args.name is not None and args.name not in known:
+        raise UsageError(f"There is no format {args.name!r}.")
+    shown = [known[args.name]] if args.name else list(known.values())
+    if args.json:
+        print_json([each.document() for each in shown])
+    elif args.name:
+        print(shown[0].text(), end="")
+    else:
+        table([{"format": each.name, "what": each.what} for each in shown], ("format", "what"))
+    return 0
+
+
+def _test(args: argparse.Namespace) -> int:
+    from skidway.agent.commands import testing
+    from skidway.agent.validation.checks import check_settings
+
+    settings = _settings(args)
+    check_settings(settings)
+    made = testing.tested(settings, args.file, args.topic)
+    if args.expect is not None:
+        try:
+            expected = args.expect.read_text().splitlines()
+        except OSError as error:
+            raise SkidwayError(f"cannot read {args.expect}: {error.strerror}") from error
+        if (differs := testing.difference(made, expected)) is not None:
+            raise SkidwayError(differs)
+        print(f"{len(expected):,} results are as expected")
+    elif args.json:
+        print("".join(f"{line}\n" for line in testing.as_lines(made)), end="")
+    else:
+        print(testing.render(made), end="")
     return 0
 
 

@@ -17,6 +17,7 @@ from skidway.settings import setting
 from skidway.telemetry import host_and_port
 
 AUDIT_PREFIX = "_"
+GROUP_TYPES = ("int", "long", "float", "double", "boolean", "string")
 REJECTED_SUFFIX = ".rejected"
 
 LINE_BYTES_MAX = READ_BYTES // 4 * 3
@@ -34,7 +35,13 @@ class ParserSettings:
         "type", "raw", help="raw: the line is one field; regex: named groups; json: an object."
     )
     pattern: str | None = setting(
-        "pattern", None, help="For a regex parser: RE2 for the whole line, with named groups."
+        "pattern", None, help="For a regex parser: RE2 for the whole record, with named groups."
+    )
+    types: dict[str, str] = setting(
+        "types",
+        {},
+        help="For a regex parser without schema: groups that are int, long, float, double or "
+        "boolean; an empty one is null. Other groups are strings.",
     )
 
     def check(self) -> None:
@@ -45,6 +52,11 @@ class ParserSettings:
                 if self.type == "regex"
                 else f"parser.pattern does not belong to a parser of type {self.type}"
             )
+        for name, kind in self.types.items():
+            if kind not in GROUP_TYPES:
+                raise ConfigurationRefused(
+                    f"parser.types: {name}: {kind!r} is none of {', '.join(GROUP_TYPES)}"
+                )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -123,6 +135,17 @@ class SourceSettings:
     parser: ParserSettings = setting(
         "parser", ParserSettings(), help="How a line becomes fields; a raw line without it."
     )
+    format: str | None = setting(
+        "format",
+        None,
+        help="Name of a well-known format instead of parser: `skidway agent formats` lists all.",
+    )
+    timezone: str | None = setting(
+        "timezone", None, help="With format: zone of times that name none; UTC without it."
+    )
+    fields: dict[str, str] = setting(
+        "fields", {}, help="Further fields with the same text in each record, such as env: prod."
+    )
     container: Literal["cri", "docker"] | None = setting(
         "container",
         None,
@@ -175,10 +198,16 @@ class SourceSettings:
         for path in self.paths:
             if not path.startswith("/"):
                 raise ConfigurationRefused(f"paths: {path!r} must be absolute")
-        if self.timestamp is not None and self.parser.type == "raw":
+        if self.timestamp is not None and self.parser.type == "raw" and self.format is None:
             raise ConfigurationRefused(
                 "timestamp: a raw parser has no fields to take the time from; "
                 "use a regex or json parser"
+            )
+        if self.format is not None and self.parser != ParserSettings():
+            raise ConfigurationRefused("format: a source has either a format or a parser")
+        if self.timezone is not None and (self.format is None or self.timestamp is not None):
+            raise ConfigurationRefused(
+                "timezone: it belongs to format; beside timestamp, set timestamp.timezone"
             )
         if self.partitioning == "key" and self.key is None:
             raise ConfigurationRefused("partitioning: key needs the setting key")

@@ -20,7 +20,13 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.batches import rejected, routing
-from skidway.agent.batches.recipe import Recipe, TopicSnapshot, build_parser, framer_of, path_fields
+from skidway.agent.batches.recipe import (
+    Recipe,
+    TopicSnapshot,
+    added_fields,
+    build_parser,
+    framer_of,
+)
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.framing import Framer, Frames
@@ -160,7 +166,7 @@ class Press:
         self._codec.check_encodes()
         self._rejected_codec = Codec(recipe.rejected_schema.text)
         self.framer = framer_of(recipe)
-        self._path_fields = path_fields(recipe, self._codec)
+        self._added_fields = added_fields(recipe, self._codec)
         self._parser = build_parser(recipe, self._codec)
         _check_key(recipe, self._codec)
 
@@ -215,7 +221,7 @@ class Press:
         else:
             parsed = self._parser.parse(lines.values, read_ms)
         paths = [reading.path for reading in lines.readings]
-        batch = self._path_fields.add(parsed.batch, paths, lines.owner[parsed.rows])
+        batch = self._added_fields.add(parsed.batch, paths, lines.owner[parsed.rows])
         parsed = replace(parsed, batch=batch)
         values, keys, kept = self._encode(parsed, rejects)
         times, unbelieved = _times(parsed.event_ms[kept], read_ms)

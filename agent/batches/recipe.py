@@ -27,7 +27,7 @@ from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
 from skidway.agent.parsing.json_lines import JsonParser
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
 from skidway.agent.parsing.parser import Parser
-from skidway.agent.parsing.paths import PathFields
+from skidway.agent.parsing.paths import AddedFields
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
 from skidway.agent.parsing.replacing import ReplacingParser, check_groups, without_mark
@@ -86,6 +86,7 @@ class Recipe:
     multiline: Rule | None = None
     container: str | None = None
     path_patterns: tuple[str, ...] = ()
+    fields: tuple[tuple[str, str], ...] = ()
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -122,6 +123,8 @@ def from_json(text: str) -> Recipe:
         content["multiline"] = Rule(**content["multiline"])
     if "path_patterns" in content:
         content["path_patterns"] = tuple(content["path_patterns"])
+    if "fields" in content:
+        content["fields"] = tuple((name, text) for name, text in content["fields"])
     return Recipe(**content)
 
 
@@ -226,6 +229,7 @@ def recipe_of(
         multiline=None if multiline is None else multiline.rule,
         container=source.container,
         path_patterns=source.path_patterns,
+        fields=tuple(sorted(source.fields.items())),
     )
     return at_present(recipe)
 
@@ -242,7 +246,8 @@ def derived_schema(source: SourceSettings) -> str:
         with_time=source.timestamp is not None,
         with_mark=source.on_error == "replace",
         is_container=source.container is not None,
-        path_groups=paths.groups_of(source.path_patterns),
+        added=[*paths.groups_of(source.path_patterns), *source.fields],
+        types=source.parser.types,
     )
 
 
@@ -254,22 +259,22 @@ def framer_of(recipe: Recipe) -> Framer:
 
 
 def build_parser(recipe: Recipe, codec: Codec) -> Parser:
-    """The recipe's parser, which fills the fields of the schema except those of `path_fields`.
+    """The recipe's parser, which fills the fields of the schema except those of `added_fields`.
     Raises ConfigurationRefused if it does not fit the schema.
     """
     try:
         schema = codec.arrow_schema
-        for name in paths.groups_of(recipe.path_patterns):
+        for name in added_fields(recipe, codec).names:
             schema = schema.remove(schema.get_field_index(name))
         return _marking(recipe, schema)
     except ConfigurationRefused as error:
         raise _of_source(recipe, error) from error
 
 
-def path_fields(recipe: Recipe, codec: Codec) -> PathFields:
-    """What adds the fields that come from paths. Raises ConfigurationRefused."""
+def added_fields(recipe: Recipe, codec: Codec) -> AddedFields:
+    """What adds the fields that do not come from a record's bytes. Raises ConfigurationRefused."""
     try:
-        return PathFields(recipe.path_patterns, codec.arrow_schema)
+        return AddedFields(recipe.path_patterns, recipe.fields, codec.arrow_schema)
     except ConfigurationRefused as error:
         raise _of_source(recipe, error) from error
 

@@ -2,5 +2,7 @@
 
 state         `state show|adopt|give-up`: what became of every byte
 draining      `drain`: the agent's last word on every topic
+guessing      `guess`: proposes how an unknown log is read
+testing       `test`: what the lines of a file would become
 installation  `install-snippet`: for a host without Ansible
 """

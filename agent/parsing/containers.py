@@ -65,11 +65,14 @@ def unwrap(kind: str, lines: pa.BinaryArray) -> Unwrapped:
     return _unwrap_cri(lines) if kind == CRI else _unwrap_docker(lines)
 
 
-def goes_on(lines: Unwrapped) -> Booleans:
-    """For each line, whether its text belongs to the text of the line before."""
-    joined = np.zeros(len(lines.is_good), np.bool_)
-    joined[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
-    return joined
+def whole_texts(lines: Unwrapped) -> tuple[pa.BinaryArray, Int64s]:
+    """Returns the texts that the container wrote, each with all parts that are there, and for each
+    line the index of the text to which it belongs.
+    """
+    follows = np.zeros(len(lines.is_good), np.bool_)
+    follows[1:] = lines.is_part[:-1] & lines.is_good[:-1] & lines.is_good[1:] & ~_differs(lines)[1:]
+    first = np.flatnonzero(~follows)
+    return _concatenated(lines.texts, first), np.cumsum(~follows) - 1
 
 
 def is_alone(lines: Unwrapped) -> Booleans:
@@ -157,9 +160,15 @@ def _joined(lines: Unwrapped, first: Int64s, count: int) -> pa.BinaryArray:
     inside = np.ones(count, np.bool_)
     inside[np.append(first[1:], count) - 1] = False  # the last line of each record
     ends = pa.array(np.where(inside & ~lines.is_part, "\n", "")).cast(pa.binary())
-    texts = pc.binary_join_element_wise(lines.texts, ends, b"")
+    return _concatenated(pc.binary_join_element_wise(lines.texts, ends, b""), first)
+
+
+def _concatenated(texts: pa.BinaryArray, first: Int64s) -> pa.BinaryArray:
+    """Puts neighbouring texts together. first: the index of the first text of each new text. The
+    bytes of the texts follow one another in memory, so only the bounds change.
+    """
     bounds = np.frombuffer(texts.buffers()[1], np.int32)[texts.offset :]
-    bounds = np.ascontiguousarray(bounds[np.append(first, count)])
+    bounds = np.ascontiguousarray(bounds[np.append(first, len(texts))])
     return pa.BinaryArray.from_buffers(
         pa.binary(), len(first), [None, pa.py_buffer(bounds), texts.buffers()[2]]
     )

@@ -5,17 +5,18 @@ raw     one string field `line`
 regex   a string field for each named group; if `timestamp` is set, also the parsed time as
         timestamp-millis in a field `timestamp` (or `event_time`, if a group is named `timestamp`)
 
-A source with `container` also has the fields of `containers.FIELDS`, and a source with
-`path.pattern` has a string field for each named group. With `on_error: replace`, a schema also has
-the mark (see `replacing`), a boolean field that is false by default. Because of this default, a
-schema with the mark and a schema without the mark are compatible in both directions.
+A source with `container` also has the fields of `containers.FIELDS`. A source with `path.pattern`
+has a string field for each of its named groups, and a source with `fields` has these fields. With
+`on_error: replace`, a schema also has the mark (see `replacing`), a boolean field that is false by
+default. Because of this default, a schema with the mark and a schema without the mark are
+compatible in both directions.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Final
 
 from skidway.agent.parsing.containers import STREAM, TIME
@@ -43,28 +44,37 @@ def schema(
     with_time: bool = False,
     with_mark: bool = False,
     is_container: bool = False,
-    path_groups: Sequence[str] = (),
+    added: Sequence[str] = (),
+    types: Mapping[str, str] | None = None,
 ) -> str:
     """The schema of a source.
 
-    groups: the string fields that the parser fills. path_groups: the string fields that come from
-    the path. with_time: whether the parser finds the event time. Raises ConfigurationRefused if two
-    fields would have the same name.
+    groups: the fields that the parser fills. types: the types of groups that are no strings; their
+    fields may be null. added: string fields that do not come from the record. with_time: whether
+    the parser finds the event time. Raises ConfigurationRefused if two fields would have the same
+    name.
     """
     if with_mark:
         check_groups(groups)
-    fields: list[tuple[str, object]] = [(group, _STRING) for group in groups]
+    types = types or {}
+    unknown = sorted(types.keys() - set(groups))
+    if unknown:
+        raise ConfigurationRefused(f"parser.types: {unknown[0]!r} is no group of parser.pattern")
+    fields: list[tuple[str, object]] = [
+        (group, ["null", types[group]] if types.get(group, _STRING) != _STRING else _STRING)
+        for group in groups
+    ]
     if with_time:
         fields.append((time_field(groups), _TIMESTAMP))
     if is_container:
         fields += [(STREAM, _STRING), (TIME, _TIMESTAMP)]
-    fields += [(group, _STRING) for group in path_groups]
+    fields += [(name, _STRING) for name in added]
     names = [name for name, _ in fields]
     twice = next((name for name in names if names.count(name) > 1), None)
     if twice is not None:
         raise ConfigurationRefused(
-            f"two fields would have the name {twice!r}: a group of parser.pattern, and a field of "
-            "the container or of path.pattern; rename the group"
+            f"two fields would have the name {twice!r}: fields come from the parser, container, "
+            "path.pattern and fields; rename one of them"
         )
     return _schema(topic, fields, with_mark=with_mark)
 
@@ -81,7 +91,10 @@ def time_field(groups: Sequence[str]) -> str:
 
 
 def _schema(topic: str, fields: Sequence[tuple[str, object]], *, with_mark: bool) -> str:
-    members: list[dict[str, object]] = [{"name": name, "type": kind} for name, kind in fields]
+    members: list[dict[str, object]] = [
+        {"name": name, "type": kind} | ({"default": None} if type(kind) is list else {})
+        for name, kind in fields
+    ]
     if with_mark:
         members.append({"name": MARK, "type": "boolean", "default": False})
     document = {"type": "record", "name": record_name(topic), "fields": members}

@@ -92,12 +92,14 @@ class _Joints:
 
     begins: whether a record begins there. closes: whether no line after it can belong to its
     record. is_beginning, is_end: whether it can be the first, or the last line of a whole record.
+    decided: what the first `decided` lines say does not depend on lines after them.
     """
 
     begins: Booleans
     closes: Booleans
     is_beginning: Booleans
     is_end: Booleans
+    decided: int
 
 
 class JoiningFramer:
@@ -138,45 +140,49 @@ class JoiningFramer:
             return 0
         lines = self._lines.frame(data[:end], np.array([end]))
         joints = self._joints(data, lines)
-        begins = joints.begins.copy()
+        count = joints.decided or len(lines)
+        begins = joints.begins[:count].copy()
         begins[0] = True
         last = int(np.flatnonzero(self._divided(lines, begins))[-1])
         is_closed = (
-            bool(joints.closes[-1])
-            or len(lines) - last >= self._lines_max
+            bool(joints.closes[count - 1])
+            or count - last >= self._lines_max
             or len(data) - data.endswith(b"\r") - int(lines.first[last]) > self._bytes_max
         )
-        return end if is_closed else int(lines.first[last])
+        return int(lines.end[count - 1] if is_closed else lines.first[last])
 
     def _joints(self, data: bytes, lines: Frames) -> _Joints:
         values = slices(data, lines.first, lines.content_end)
         if self._container is None:
             return self._by_rule(values)
         wrapped = containers.unwrap(self._container, values)
-        joints, alone = self._by_rule(wrapped.texts), containers.is_alone(wrapped)
+        texts, place = containers.whole_texts(wrapped)
+        joints, alone = self._by_rule(texts), containers.is_alone(wrapped)
+        is_first = np.append(True, place[1:] != place[:-1])
         return _Joints(
-            (joints.begins & ~containers.goes_on(wrapped)) | alone,
-            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,
-            joints.is_beginning,
-            joints.is_end & ~wrapped.is_part,
+            (joints.begins[place] & is_first) | alone,
+            (joints.closes[place] & ~wrapped.is_part) | ~wrapped.is_good,
+            joints.is_beginning[place],
+            joints.is_end[place] & ~wrapped.is_part,
+            int(np.flatnonzero(is_first)[-1]) if wrapped.is_part[-1] else len(place),
         )
 
     def _by_rule(self, texts: pa.BinaryArray) -> _Joints:
         yes = np.ones(len(texts), np.bool_)
         if self._rule is None:
-            return _Joints(yes, yes, yes, yes)
+            return _Joints(yes, yes, yes, yes, len(texts))
         said = _matches(texts, self._rule.pattern)
         if self._rule.kind == END:
-            return _Joints(np.append(True, said[:-1]), said, yes, said)
+            return _Joints(np.append(True, said[:-1]), said, yes, said, len(texts))
         begins = said if self._rule.kind == START else ~said
-        return _Joints(begins, ~yes, begins, yes)
+        return _Joints(begins, ~yes, begins, yes, len(texts))
 
     def _divided(self, lines: Frames, begins: Booleans) -> Booleans:
-        """Lets records that would be too large end earlier. begins: for each line, whether a record
-        begins there; the first is true.
+        """Lets records that would be too large end earlier. begins: for the first lines, whether a
+        record begins there; the first is true.
         """
         first = np.flatnonzero(begins)
-        last = np.append(first[1:], len(lines)) - 1
+        last = np.append(first[1:], len(begins)) - 1
         large = (last - first >= self._lines_max) | (
             (lines.content_end[last] - lines.first[first] > self._bytes_max) & (last > first)
         )

@@ -1,4 +1,4 @@
-"""Fields of a record that come from the path of its file.
+"""Fields of a record that do not come from its bytes: from the path of its file, and from settings.
 
 A pattern (RE2) is searched in the path, and its named groups are fields. A file's path is the one
 that its announcement names, so it stays the same when the file is renamed.
@@ -39,29 +39,38 @@ def groups_of(patterns: Sequence[str]) -> list[str]:
     return found[0] if found else []
 
 
-class PathFields:
-    """Finds the fields of paths."""
+class AddedFields:
+    """Adds fields that do not come from the bytes of a record."""
 
-    def __init__(self, patterns: Sequence[str], schema: pa.Schema) -> None:
-        """Raises ConfigurationRefused if a field is missing in the schema, or is no string."""
-        self._patterns = patterns
-        self.names = groups_of(patterns)
+    def __init__(
+        self,
+        patterns: Sequence[str],
+        constants: Sequence[tuple[str, str]],
+        schema: pa.Schema,
+    ) -> None:
+        """patterns: of paths. constants: fields that have the same text in each record. Raises
+        ConfigurationRefused if a field is missing in the schema, or is no string.
+        """
+        self._patterns, self._constants = patterns, constants
+        self._groups = groups_of(patterns)
+        self.names = [*self._groups, *(name for name, _ in constants)]
         for name in self.names:
             at = schema.get_field_index(name)
             if at < 0 or not types.is_string(schema.field(at).type):
                 raise ConfigurationRefused(
-                    f"the path's group {name!r} needs a string field of that name in the schema"
+                    f"{name!r} of path.pattern or fields needs a string field of that name in the "
+                    "schema"
                 )
 
     def add(self, batch: pa.RecordBatch, paths: Sequence[str], owner: Int64s) -> pa.RecordBatch:
         """Adds the fields to rows. owner: for each row the index of its file's path. A field is
         empty if no pattern is found in the path.
         """
-        if not self.names:
-            return batch
         values = pa.array(paths, pa.string())
         found = [pc.extract_regex(values, pattern) for pattern in self._patterns]
-        for name in self.names:
+        for name in self._groups:
             column = pc.coalesce(*(pc.struct_field(each, name) for each in found), pa.scalar(""))
             batch = batch.append_column(name, column.take(pa.array(owner)))
+        for name, text in self._constants:
+            batch = batch.append_column(name, pa.repeat(text, len(owner)))
         return batch

@@ -65,6 +65,8 @@ class TimeFormat:
         """Returns the milliseconds since 1970 UTC, and which rows have a time. Nulls have no time.
         In rows without a time, the milliseconds are undefined.
         """
+        if not len(values):
+            return np.empty(0, np.int64), np.empty(0, np.bool_)
         matrix, width = _matrix(values)
         scan = _Scan(matrix, width)
         if values.null_count:

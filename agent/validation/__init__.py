@@ -3,4 +3,5 @@
 checks  the checks of settings that need no connection to a server
 trial   each source's first and last lines, parsed as a running agent would
 report  what was found, for people and for programs
+preview the rows and rejects of a sample, for `agent guess` and `agent test`
 """

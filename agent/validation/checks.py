@@ -45,10 +45,10 @@ def try_sources(
     return found
 
 
-def _try(
-    source: SourceSettings, batch_bytes: int, host: Host, registry: RegistryClient, lines_max: int
-) -> Trial:
-    files, tried = trial.find(source, host)
+def schema_text(source: SourceSettings, registry: RegistryClient) -> str:
+    """The schema of a source's rows: derived, from a file, or the subject's newest. Raises
+    ConfigurationRefused, Unreachable.
+    """
     text = _schema_text(source)
     if text is None:
         assert source.schema is not None
@@ -56,9 +56,18 @@ def _try(
             text = registry.latest(source.schema).schema
         except RegistryRefused as error:
             raise ConfigurationRefused(f"schema: {source.schema}: {error}") from error
-        except Unreachable as error:
-            tried.untried = f"its schema {source.schema} is the registry's: {error}"
-            return tried
+    return text
+
+
+def _try(
+    source: SourceSettings, batch_bytes: int, host: Host, registry: RegistryClient, lines_max: int
+) -> Trial:
+    files, tried = trial.find(source, host)
+    try:
+        text = schema_text(source, registry)
+    except Unreachable as error:
+        tried.untried = f"its schema {source.schema} is the registry's: {error}"
+        return tried
     trial.run(compiled(source, Schema(0, text), batch_bytes), files, tried, host, lines_max)
     return tried
 

@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings
 from skidway.settings import SettingDoc, documented
 
@@ -39,17 +40,26 @@ def updated(page: str) -> str:
     rows = documented(AgentSettings)
     of_source = [each for each in rows if each.key.startswith(SOURCE)]
     others = [each for each in rows if not each.key.startswith(SOURCE)]
-    page = _replaced(page, "settings of a source", of_source)
-    return _replaced(page, "settings of the agent", others)
+    page = _replaced(page, "formats", _formats())
+    page = _replaced(page, "settings of a source", _table(of_source))
+    return _replaced(page, "settings of the agent", _table(others))
 
 
-def _replaced(page: str, name: str, rows: list[SettingDoc]) -> str:
+def _replaced(page: str, name: str, lines: Iterator[str]) -> str:
     begin, end = BEGIN.format(name), END.format(name)
     before, found, rest = page.partition(begin)
     _, found_end, after = rest.partition(end)
     if not found or not found_end:
         raise ValueError(f"{PAGE.name} has no place between {begin} and {end}")
-    return f"{before}{begin}\n" + "".join(f"{line}\n" for line in _table(rows)) + f"{end}{after}"
+    return f"{before}{begin}\n" + "".join(f"{line}\n" for line in lines) + f"{end}{after}"
+
+
+def _formats() -> Iterator[str]:
+    yield "| format | whose logs | fields |"
+    yield "|---|---|---|"
+    for each in catalog.formats().values():
+        fields = ", ".join(re.findall(r"\?P<(\w+)>", each.pattern))
+        yield f"| `{each.name}` | {each.what} | {fields} |"
 
 
 def _table(rows: list[SettingDoc]) -> Iterator[str]:
@@ -64,7 +74,7 @@ def _shown(setting: SettingDoc) -> str:
     value = setting.default
     if setting.required:
         return "(needed)"
-    if value is None or value == [] or not isinstance(value, str | int | float):
+    if value is None or value == [] or value == {} or not isinstance(value, str | int | float):
         return ""
     return f"`{str(value).lower() if isinstance(value, bool) else value}`"
 

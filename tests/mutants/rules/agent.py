@@ -361,8 +361,8 @@ MUTANTS = (
     Mutant(
         "a record of several lines is read before its last line is there",
         "agent/parsing/multiline.py",
-        "        return end if is_closed else int(lines.first[last])\n",
-        "        return end\n",
+        "        return int(lines.end[count - 1] if is_closed else lines.first[last])\n",
+        "        return int(lines.end[count - 1])\n",
         (
             "tests/unit/agent/parsing/test_multiline.py::"
             "test_what_follows_never_changes_a_whole_record",
@@ -417,8 +417,8 @@ MUTANTS = (
     Mutant(
         "parts of a container's line are records of their own",
         "agent/parsing/multiline.py",
-        "            (joints.begins & ~containers.goes_on(wrapped)) | alone,\n",
-        "            joints.begins | alone,\n",
+        "            (joints.begins[place] & is_first) | alone,\n",
+        "            joints.begins[place] | alone,\n",
         (
             "tests/unit/agent/parsing/test_containers.py::test_parts_of_a_line_are_joined",
             "tests/unit/agent/parsing/test_containers.py::test_texts_are_those_of_a_simple_program",
@@ -445,9 +445,19 @@ MUTANTS = (
     Mutant(
         "a part is read before the next part is there",
         "agent/parsing/multiline.py",
-        "            (joints.closes & ~wrapped.is_part) | ~wrapped.is_good,\n",
-        "            joints.closes | ~wrapped.is_good,\n",
+        "            (joints.closes[place] & ~wrapped.is_part) | ~wrapped.is_good,\n",
+        "            joints.closes[place] | ~wrapped.is_good,\n",
         ("tests/unit/agent/parsing/test_containers.py::test_the_last_part_is_awaited",),
+    ),
+    Mutant(
+        "a half-written line decides where the record before it ends",
+        "agent/parsing/multiline.py",
+        "            int(np.flatnonzero(is_first)[-1]) if wrapped.is_part[-1] else len(place),\n",
+        "            len(place),\n",
+        (
+            "tests/unit/agent/parsing/test_containers.py::"
+            "test_what_follows_never_changes_a_whole_record",
+        ),
     ),
     Mutant(
         "all rows have the fields of the first file's path",

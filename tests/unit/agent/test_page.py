@@ -11,13 +11,18 @@ import pytest
 import yaml
 
 from skidway import settings
+from skidway.agent.formats import catalog
 from skidway.agent.settings import AgentSettings
 from skidway.agent.validation.checks import check_settings
 from skidway.errors import ConfigurationRefused
 from support import agent_page
 
 PAGE = agent_page.PAGE.read_text()
-EXAMPLES = [textwrap.dedent(each) for each in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.M)]
+EXAMPLES = [
+    textwrap.dedent(each)
+    for each in re.findall(r"(?:^ {4}.*\n)+", PAGE, re.M)
+    if each.startswith("    sources:\n      -")
+]
 REST = """
 bootstrap.servers: 127.0.0.1:9092
 schema.registry.url: http://127.0.0.1:8081
@@ -29,7 +34,7 @@ def load(text: str, folder: Path) -> AgentSettings:
     file = folder / "agent.yml"
     file.write_text(REST + text)
     loaded = settings.load(AgentSettings, file)
-    check_settings(loaded)
+    check_settings(catalog.applied(loaded))
     return loaded
 
 

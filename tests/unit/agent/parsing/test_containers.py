@@ -7,15 +7,17 @@ import json
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from skidway.agent.parsing import lines
 from skidway.agent.parsing.containers import CRI, DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.derived import schema as schema_of
-from skidway.agent.parsing.multiline import CONTINUATION, START, JoiningFramer, Rule
+from skidway.agent.parsing.multiline import CONTINUATION, END, START, JoiningFramer, Rule
 from skidway.agent.parsing.parser import NO_MATCH, Parsed
 from skidway.agent.parsing.raw import RawParser
+from skidway.agent.parsing.regex import RegexParser
+from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 from support.promises import promise
@@ -115,6 +117,19 @@ def test_a_time_that_is_no_time_is_the_time_of_reading() -> None:
     assert row["container_time"].timestamp() * 1000 == NOW_MS
 
 
+def test_lines_that_are_all_rejected_make_no_rows() -> None:
+    """If the parser rejects all lines, there are no rows, and no error."""
+    data = cri(b"\xff")
+    framed = lines.cut(data, JoiningFramer(None, 99, CRI).frame(data, np.array([len(data)])))
+    inner = RegexParser(
+        "(?P<line>x)", without_fields(SCHEMA), frozenset(), ["line"], TimeFormat("rfc3339")
+    )
+    found = ContainerParser(CRI, inner, SCHEMA).parse(framed, NOW_MS)
+    assert (len(found.rows), found.batch.num_rows, len(found.rejects)) == (0, 0, 1)
+    found = ContainerParser(CRI, inner, SCHEMA).parse(framed.slice(0, 0), NOW_MS)
+    assert (len(found.rows), len(found.rejects)) == (0, 0)
+
+
 def test_the_last_part_is_awaited() -> None:
     """A line is whole when its last part is there."""
     framer = JoiningFramer(None, 1 << 20, CRI)
@@ -137,20 +152,33 @@ PARTS = st.lists(
 
 
 def reference(parts: list[tuple[bytes, bool, bool]], is_multiline: bool) -> list[str]:
-    """The records of parts (text, whether another part follows, whether it is on stderr), joined
-    part by part."""
-    found: list[str] = []
+    """The records of parts (text, whether another part follows, whether it is on stderr). Joins
+    first the parts of each line, and then the lines of each record."""
+    lines: list[tuple[str, bool]] = []
     before: tuple[bytes, bool, bool] | None = None
     for text, is_part, is_error in parts:
-        same = before is not None and before[2] == is_error
-        if before is not None and same and before[1]:
-            found[-1] += text.decode()
-        elif is_multiline and same and not text.startswith(b"A"):
-            found[-1] += "\n" + text.decode()
+        if before is not None and before[1:] == (True, is_error):
+            lines[-1] = lines[-1][0] + text.decode(), is_error
         else:
-            found.append(text.decode())
+            lines.append((text.decode(), is_error))
         before = text, is_part, is_error
+    found: list[str] = []
+    for number, (line, is_error) in enumerate(lines):
+        same = number > 0 and lines[number - 1][1] == is_error
+        if is_multiline and same and not line.startswith("A"):
+            found[-1] += "\n" + line
+        else:
+            found.append(line)
     return found
+
+
+def wrapped(kind: str, parts: list[tuple[bytes, bool, bool]]) -> bytes:
+    return b"".join(
+        cri(text, b"P" if is_part else b"F", b"stderr" if is_error else b"stdout")
+        if kind == CRI
+        else docker(text.decode() + ("" if is_part else "\n"), "stderr" if is_error else "stdout")
+        for text, is_part, is_error in parts
+    )
 
 
 @promise("2 framing")
@@ -159,12 +187,33 @@ def test_texts_are_those_of_a_simple_program(
     parts: list[tuple[bytes, bool, bool]], is_multiline: bool, kind: str
 ) -> None:
     """The texts of the records are those of a program that joins part by part."""
-    data = b"".join(
-        cri(text, b"P" if is_part else b"F", b"stderr" if is_error else b"stdout")
-        if kind == CRI
-        else docker(text.decode() + ("" if is_part else "\n"), "stderr" if is_error else "stdout")
-        for text, is_part, is_error in parts
-    )
+    data = wrapped(kind, parts)
     if data:
         rule = Rule(START, "^A", 500) if is_multiline else None
         assert texts(kind, data, rule) == reference(parts, is_multiline)
+
+
+@promise("2 framing")
+@given(
+    PARTS, PARTS,
+    st.sampled_from([None, Rule(START, "^A", 3), Rule(END, "b$", 3), Rule(CONTINUATION, "A b", 3)]),
+    st.sampled_from([CRI, DOCKER]), st.integers(0, 90),
+)  # fmt: skip
+@example(
+    [(b"", False, False), (b"A", True, False)], [(b" b", False, False)],
+    Rule(CONTINUATION, "A b", 3), CRI, 0,
+)  # fmt: skip
+def test_what_follows_never_changes_a_whole_record(
+    parts: list[tuple[bytes, bool, bool]], more: list[tuple[bytes, bool, bool]],
+    rule: Rule | None, kind: str, cut_off: int,
+) -> None:  # fmt: skip
+    """A record that was said to be whole stays the same, whatever is written after it, even if a
+    line, or a part of a line, was only half written."""
+    framer = JoiningFramer(rule, 1 << 20, kind)
+    everything = wrapped(kind, parts) + wrapped(kind, more)
+    data = everything[: max(len(wrapped(kind, parts)) - cut_off, 0)]
+    end = framer.whole_records_end(data)
+    if end:
+        whole = framer.frame(data[:end], np.array([end])).end.tolist()
+        grown = framer.frame(everything, np.array([len(everything)])).end.tolist()
+        assert grown[: len(whole)] == whole

@@ -8,7 +8,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from skidway.agent.parsing.paths import KUBERNETES, PathFields, groups_of
+from skidway.agent.parsing.paths import KUBERNETES, AddedFields, groups_of
 from skidway.errors import ConfigurationRefused
 from skidway.schemas.codec import Codec
 from support.agent_press import press, reading, recipe, records
@@ -31,7 +31,7 @@ def test_the_layouts_of_kubelet(path: str, expected: tuple[str, str, str]) -> No
     """Namespace, pod and container are found in both of kubelet's layouts, and are empty in other
     paths."""
     lines = pa.RecordBatch.from_pydict({"line": ["a", "b"]})
-    found = PathFields(KUBERNETES, SCHEMA).add(lines, ["/x.log", path], np.array([1, 1]))
+    found = AddedFields(KUBERNETES, (), SCHEMA).add(lines, ["/x.log", path], np.array([1, 1]))
     rows = found.select(NAMES).to_pylist()
     assert rows == 2 * [dict(zip(NAMES, expected, strict=True))]
 
@@ -66,4 +66,4 @@ def test_a_pattern_that_gives_no_fields_is_refused(pattern: str) -> None:
 def test_a_schema_without_the_fields_is_refused() -> None:
     """The schema needs a string field for each group."""
     with pytest.raises(ConfigurationRefused, match="'app'"):
-        PathFields((r"(?P<app>\w+)",), SCHEMA)
+        AddedFields((r"(?P<app>\w+)",), (), SCHEMA)

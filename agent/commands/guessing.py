@@ -1,0 +1,268 @@
+"""`skidway agent guess FILE`: proposes how an unknown log is read."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import yaml
+
+from skidway.agent.formats import catalog
+from skidway.agent.parsing import containers
+from skidway.agent.parsing.containers import CRI, DOCKER
+from skidway.agent.parsing.framing import READ_BYTES, LineFramer
+from skidway.agent.parsing.lines import cut
+from skidway.agent.settings import (
+    MultilineSettings,
+    ParserSettings,
+    SourceSettings,
+    TimestampSettings,
+)
+from skidway.agent.validation.preview import Preview, preview
+from skidway.errors import SkidwayError
+from skidway.schemas.inference.inference import infer
+
+SHARE_LEAST: Final = 0.5
+"""A format is proposed only if at least this share of the bytes fits."""
+
+INDENTED_LEAST: Final = 0.05
+"""If no format fits, lines are joined if at least this share of the lines is indented."""
+
+TIMES: Final = ("time", "timestamp", "ts", "date", "datetime", "eventTime", "event_time", "t")
+"""Names of JSON members that are tried as times, in this order."""
+
+_NOT_OF_A_TOPIC = re.compile(r"[^A-Za-z0-9._-]+")
+
+
+@dataclass(frozen=True, slots=True)
+class Guess:
+    """A proposal. what: what the log looks like. block: the source for agent.yml. schema: the
+    schema of the rows, as JSON text; None if the agent derives it.
+    """
+
+    what: str
+    source: SourceSettings
+    block: Mapping[str, Any]
+    preview: Preview
+    schema: str | None = None
+    notes: tuple[str, ...] = ()
+
+    @property
+    def yaml(self) -> str:
+        """The block for agent.yml."""
+        text = yaml.safe_dump(
+            {"sources": [dict(self.block)]}, sort_keys=False, default_flow_style=None, width=100
+        )
+        return str(text)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sample:
+    """The first lines of a file. texts: the lines that the source's parser gets. more: settings
+    that every proposal for this file has.
+    """
+
+    path: Path
+    data: bytes
+    texts: list[bytes]
+    more: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def topic(self) -> str:
+        name = _NOT_OF_A_TOPIC.sub("-", self.path.name.split(".")[0]).strip("-._")
+        return name or "logs"
+
+    def source(self, **settings: Any) -> SourceSettings:
+        return SourceSettings(topic=self.topic, paths=[str(self.path)], **self.more, **settings)
+
+    def block(self, **settings: Any) -> dict[str, Any]:
+        return {"topic": self.topic, "paths": [str(self.path)], **self.more, **settings}
+
+
+def guess(path: Path, lines_max: int) -> Guess:
+    """Proposes a source for a file from its first lines. Raises SkidwayError if the file cannot be
+    read or is empty.
+    """
+    sample = _read(path.absolute(), lines_max)
+    found = [_as_json(sample), _as_format(sample)]
+    good = [each for each in found if each is not None and each.preview.share >= SHARE_LEAST]
+    return max(good, key=lambda each: each.preview.share) if good else _as_raw(sample)
+
+
+def _read(path: Path, lines_max: int) -> _Sample:
+    try:
+        with path.open("rb") as file:
+            data = file.read(READ_BYTES)
+    except OSError as error:
+        raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
+    if not data:
+        raise SkidwayError(f"{path} is empty; guess needs some lines")
+    end = 0
+    for _ in range(lines_max):
+        found = data.find(b"\n", end)
+        if found < 0:
+            break
+        end = found + 1
+    data = data[:end] or data
+    lines = cut(data, LineFramer().frame(data, np.array([len(data)])))
+    more: dict[str, Any] = {}
+    try:
+        data.decode()
+    except UnicodeDecodeError:
+        more["on_error"] = "replace"
+    for kind in (CRI, DOCKER):
+        wrapped = containers.unwrap(kind, lines)
+        if wrapped.is_good.mean() > SHARE_LEAST:
+            return _Sample(path, data, wrapped.texts.to_pylist(), {"container": kind, **more})
+    return _Sample(path, data, lines.to_pylist(), more)
+
+
+def _as_json(sample: _Sample) -> Guess | None:
+    """A proposal for lines of JSON objects; None if they are none."""
+    if not any(text.lstrip().startswith(b"{") for text in sample.texts[:10]):
+        return None
+    try:
+        schema = infer(iter(sample.texts), name=sample.topic.replace("-", "_").replace(".", "_"))
+    except SkidwayError:
+        return None
+    text = schema.text
+    parser = ParserSettings(type="json")
+    file = f"{sample.topic}.avsc"
+    plain = sample.source(parser=parser, schema=file)
+    schema_text = _with_container_fields(text, sample)
+    for name, form in _times(sample.texts):
+        time = TimestampSettings(fields=[name], format=form)
+        source = replace(plain, timestamp=time)
+        made = preview(source, sample.data, str(sample.path), schema=schema_text)
+        if made.share >= SHARE_LEAST:
+            block = sample.block(
+                parser={"type": "json"}, schema=file,
+                timestamp={"fields": [name], "format": form},
+            )  # fmt: skip
+            return Guess("JSON lines", source, block, made, schema_text, _SAVE)
+    made = preview(plain, sample.data, str(sample.path), schema=schema_text)
+    block = sample.block(parser={"type": "json"}, schema=file)
+    return Guess("JSON lines without a time", plain, block, made, schema_text, _SAVE)
+
+
+_SAVE: Final = ("Save the schema with `--schema` and name the file in `schema`.",)
+
+
+def _with_container_fields(schema: str, sample: _Sample) -> str:
+    """The schema, with the fields that the path of a container's log gives."""
+    if sample.more.get("container") != CRI:
+        return schema
+    document = json.loads(schema)
+    names = {each["name"] for each in document["fields"]}
+    for name in ("namespace", "pod", "container"):
+        if name not in names:
+            document["fields"].append({"name": name, "type": "string", "default": ""})
+    return json.dumps(document, indent=2) + "\n"
+
+
+def _times(texts: list[bytes]) -> list[tuple[str, str]]:
+    """Members that may be the time of a line, each with its format."""
+    found = []
+    for text in texts[:10]:
+        try:
+            members = json.loads(text)
+        except ValueError:
+            continue
+        if not isinstance(members, dict):
+            continue
+        for name in TIMES:
+            value = members.get(name)
+            if isinstance(value, str) and re.match(r"\d{4}-\d\d-\d\d[T ]", value):
+                found.append((name, "rfc3339"))
+            elif isinstance(value, int | float) and 10**8 < value < 10**11:
+                found.append((name, "epoch"))
+            elif isinstance(value, int) and 10**11 < value < 10**14:
+                found.append((name, "epoch_ms"))
+        if found:
+            break
+    return found
+
+
+def _as_format(sample: _Sample) -> Guess:
+    """The proposal with the format that fits best."""
+    best: Guess | None = None
+    for name, form in catalog.formats().items():
+        source = catalog.of_source(sample.source(format=name))
+        made = preview(source, sample.data, str(sample.path))
+        if best is None or made.share > best.preview.share:
+            notes = () if _names_zone(form) else (_ZONE,)
+            block = sample.block(format=name)
+            best = Guess(f"{name} ({form.what})", source, block, made, None, notes)
+    assert best is not None
+    return best
+
+
+_ZONE: Final = (
+    "The times name no zone, so they count as UTC. If the host writes local times, add `timezone`, "
+    "such as Europe/Berlin."
+)
+
+
+def _names_zone(form: catalog.Format) -> bool:
+    return form.time is None or form.time[1] == "rfc3339" or "%z" in form.time[1]
+
+
+def _as_raw(sample: _Sample) -> Guess:
+    """The proposal for lines of which no format is known."""
+    indented = sum(text[:1] in (b" ", b"\t") for text in sample.texts)
+    if indented >= INDENTED_LEAST * len(sample.texts):
+        multiline = MultilineSettings(type="indented")
+        source, block = sample.source(multiline=multiline), {"multiline": {"type": "indented"}}
+    else:
+        source, block = sample.source(), {}
+    made = preview(source, sample.data, str(sample.path))
+    notes = ("No known format fits. A regex parser makes fields of the lines.",)
+    return Guess("text", source, sample.block(**block), made, None, notes)
+
+
+def render(found: Guess, rows_max: int = 10) -> str:
+    """The proposal for people."""
+    path = found.source.paths[0]
+    made = found.preview
+    count = len(made.rows) + len(made.rejects)
+    lines = [
+        f"{path}: {found.what};",
+        f"{len(made.rows):,} of {count:,} records fit ({made.share:.1%} of the bytes).",
+        *found.notes,
+        "",
+        found.yaml.rstrip(),
+        "",
+        f"The first {min(rows_max, len(made.rows))} rows:",
+    ]
+    for each in made.rows[:rows_max]:
+        lines.append(f"  {each.time.isoformat() if each.time else 'time of reading'}")
+        for name, value in each.row.items():
+            if value not in (None, ""):
+                lines.append(f"    {name}: {_shortened(value)}")
+    if made.rejects:
+        lines += ["", "Records that do not fit:"]
+        for reject in made.rejects[:3]:
+            text = reject.line.decode("utf-8", "replace")
+            lines.append(f"  byte {reject.first}: {reject.reason}: {_shortened(text)}")
+    return "\n".join(lines) + "\n"
+
+
+def document(found: Guess) -> dict[str, Any]:
+    """The proposal for programs."""
+    return {
+        "what": found.what,
+        "share": round(found.preview.share, 4),
+        "source": dict(found.block),
+        "schema": None if found.schema is None else json.loads(found.schema),
+        "records": found.preview.document(),
+    }
+
+
+def _shortened(value: object) -> str:
+    text = str(value).replace("\n", "\\n")
+    return text if len(text) <= 100 else text[:97] + "..."

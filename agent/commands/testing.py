@@ -1,0 +1,99 @@
+"""`skidway agent test FILE`: what the lines of a file would become."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+from skidway.agent.files.patterns import Pattern
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.validation.checks import schema_text
+from skidway.agent.validation.preview import Preview, preview
+from skidway.errors import ConfigurationRefused, SkidwayError
+from skidway.schemas.client import RegistryClient
+
+SHOWN_CHARACTERS_MAX: Final = 100
+
+
+def source_of(settings: AgentSettings, path: Path, topic: str | None) -> SourceSettings:
+    """The source that reads a file: that of the topic, or else the first whose patterns match the
+    path, or else the only one. Raises ConfigurationRefused if no source is meant.
+    """
+    if topic is not None:
+        found = [each for each in settings.sources if each.topic == topic]
+        if not found:
+            raise ConfigurationRefused(f"no source has the topic {topic!r}")
+        return found[0]
+    for source in settings.sources:
+        exclude = tuple(source.exclude)
+        if any(Pattern(text, exclude).means(str(path)) for text in source.paths):
+            return source
+    if len(settings.sources) == 1:
+        return settings.sources[0]
+    raise ConfigurationRefused(f"no source has a pattern for {path}; name one with --topic")
+
+
+def tested(settings: AgentSettings, path: Path, topic: str | None) -> Preview:
+    """Makes rows of the first MiB of a file. Raises SkidwayError if the file cannot be read."""
+    source = source_of(settings, path.absolute(), topic)
+    try:
+        with path.open("rb") as file:
+            data = file.read(READ_BYTES + 1)
+    except OSError as error:
+        raise SkidwayError(f"cannot read {path}: {error.strerror}") from error
+    if len(data) > READ_BYTES:
+        data = data[: data.rfind(b"\n", 0, READ_BYTES) + 1] or data[:READ_BYTES]
+    registry = RegistryClient(
+        settings.schema_registry_url, pause=lambda _: None, security=settings.registry_security
+    )
+    schema = schema_text(source, registry)
+    return preview(source, data, str(path.absolute()), schema=schema) if data else Preview([], [])
+
+
+def render(made: Preview) -> str:
+    """The rows and rejects for people."""
+    lines = []
+    for each in made.document():
+        place = f"byte {each['first']:,}"
+        if "row" in each:
+            lines.append(f"{place}  {each['time'] or 'time of reading'}")
+            lines += [f"    {name}: {_shown(value)}" for name, value in each["row"].items()]
+        else:
+            lines.append(f"{place}  rejected, {each['rejected']}: {each['detail']}")
+            lines.append(f"    {_shown(each['line'])}")
+    lines.append(f"{len(made.rows):,} rows, {len(made.rejects):,} rejected")
+    return "\n".join(lines) + "\n"
+
+
+def as_lines(made: Preview) -> list[str]:
+    """One line of JSON for each row or reject, for a file of expected results."""
+    return [json.dumps(each, default=str, sort_keys=True) for each in made.document()]
+
+
+def difference(made: Preview, expected: Sequence[str]) -> str | None:
+    """Says where the results differ from expected lines; None if they are the same."""
+    found = [_parsed(line) for line in as_lines(made)]
+    wanted = [_parsed(line) for line in expected if line.strip()]
+    for number, (one, other) in enumerate(zip(found, wanted, strict=False), 1):
+        if one != other:
+            return f"result {number} is {json.dumps(one)}, expected was {json.dumps(other)}"
+    if len(found) != len(wanted):
+        return f"there are {len(found)} results, expected were {len(wanted)}"
+    return None
+
+
+def _parsed(line: str) -> Any:
+    try:
+        return json.loads(line)
+    except ValueError as error:
+        raise SkidwayError(f"the expected results are not lines of JSON: {error}") from error
+
+
+def _shown(value: object) -> str:
+    text = str(value).replace("\n", "\\n")
+    if len(text) <= SHOWN_CHARACTERS_MAX:
+        return text
+    return text[: SHOWN_CHARACTERS_MAX - 3] + "..."

@@ -1,0 +1,110 @@
+"""Reads the formats of well-known logs, and puts a format in place of its name in a source."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import yaml
+
+from skidway.agent.settings import (
+    AgentSettings,
+    MultilineSettings,
+    ParserSettings,
+    SourceSettings,
+    TimestampSettings,
+)
+from skidway.errors import ConfigurationRefused
+
+
+@dataclass(frozen=True, slots=True)
+class Format:
+    """How the records of a log are parsed.
+
+    what: whose logs these are. types: fields that are no strings. time: the groups with the time,
+    and its format. start: the pattern of a record's first line, or None if each line is a record.
+    sample: records as the program writes them.
+    """
+
+    name: str
+    what: str
+    pattern: str
+    sample: str
+    types: Mapping[str, str] = field(default_factory=dict)
+    time: tuple[list[str], str] | None = None
+    start: str | None = None
+
+    def document(self) -> dict[str, Any]:
+        """The format as the catalog has it."""
+        entry: dict[str, Any] = {"what": self.what, "pattern": self.pattern}
+        if self.types:
+            entry["types"] = dict(self.types)
+        if self.time is not None:
+            entry["timestamp"] = {"fields": self.time[0], "format": self.time[1]}
+        if self.start is not None:
+            entry["multiline"] = {"type": "start", "pattern": self.start}
+        return {"format": self.name, **entry, "sample": self.sample}
+
+    def text(self) -> str:
+        """The format for people, as YAML."""
+        return str(yaml.safe_dump(self.document(), sort_keys=False, width=1000))
+
+    @property
+    def parser(self) -> ParserSettings:
+        """The settings of the parser."""
+        return ParserSettings(type="regex", pattern=self.pattern, types=dict(self.types))
+
+    @property
+    def multiline(self) -> MultilineSettings | None:
+        """How lines are joined."""
+        return (self.start and MultilineSettings(type="start", pattern=self.start)) or None
+
+    def timestamp(self, timezone: str) -> TimestampSettings | None:
+        """Where the time is. timezone: the zone of times that name none."""
+        if self.time is None:
+            return None
+        fields, form = self.time
+        return TimestampSettings(fields=fields, format=form, timezone=timezone)
+
+
+@cache
+def formats() -> dict[str, Format]:
+    """All formats by name, in the order of the catalog."""
+    text = files(__package__ or "").joinpath("catalog.yml").read_text()
+    document: dict[str, dict[str, Any]] = yaml.safe_load(text)
+    return {name: _read(name, entry) for name, entry in document.items()}
+
+
+def applied(settings: AgentSettings) -> AgentSettings:
+    """The settings with the parser, the time and the joining of each source's format. Raises
+    ConfigurationRefused if there is no such format.
+    """
+    return replace(settings, sources=[of_source(each) for each in settings.sources])
+
+
+def of_source(source: SourceSettings) -> SourceSettings:
+    """The source with what its format stands for. What the source sets itself stays. Raises
+    ConfigurationRefused if there is no such format.
+    """
+    if source.format is None:
+        return source
+    found = formats().get(source.format)
+    if found is None:
+        raise ConfigurationRefused(
+            f"source of topic {source.topic}: format: there is no {source.format!r}; "
+            "`skidway agent formats` lists all"
+        )
+    return replace(
+        source,
+        parser=found.parser,
+        timestamp=source.timestamp or found.timestamp(source.timezone or "UTC"),
+        multiline=source.multiline or found.multiline,
+    )
+
+
+def _read(name: str, entry: dict[str, Any]) -> Format:
+    time = entry.pop("time", None)
+    return Format(name=name, time=None if time is None else (time[0], time[1]), **entry)

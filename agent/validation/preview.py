@@ -1,0 +1,108 @@
+"""Shows what would become of lines: the rows and the rejects of a sample, made as a running agent
+makes them.
+"""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any, Final
+
+import pyarrow as pa
+
+from skidway.agent.batches.recipe import Schema, derived_schema
+from skidway.agent.batches.rejected import RejectedLine
+from skidway.agent.cluster.connection import compiled
+from skidway.agent.parsing.framing import READ_BYTES
+from skidway.agent.settings import BATCH_BYTES_MIN, SourceSettings
+from skidway.agent.values.intents import Intent, Reading
+from skidway.kafka.batch import seal
+from skidway.kafka.columns import decode
+from skidway.kafka.source import Source
+from skidway.schemas.codec import Codec
+
+BUCKET_MS: Final = 60_000
+PREFIX_BYTES: Final = 5
+"""The length of the schema id before each value."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreviewedRow:
+    """What one record becomes. first, length: its bytes in the sample. time: its event time; None
+    if this is the moment at which the record is read. row: its fields.
+    """
+
+    first: int
+    length: int
+    time: datetime | None
+    row: dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What a sample becomes. Every byte of the sample is in a row or in a reject."""
+
+    rows: list[PreviewedRow]
+    rejects: list[RejectedLine]
+
+    def document(self) -> list[dict[str, Any]]:
+        """One entry for each row and each reject, in the order of the sample, for programs."""
+        rows = [
+            {"first": x.first, "length": x.length, "time": x.time and x.time.isoformat(),
+             "row": x.row}
+            for x in self.rows
+        ]  # fmt: skip
+        rejects = [
+            {"first": x.first, "length": x.length, "rejected": x.reason, "detail": x.detail,
+             "line": x.line.decode("utf-8", "replace")}
+            for x in self.rejects
+        ]  # fmt: skip
+        return sorted([*rows, *rejects], key=lambda each: each["first"])
+
+    @property
+    def share(self) -> float:
+        """The share of the bytes that become rows, from 0 to 1."""
+        good = sum(each.length for each in self.rows)
+        all_ = good + sum(each.length for each in self.rejects)
+        return good / all_ if all_ else 0.0
+
+
+def preview(
+    source: SourceSettings, data: bytes, path: str, *, schema: str | None = None, now_ms: int = 0
+) -> Preview:
+    """Makes rows of a sample, which begins at the beginning of a record.
+
+    schema: the schema of the rows; if it is None, the schema is derived from the source. now_ms:
+    the moment at which the sample counts as read; 0 for now. Raises ConfigurationRefused.
+    """
+    text = derived_schema(source) if schema is None else schema
+    press = compiled(source, Schema(0, text), max(2 * READ_BYTES, BATCH_BYTES_MIN))
+    codec = Codec(text)
+    intent = Intent(0, 0, 0, len(data), 0, now_ms or time.time_ns() // 1_000_000, b"")
+    topics = press.recipe.topics
+    sources = Source("", "", topics[0], ""), Source("", "", topics[1], "")
+    pressed = press.press(0, [Reading(intent, data, "", path)], sources, BUCKET_MS)
+    found: list[PreviewedRow] = []
+    for batch in pressed.batches:
+        if not batch.is_rejected:
+            found += _rows(codec, memoryview(seal(batch.encoded)), intent.read_ms)
+    return Preview(sorted(found, key=lambda each: each.first), pressed.rejected)
+
+
+def _rows(codec: Codec, batch: memoryview, read_ms: int) -> list[PreviewedRow]:
+    records = decode(batch)
+    origins = records.origins
+    assert origins is not None
+    values = [value[PREFIX_BYTES:] for value in records.values.to_pylist()]
+    rows = codec.decode(pa.array(values, pa.binary())).batch.to_pylist()
+    places = zip(
+        origins.first.tolist(), origins.length.tolist(), records.timestamps.tolist(), rows,
+        strict=True,
+    )  # fmt: skip
+    return [
+        PreviewedRow(
+            first, length, None if ms == read_ms else datetime.fromtimestamp(ms / 1000, UTC), row
+        )
+        for first, length, ms, row in places
+    ]

@@ -1,0 +1,183 @@
+"""Well-known formats by name, and guesses which format a log has."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from skidway import settings
+from skidway.agent.commands.guessing import guess
+from skidway.agent.formats import catalog
+from skidway.agent.settings import AgentSettings, SourceSettings
+from skidway.agent.validation.checks import check_settings
+from skidway.agent.validation.preview import preview
+from skidway.cli import main
+from skidway.errors import ConfigurationRefused, SkidwayError
+
+DATA = Path(__file__).parents[2] / "data"
+NAMES = sorted(catalog.formats())
+NOW_MS = 1_796_083_200_000  # 2026-12-01
+TRUTH: dict[str, list[dict[str, Any]]] = yaml.safe_load(
+    (DATA / "formats" / "truth.yml").read_text()
+)
+REAL = {
+    "apache": "apache22_error", "hadoop": "hadoop", "hdfs": "hdfs", "linux": "syslog",
+    "openssh": "sshd", "spark": "spark", "zookeeper": "zookeeper",
+}  # fmt: skip
+CONFIG = """
+bootstrap.servers: 127.0.0.1:9
+schema.registry.url: http://127.0.0.1:9
+state.dir: /nowhere
+"""
+
+
+def source(name: str, **more: Any) -> SourceSettings:
+    return catalog.of_source(SourceSettings(topic="logs", paths=["/a"], format=name, **more))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_sample_of_a_format_has_the_fields_that_a_reader_sees(name: str) -> None:
+    """Every record of a format's sample becomes a row with the fields and the time that a person
+    has read in it."""
+    sample = catalog.formats()[name].sample.encode()
+    made = preview(source(name), sample, "/a", now_ms=NOW_MS)
+    assert made.rejects == []
+    found = [
+        {"at": each.time and each.time.isoformat()}
+        | {key: value for key, value in each.row.items() if value not in (None, "", each.time)}
+        for each in made.rows
+    ]
+    assert found == TRUTH[name]
+
+
+@pytest.mark.parametrize("log", sorted(REAL))
+def test_the_format_of_a_real_log_is_guessed(log: str) -> None:
+    """For a real log of each system, `guess` finds its format, and every line fits."""
+    found = guess(DATA / "logs" / f"{log}.log", 1_000)
+    assert found.block["format"] == REAL[log]
+    assert found.preview.share == 1.0
+
+
+def write(folder: Path, name: str, text: str | bytes) -> Path:
+    path = folder / name
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+@pytest.mark.parametrize("name", [each for each in NAMES if each not in ("logback", "syslog")])
+def test_a_sample_is_guessed(name: str, tmp_path: Path) -> None:
+    """`guess` finds the format of each sample, and its block works as it is."""
+    found = guess(write(tmp_path, f"{name}.log", catalog.formats()[name].sample), 100)
+    assert found.block["format"] == name
+    config = write(tmp_path, "agent.yml", CONFIG + found.yaml)
+    check_settings(catalog.applied(settings.load(AgentSettings, config)))
+
+
+def test_json_lines_are_guessed_with_schema_and_time(tmp_path: Path) -> None:
+    """For JSON lines, `guess` proposes a schema, and the member that is the time."""
+    lines = [
+        {"ts": 1_795_000_000 + number, "level": "info", "msg": "x", "ms": number / 2}
+        for number in range(20)
+    ]
+    text = "".join(json.dumps(each) + "\n" for each in lines)
+    found = guess(write(tmp_path, "shop.json", text), 100)
+    assert found.block["timestamp"] == {"fields": ["ts"], "format": "epoch"}
+    assert found.schema is not None
+    assert found.preview.share == 1.0
+    assert [each.row["ms"] for each in found.preview.rows] == [each["ms"] for each in lines]
+
+
+def test_the_lines_of_a_container_are_guessed(tmp_path: Path) -> None:
+    """For a container's log, `guess` proposes the runtime and the format of what the container
+    wrote."""
+    sample = catalog.formats()["spring"].sample.splitlines()
+    text = "".join(f"2026-11-21T08:15:01.5Z stdout F {line}\n" for line in sample)
+    found = guess(write(tmp_path, "0.log", text), 100)
+    assert (found.block["container"], found.block["format"]) == ("cri", "spring")
+    assert len(found.preview.rows) == len(TRUTH["spring"])
+
+
+def test_an_unknown_log_is_text(tmp_path: Path) -> None:
+    """If no format fits, `guess` proposes text, and joins indented lines."""
+    found = guess(write(tmp_path, "odd.log", "alpha\n  beta\ngamma\n"), 100)
+    assert found.block["multiline"] == {"type": "indented"}
+    assert [each.row["line"] for each in found.preview.rows] == ["alpha\n  beta", "gamma"]
+    latin = guess(write(tmp_path, "latin.log", b"caf\xe9\n"), 100)
+    assert latin.block["on_error"] == "replace"
+
+
+def test_guess_says_what_it_cannot_read(tmp_path: Path) -> None:
+    """A file that is missing or empty is named in one sentence."""
+    with pytest.raises(SkidwayError, match="cannot read"):
+        guess(tmp_path / "nothing.log", 100)
+    with pytest.raises(SkidwayError, match="is empty"):
+        guess(write(tmp_path, "empty.log", ""), 100)
+
+
+@pytest.mark.parametrize(
+    ("more", "sentence"),
+    [
+        ("format: nothing", "there is no 'nothing'"),
+        ("format: access, parser: {type: json}, schema: a", "either a format or a parser"),
+        ("timezone: Europe/Berlin", "timezone: it belongs to format"),
+        ("parser: {type: regex, pattern: '(?P<a>.*)', types: {b: int}}", "'b' is no group"),
+        ("parser: {type: regex, pattern: '(?P<a>.*)', types: {a: date}}", "'date' is none of"),
+        ("fields: {line: x}", "two fields would have the name 'line'"),
+    ],
+)
+def test_settings_that_cannot_work_are_refused(more: str, sentence: str, tmp_path: Path) -> None:
+    """Settings that cannot work together are refused in one sentence."""
+    text = CONFIG + f"sources: [{{topic: a, paths: [/a], {more}}}]"
+    config = write(tmp_path, "agent.yml", text)
+    with pytest.raises(ConfigurationRefused, match=sentence):
+        check_settings(catalog.applied(settings.load(AgentSettings, config)))
+
+
+def test_a_format_takes_the_zone_and_the_joining_of_its_source() -> None:
+    """With `timezone`, local times are right. What the source sets itself replaces what the format
+    has."""
+    sample = catalog.formats()["nginx_error"].sample.encode()
+    made = preview(source("nginx_error", timezone="Europe/Berlin"), sample, "/a", now_ms=NOW_MS)
+    assert made.rows[0].time is not None
+    assert made.rows[0].time.isoformat() == "2026-11-21T07:15:01+00:00"
+
+
+def test_fields_of_the_settings_are_in_each_row() -> None:
+    """Each row has the fields of the setting `fields`. A group with a type has this type, and is
+    null if it is empty."""
+    sample = catalog.formats()["access"].sample.encode()
+    rows = [
+        each.row for each in preview(source("access", fields={"env": "prod"}), sample, "/").rows
+    ]
+    assert {row["env"] for row in rows} == {"prod"}
+    assert [row["bytes"] for row in rows] == [5316, None, 157]
+
+
+def test_the_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """`agent formats` lists the formats, `agent guess` proposes a block, and `agent test` shows
+    rows and compares them with expected results."""
+    log = write(tmp_path, "access.log", catalog.formats()["access"].sample)
+    assert main(["agent", "formats"]) == 0
+    assert "nginx and Apache access logs" in capsys.readouterr().out
+    assert main(["agent", "formats", "access"]) == 0
+    assert "pattern:" in capsys.readouterr().out
+    assert main(["agent", "guess", str(log)]) == 0
+    assert "format: access" in capsys.readouterr().out
+    assert main(["agent", "guess", "--schema", str(log)]) == 0
+    assert "user_agent" in capsys.readouterr().out
+    config = write(
+        tmp_path, "agent.yml", CONFIG + f"sources: [{{topic: a, paths: ['{log}'], format: access}}]"
+    )
+    test = ["agent", "test", str(log), "--config", str(config)]
+    assert main(test) == 0
+    assert "3 rows, 0 rejected" in capsys.readouterr().out
+    assert main([*test, "--json"]) == 0
+    expected = write(tmp_path, "expected.json", capsys.readouterr().out)
+    assert main([*test, "--expect", str(expected)]) == 0
+    write(tmp_path, "access.log", catalog.formats()["access"].sample + "odd\n")
+    assert main([*test, "--expect", str(expected)]) == 1
+    assert "there are 4 results, expected were 3" in capsys.readouterr().err
