@@ -460,6 +460,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a column without lines stops the parser of times",
+        "agent/parsing/timestamps.py",
+        "        if not len(values):\n            return",
+        "        if len(values) < 0:\n            return",
+        (
+            "tests/unit/agent/batches/test_press.py::"
+            "test_lines_that_are_all_too_long_are_rejected_by_a_source_with_times",
+        ),
+    ),
+    Mutant(
         "all rows have the fields of the first file's path",
         "agent/parsing/paths.py",
         "column.take(pa.array(owner))",

@@ -155,6 +155,16 @@ def test_lines_longer_than_allowed_are_rejected() -> None:
     assert all(batch.encoded.uncompressed_bytes <= 20_000 for batch in pressed.batches)
 
 
+def test_lines_that_are_all_too_long_are_rejected_by_a_source_with_times() -> None:
+    """If every line of a reading is too long, every line is rejected, and the parser of times gets
+    no lines without an error."""
+    time = TimestampSettings(fields=["time"], format="rfc3339")
+    made = recipe(max_line_bytes=64, timestamp=time, **regex("(?P<time>.*)"))
+    pressed = press(made, reading(b"x" * 70 + b"\n" + b"y" * 70 + b"\n"))
+    assert [row["reason"] for row in rejected(pressed)] == ["too-long", "too-long"]
+    assert pressed.records == 0
+
+
 def test_batches_stay_below_the_limit() -> None:
     """Before compression, no batch is larger than batch.size or than the topic's
     max.message.bytes."""
