@@ -1,12 +1,12 @@
 """Folds manifests: writes a checkpoint that replaces old manifests, and then deletes these
 manifests.
 
-After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. The loader
-keeps at least the newest `keep` manifests. It looks for the newest checkpoint that is older than
-all of these manifests, and deletes the manifests up to that checkpoint. So for each load whose
-manifest is kept, a reader can still find the files of the output. A reload needs the tables
-(tables.py) as an old load left them. So a file of a table is kept as long as a kept manifest lists
-it.
+After every `CHECKPOINT_EVERY` loads, a loader writes a checkpoint of its newest load. If the loader
+keeps fewer manifests than that, it writes a checkpoint after that many loads. The loader keeps at
+least the newest `keep` manifests. It looks for the newest checkpoint that is older than all of
+these manifests, and deletes the manifests up to that checkpoint. So for each load whose manifest is
+kept, a reader can still find the files of the output. A reload needs the tables (tables.py) as an
+old load left them. So a file of a table is kept as long as a kept manifest lists it.
 
 Two loaders may fold at the same time, and the same manifests may be folded twice. If folding fails,
 a later load does the rest.
@@ -25,19 +25,26 @@ from skidway.loader.state.manifest import Manifest
 from skidway.loader.state.operations import Create, Created, Delete, Names, Steps
 
 CHECKPOINT_EVERY: Final = 100
+CHECKPOINT_EVERY_LEAST: Final = 10
+"""There are at least this many loads between two checkpoints, because each checkpoint lists all
+files of the output."""
+
 DELETIONS_MAX: Final = 1000
 """One load deletes at most this many manifests. The loads of early versions wrote no checkpoints,
 so an old output may have very many manifests."""
 
 
-def fold(newest: Manifest, keep: int, every: int = CHECKPOINT_EVERY) -> Steps[bool]:
+def fold(newest: Manifest, keep: int, every: int | None = None) -> Steps[bool]:
     """If a checkpoint is due, writes a checkpoint of the newest load, and then deletes the files
     that nobody needs any more. All files of the newest load must already be moved into place. keep:
-    the least number of manifests that are kept. Returns whether it wrote a checkpoint.
+    the least number of manifests that are kept. every: the number of loads from one checkpoint to
+    the next; by default it depends on `keep`. Returns whether it wrote a checkpoint.
 
     Raises Folded if other loaders have committed so many loads that the manifest of `newest` is
     gone."""
     topic = newest.topic
+    if every is None:
+        every = min(CHECKPOINT_EVERY, max(CHECKPOINT_EVERY_LEAST, keep))
     known = yield from checkpoint.checkpoints(topic)
     if known and newest.number - known[-1].load < every:
         return False

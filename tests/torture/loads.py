@@ -36,13 +36,18 @@ NEVER_ON_SPARK = 1 << 40
 Spark."""
 
 
+MANIFESTS_KEEP = 20
+"""The value of `manifests.keep`: so few that each topic's old manifests are deleted during the
+run."""
+
+
 def main(config: str, seconds: str) -> None:
     """Runs loads until the process is killed. After SIGTERM, the process finishes the current load
     and ends."""
     over = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: over.set())
     given = settings.load(LoaderSettings, Path(config))
-    given = replace(given, spark_above_offsets=NEVER_ON_SPARK)
+    given = replace(given, spark_above_offsets=NEVER_ON_SPARK, manifests_keep=MANIFESTS_KEEP)
     for number in count(1):
         if over.is_set():
             return

@@ -4,6 +4,13 @@ from mutants.mutant import Mutant
 
 MUTANTS = (
     Mutant(
+        "a loader that keeps few manifests keeps a hundred",
+        "loader/state/folding.py",
+        "        every = min(CHECKPOINT_EVERY, max(CHECKPOINT_EVERY_LEAST, keep))\n",
+        "        every = CHECKPOINT_EVERY\n",
+        ("tests/unit/loader/state/test_folding.py::test_who_keeps_few_manifests_folds_them_early",),
+    ),
+    Mutant(
         "the file with the columns comes after the rows",
         "loader/state/commit.py",
         """    if manifest.columns is not None:

@@ -209,6 +209,16 @@ def test_few_loads_have_no_checkpoint() -> None:
     assert manifests(store) == [1]
 
 
+@pytest.mark.parametrize(("keep", "every"), [(1, 10), (40, 40), (1000, 100)])
+def test_who_keeps_few_manifests_folds_them_early(keep: int, every: int) -> None:
+    """A checkpoint is written after a hundred loads, or after `keep` loads if that is less, but
+    never before ten loads."""
+    store = MemoryStore()
+    for number in range(1, 2 * every + 1):
+        newest = loaded(store, load(number), keep=10_000, every=10_000)
+        assert operations.run(fold(newest, keep), store) == (number % every == 0)
+
+
 def test_the_first_checkpoint_of_an_old_output(monkeypatch: pytest.MonkeyPatch) -> None:
     """If an output has very many manifests, only a limited number of them is folded at each
     load."""
