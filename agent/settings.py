@@ -52,6 +52,8 @@ class ParserSettings:
                 if self.type == "regex"
                 else f"parser.pattern does not belong to a parser of type {self.type}"
             )
+        if self.types and self.type != "regex":
+            raise ConfigurationRefused("parser.types belongs to a parser of type regex")
         for name, kind in self.types.items():
             if kind not in GROUP_TYPES:
                 raise ConfigurationRefused(
@@ -209,6 +211,8 @@ class SourceSettings:
             raise ConfigurationRefused(
                 "timezone: it belongs to format; beside timestamp, set timestamp.timezone"
             )
+        if self.parser.types and self.schema is not None:
+            raise ConfigurationRefused("parser.types: the schema already says the types of fields")
         if self.partitioning == "key" and self.key is None:
             raise ConfigurationRefused("partitioning: key needs the setting key")
         if self.parser.type == "json" and self.schema is None:

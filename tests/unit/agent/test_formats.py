@@ -126,6 +126,11 @@ def test_guess_says_what_it_cannot_read(tmp_path: Path) -> None:
         ("timezone: Europe/Berlin", "timezone: it belongs to format"),
         ("parser: {type: regex, pattern: '(?P<a>.*)', types: {b: int}}", "'b' is no group"),
         ("parser: {type: regex, pattern: '(?P<a>.*)', types: {a: date}}", "'date' is none of"),
+        ("parser: {type: json, types: {a: int}}, schema: s", "belongs to a parser of type regex"),
+        (
+            "parser: {type: regex, pattern: '(?P<a>.*)', types: {a: int}}, schema: s",
+            "the schema already says",
+        ),
         ("fields: {line: x}", "two fields would have the name 'line'"),
     ],
 )
