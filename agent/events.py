@@ -36,6 +36,11 @@ _REPLACED = Counter(
     "Lines delivered with U+FFFD in place of what is not UTF-8 (on_error: replace).",
     ["topic"],
 )
+_UNREAD_TIMES = Counter(
+    "skidway_agent_unread_times_total",
+    "Records whose time could not be read; they got the time of reading (on_error: read_time).",
+    ["topic"],
+)
 _PIECES = Counter(
     "skidway_agent_record_pieces_total",
     "Records that are only a part of what the source's multiline settings call a record.",
@@ -88,6 +93,8 @@ def pressed(topic: str, result: Pressed) -> None:
         _REJECTED_BYTES.labels(topic, reason).inc(sizes[reason])
     if result.replaced:
         _REPLACED.labels(topic).inc(result.replaced)
+    if result.unread_times:
+        _UNREAD_TIMES.labels(topic).inc(result.unread_times)
     if result.pieces:
         _PIECES.labels(topic).inc(result.pieces)
     if result.unbelieved_times:

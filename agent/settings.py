@@ -121,6 +121,12 @@ class TimestampSettings:
     timezone: str = setting(
         "timezone", "UTC", help="Zone of times that name none, such as Europe/Berlin."
     )
+    on_error: Literal["reject", "read_time"] = setting(
+        "on_error",
+        "reject",
+        help="What to do with a record whose time cannot be read: reject sends it to "
+        "<topic>.rejected; read_time gives it the time of reading, and sets timestamp_replaced.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

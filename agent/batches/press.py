@@ -75,6 +75,8 @@ class Pressed:
     unbelieved_times: how many records had an event time that was too far ahead or before 1970, and
         got the moment of reading as their timestamp.
     replaced: how many records have U+FFFD in place of bytes that are not UTF-8.
+    unread_times: how many records have no time that could be read (`timestamp.on_error:
+        read_time`), and got the moment of reading instead.
     pieces: how many records and rejected lines are only a part of what the source's multiline
         settings call a record.
     """
@@ -85,6 +87,7 @@ class Pressed:
     rejected: list[RejectedLine]
     unbelieved_times: int
     replaced: int
+    unread_times: int = 0
     pieces: int = 0
 
 
@@ -114,6 +117,7 @@ class _Parsed:
     records: _Records | None = None
     unbelieved: int = 0
     replaced: int = 0
+    unread_times: int = 0
     pieces: int = 0
 
 
@@ -208,6 +212,7 @@ class Press:
             rejected=[line for _, line in parsed.refused],
             unbelieved_times=parsed.unbelieved,
             replaced=parsed.replaced,
+            unread_times=parsed.unread_times,
             pieces=parsed.pieces,
         )
 
@@ -228,8 +233,14 @@ class Press:
         records = lines.records(parsed.rows[kept], times, values, keys)
         rejects = sorted(rejects + parsed.rejects, key=lambda reject: reject.row)
         refused = [lines.rejected(reject) for reject in rejects]
-        replaced = self._replaced(parsed, kept)
-        return _Parsed(refused, records, unbelieved, replaced, lines.frames.pieces)
+        return _Parsed(
+            refused,
+            records,
+            unbelieved,
+            self._replaced(parsed, kept),
+            self._unread_times(parsed, kept),
+            lines.frames.pieces,
+        )
 
     def _replaced(self, parsed: Parsed, kept: Int64s) -> int:
         """How many of the kept records have U+FFFD in place of bytes that are not UTF-8."""
@@ -237,6 +248,12 @@ class Press:
             return 0
         marks = np.asarray(parsed.batch.column(MARK))
         return int(np.count_nonzero(marks[kept]))
+
+    def _unread_times(self, parsed: Parsed, kept: Int64s) -> int:
+        """How many of the kept records have no time that could be read."""
+        if self.recipe.time_on_error != "read_time":
+            return 0
+        return int(np.count_nonzero(parsed.event_ms[kept] == NO_TIME))
 
     def _encode(
         self, parsed: Parsed, rejects: list[Reject]

@@ -87,6 +87,7 @@ class Recipe:
     container: str | None = None
     path_patterns: tuple[str, ...] = ()
     fields: tuple[tuple[str, str], ...] = ()
+    time_on_error: str = "reject"
 
     def to_json(self) -> str:
         """Returns canonical JSON, so that equal recipes give equal text.
@@ -230,6 +231,7 @@ def recipe_of(
         container=source.container,
         path_patterns=source.path_patterns,
         fields=tuple(sorted(source.fields.items())),
+        time_on_error="reject" if time is None else time.on_error,
     )
     return at_present(recipe)
 
@@ -245,6 +247,7 @@ def derived_schema(source: SourceSettings) -> str:
         [derived.LINE_FIELD] if pattern is None else groups_of(pattern),
         with_time=source.timestamp is not None,
         with_mark=source.on_error == "replace",
+        with_time_mark=source.timestamp is not None and source.timestamp.on_error == "read_time",
         is_container=source.container is not None,
         added=[*paths.groups_of(source.path_patterns), *source.fields],
         types=source.parser.types,
@@ -324,11 +327,18 @@ def _regex(recipe: Recipe, schema: pa.Schema) -> Parser:
         recipe.time_fields,
         _time_format(recipe),
         is_multiline=recipe.multiline is not None,
+        keeps_unreadable=recipe.time_on_error == "read_time",
     )
 
 
 def _json(recipe: Recipe, schema: pa.Schema) -> Parser:
-    return JsonParser(schema, _defaults(recipe), recipe.time_fields, _time_format(recipe))
+    return JsonParser(
+        schema,
+        _defaults(recipe),
+        recipe.time_fields,
+        _time_format(recipe),
+        keeps_unreadable=recipe.time_on_error == "read_time",
+    )
 
 
 _BUILDERS: dict[str, Callable[[Recipe, pa.Schema], Parser]] = {

@@ -8,8 +8,8 @@ regex   a string field for each named group; if `timestamp` is set, also the par
 A source with `container` also has the fields of `containers.FIELDS`. A source with `path.pattern`
 has a string field for each of its named groups, and a source with `fields` has these fields. With
 `on_error: replace`, a schema also has the mark (see `replacing`), a boolean field that is false by
-default. Because of this default, a schema with the mark and a schema without the mark are
-compatible in both directions.
+default; with `timestamp.on_error: read_time`, it has the mark TIME_MARK. Because of this default, a
+schema with a mark and a schema without the mark are compatible in both directions.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 from skidway.agent.parsing.containers import STREAM, TIME
+from skidway.agent.parsing.parser import TIME_MARK
 from skidway.agent.parsing.replacing import MARK, check_groups
 from skidway.errors import ConfigurationRefused
 
@@ -43,6 +44,7 @@ def schema(
     *,
     with_time: bool = False,
     with_mark: bool = False,
+    with_time_mark: bool = False,
     is_container: bool = False,
     added: Sequence[str] = (),
     types: Mapping[str, str] | None = None,
@@ -76,7 +78,8 @@ def schema(
             f"two fields would have the name {twice!r}: fields come from the parser, container, "
             "path.pattern and fields; rename one of them"
         )
-    return _schema(topic, fields, with_mark=with_mark)
+    marks = [(MARK, with_mark), (TIME_MARK, with_time_mark)]
+    return _schema(topic, fields, [name for name, is_there in marks if is_there])
 
 
 def time_field(groups: Sequence[str]) -> str:
@@ -90,12 +93,11 @@ def time_field(groups: Sequence[str]) -> str:
     )
 
 
-def _schema(topic: str, fields: Sequence[tuple[str, object]], *, with_mark: bool) -> str:
+def _schema(topic: str, fields: Sequence[tuple[str, object]], marks: Sequence[str]) -> str:
     members: list[dict[str, object]] = [
         {"name": name, "type": kind} | ({"default": None} if type(kind) is list else {})
         for name, kind in fields
     ]
-    if with_mark:
-        members.append({"name": MARK, "type": "boolean", "default": False})
+    members += [{"name": name, "type": "boolean", "default": False} for name in marks]
     document = {"type": "record", "name": record_name(topic), "fields": members}
     return json.dumps(document)

@@ -28,6 +28,7 @@ from skidway.agent.parsing.parser import (
     NO_TIME,
     NOT_JSON,
     SCHEMA,
+    TIME_MARK,
     TIMESTAMP,
     Int64s,
     Parsed,
@@ -54,7 +55,16 @@ class JsonParser:
         defaults: dict[str, Any],
         time_fields: Sequence[str] = (),
         time_format: TimeFormat | None = None,
+        *,
+        keeps_unreadable: bool = False,
     ) -> None:
+        """keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
+        time, and is not rejected.
+        """
+        self._keeps_unreadable = keeps_unreadable
+        self._has_mark = keeps_unreadable and schema.get_field_index(TIME_MARK) >= 0
+        if self._has_mark:
+            schema = schema.remove(schema.get_field_index(TIME_MARK))
         self._fields = [(field, defaults.get(field.name, _MISSING)) for field in schema]
         self._time_fields, self._time_format = list(time_fields), time_format
         for field in schema:
@@ -84,6 +94,8 @@ class JsonParser:
         batch = pa.RecordBatch.from_arrays(
             [column for column, _ in columns], names=[field.name for field, _ in self._fields]
         )
+        if self._has_mark:
+            batch = batch.append_column(TIME_MARK, pa.array(event_ms == NO_TIME))
         if good.all():
             return Parsed(np.asarray(rows, np.int64), batch, event_ms, rejects)
         kept = np.flatnonzero(good)
@@ -103,6 +115,8 @@ class JsonParser:
             return np.full(len(objects), NO_TIME)
         texts = [_joined([o.get(name) for name in self._time_fields]) for o in objects]
         event_ms, parsed = self._time_format.parse(_strings(texts), now_ms)
+        if self._keeps_unreadable:
+            return np.where(parsed, event_ms, NO_TIME)
         detail = f"{' '.join(self._time_fields)}: not a time of timestamp.format"
         for index in np.flatnonzero(~parsed).tolist():
             if texts[index] is not None and good[index]:

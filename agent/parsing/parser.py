@@ -26,6 +26,11 @@ REASONS: Final = (NO_MATCH, NOT_JSON, SCHEMA, ENCODING, TOO_LONG, TIMESTAMP)
 
 DETAIL_CHARACTERS_MAX: Final = 500
 
+TIME_MARK: Final = "timestamp_replaced"
+"""With `timestamp.on_error: read_time`, a boolean field of this name is true in each record whose
+time could not be read.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Reject:

@@ -25,6 +25,7 @@ from skidway.agent.parsing.parser import (
     NO_MATCH,
     NO_TIME,
     SCHEMA,
+    TIME_MARK,
     TIMESTAMP,
     Int64s,
     Parsed,
@@ -74,8 +75,12 @@ class RegexParser:
         time_format: TimeFormat | None = None,
         *,
         is_multiline: bool = False,
+        keeps_unreadable: bool = False,
     ) -> None:
-        """is_multiline: whether a record may have several lines; `.` then matches line ends."""
+        """is_multiline: whether a record may have several lines; `.` then matches line ends.
+        keeps_unreadable: whether a line whose time cannot be read becomes a row without an event
+        time, and is not rejected.
+        """
         self._pattern = anchored(f"(?s){pattern}" if is_multiline else pattern)
         groups = groups_of(pattern)
         unknown = [name for name in time_fields if name not in groups]
@@ -88,6 +93,8 @@ class RegexParser:
         self._time_field = _time_field(schema, groups) if time_format is not None else None
         for field in self._groups:
             _check_type(field)
+        self._keeps_unreadable = keeps_unreadable
+        self._has_mark = keeps_unreadable and schema.get_field_index(TIME_MARK) >= 0
         filled = {field.name for field in self._groups} | has_default
         if self._time_field is not None:
             filled.add(self._time_field.name)
@@ -127,7 +134,10 @@ class RegexParser:
         names = [field.name for field in self._groups]
         if self._time_field is not None:
             names.append(self._time_field.name)
-            columns.append(_moments(event_ms, self._time_field))
+            columns.append(_moments(event_ms, self._time_field, now_ms))
+        if self._has_mark:
+            names.append(TIME_MARK)
+            columns.append(pa.array(event_ms == NO_TIME))
         batch = pa.RecordBatch.from_arrays(columns, names=names)
         if good.all():
             return Parsed(np.arange(len(good)), batch, event_ms, rejects)
@@ -141,6 +151,8 @@ class RegexParser:
         pieces = [found.field(name) for name in self._time_fields]
         joined = pc.binary_join_element_wise(*pieces, " ") if len(pieces) > 1 else pieces[0]
         event_ms, parsed = self._time_format.parse(joined, now_ms)
+        if self._keeps_unreadable:
+            return np.where(parsed, event_ms, NO_TIME), good
         bad = np.flatnonzero(good & ~parsed)
         detail = f"{' '.join(self._time_fields)}: not a time of timestamp.format"
         rejects += [Reject(int(row), TIMESTAMP, detail) for row in bad]
@@ -198,7 +210,8 @@ def _mark_unfit(column: pa.Array, target: pa.DataType, start: int, unfit: np.nda
         _mark_unfit(column.slice(half), target, start + half, unfit)
 
 
-def _moments(event_ms: Int64s, field: pa.Field) -> pa.Array:
+def _moments(event_ms: Int64s, field: pa.Field, now_ms: int) -> pa.Array:
+    event_ms = np.where(event_ms == NO_TIME, np.int64(now_ms), event_ms)
     return pa.array(event_ms, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)
 
 

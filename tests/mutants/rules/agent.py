@@ -460,6 +460,16 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a record with the time of reading has no mark",
+        "agent/parsing/regex.py",
+        "            columns.append(pa.array(event_ms == NO_TIME))\n",
+        "            columns.append(pa.array(event_ms != event_ms))\n",
+        (
+            "tests/unit/agent/batches/test_press.py::"
+            "test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set",
+        ),
+    ),
+    Mutant(
         "a column without lines stops the parser of times",
         "agent/parsing/timestamps.py",
         "        if not len(values):\n            return",

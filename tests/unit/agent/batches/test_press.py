@@ -16,10 +16,11 @@ from skidway.agent.settings import ParserSettings, SourceSettings, TimestampSett
 from skidway.agent.values.intents import Intent, Reading
 from skidway.audit.counts import checksum
 from skidway.errors import ConfigurationRefused
+from skidway.schemas.codec import Codec
 from skidway.schemas.codec.arrow import SchemaUnsupported
 from skidway.schemas.single_object import schema_text
 from support.agent_press import AGENT, READ_MS, press, reading, recipe, records, regex, rejected
-from support.agent_world import datum_text, records_of
+from support.agent_world import datum_text, pa_binary, records_of
 from support.promises import promise
 
 
@@ -127,6 +128,41 @@ def test_times_that_cannot_be_believed_are_those_of_reading() -> None:
     pressed = press(recipe(**source), reading(f"{limit}\n{limit + 1}\n-5\n".encode()))
     assert [r.timestamp for r in records(pressed)] == [limit, READ_MS, READ_MS]
     assert pressed.unbelieved_times == 2
+
+
+@pytest.mark.parametrize("parser", ["regex", "json"])
+def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser: str) -> None:
+    """With `timestamp.on_error: read_time`, a line whose time cannot be read becomes a record with
+    the time of reading. The record is marked and counted."""
+    time = TimestampSettings(fields=["t"], format="rfc3339", on_error="read_time")
+    if parser == "regex":
+        made = recipe(timestamp=time, **regex("(?P<t>.*)"))
+        data = b"2023-11-14T22:13:00Z\nyesterday\n"
+    else:
+        schema = {
+            "type": "record", "name": "L", "fields": [
+                {"name": "t", "type": ["null", "string"], "default": None},
+                {"name": "timestamp_replaced", "type": "boolean", "default": False},
+            ]
+        }  # fmt: skip
+        source = SourceSettings(
+            topic="logs", paths=["/log/*"], parser=ParserSettings(type="json"), schema="s.avsc",
+            timestamp=time,
+        )  # fmt: skip
+        plain = recipe()
+        made = recipe_of(
+            source, plain.data, plain.rejected, Schema(1, json.dumps(schema)),
+            plain.rejected_schema, 900_000,
+        )  # fmt: skip
+        data = b'{"t": "2023-11-14T22:13:00Z"}\n{"t": "yesterday"}\n'
+    pressed = press(made, reading(data))
+    assert [each.timestamp for each in records(pressed)] == [1_700_000_000_000 - 20_000, READ_MS]
+    values = pa_binary([each.value[5:] for each in records(pressed)])
+    rows = Codec(made.schema.text).decode(values).batch.to_pylist()
+    assert [row["timestamp_replaced"] for row in rows] == [False, True]
+    assert (pressed.unread_times, pressed.rejected) == (1, [])
+    strict = replace(made, time_on_error="reject")
+    assert [row["reason"] for row in rejected(press(strict, reading(data)))] == ["timestamp"]
 
 
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
