@@ -190,9 +190,12 @@ class SourceSettings:
         at_least=64,
         at_most=LINE_BYTES_MAX,
     )
-    encoding: Literal["utf-8"] = setting(
-        "encoding", "utf-8", help="How the lines are encoded; there is no other yet."
-    )
+    encoding: Literal[
+        "utf-8", "iso-8859-1", "iso-8859-15", "windows-1252", "shift_jis", "euc_jp", "gb18030",
+        "big5", "koi8-r",
+    ] = setting(
+        "encoding", "utf-8", help="How the lines are encoded. Records are always UTF-8."
+    )  # fmt: skip
     on_error: Literal["reject", "replace"] = setting(
         "on_error",
         "reject",

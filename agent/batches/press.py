@@ -30,7 +30,15 @@ from skidway.agent.batches.recipe import (
 from skidway.agent.batches.rejected import RejectedLine
 from skidway.agent.parsing import lines as line_columns
 from skidway.agent.parsing.framing import Framer, Frames
-from skidway.agent.parsing.parser import ENCODING, NO_TIME, SCHEMA, TOO_LONG, Parsed, Reject
+from skidway.agent.parsing.parser import (
+    ENCODING,
+    NO_TIME,
+    SCHEMA,
+    TOO_LONG,
+    Parsed,
+    Reject,
+    in_places,
+)
 from skidway.agent.parsing.replacing import MARK
 from skidway.agent.values.intents import Reading
 from skidway.agent.values.tracked import ReadingOutcome
@@ -222,7 +230,7 @@ class Press:
         if len(too_long):
             fitting = np.delete(np.arange(len(lines.values)), too_long)
             taken = self._parser.parse(lines.values.take(pa.array(fitting)), read_ms)
-            parsed = _in_places(taken, fitting)
+            parsed = in_places(taken, fitting)
         else:
             parsed = self._parser.parse(lines.values, read_ms)
         paths = [reading.path for reading in lines.readings]
@@ -381,14 +389,6 @@ def _check_key(recipe: Recipe, codec: Codec) -> None:
             f"source of topic {recipe.data.name}: key {recipe.key!r} must be a field of the "
             "schema, a string or an integer"
         )
-
-
-def _in_places(parsed: Parsed, places: Int64s) -> Parsed:
-    """Returns `parsed` with other line numbers. The given `parsed` numbers only the lines at
-    `places`; the result has the numbers that these lines have among all lines.
-    """
-    rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
-    return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)
 
 
 def _times(event_ms: Int64s, read_ms: int) -> tuple[Int64s, int]:

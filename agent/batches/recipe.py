@@ -25,12 +25,18 @@ from skidway.agent.parsing import derived, paths
 from skidway.agent.parsing.containers import DOCKER, ContainerParser, without_fields
 from skidway.agent.parsing.framing import FRAMING_VERSION, Framer, LineFramer
 from skidway.agent.parsing.json_lines import JsonParser
+from skidway.agent.parsing.lines import UTF_8
 from skidway.agent.parsing.multiline import JoiningFramer, Rule
 from skidway.agent.parsing.parser import Parser
 from skidway.agent.parsing.paths import AddedFields
 from skidway.agent.parsing.raw import RawParser
 from skidway.agent.parsing.regex import RegexParser, groups_of
-from skidway.agent.parsing.replacing import ReplacingParser, check_groups, without_mark
+from skidway.agent.parsing.replacing import (
+    DecodingParser,
+    ReplacingParser,
+    check_groups,
+    without_mark,
+)
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.agent.settings import SourceSettings
 from skidway.agent.values.intents import crc_of
@@ -147,10 +153,10 @@ def program_of(recipe: Recipe) -> str:
     framing and pressing have version numbers of their own.
     """
     names = [program_version()]
-    if recipe.parser == "json" or recipe.container == DOCKER:
-        # Python's decoder decides which lines are JSON, and how long a number may be; patch
-        # releases have changed this length. If a line is not JSON, its rejected record contains the
-        # decoder's error text.
+    if recipe.parser == "json" or recipe.container == DOCKER or recipe.encoding != UTF_8:
+        # Python's tables say which characters the bytes of other encodings are. Its JSON decoder
+        # decides which lines are JSON, and how long a number may be; patch releases have changed
+        # this length. If a line is not JSON, its rejected record contains the decoder's error text.
         names.append(f"python-{platform.python_version()}")
     if recipe.parser != "raw" or recipe.multiline or recipe.container or recipe.path_patterns:
         # pyarrow contains RE2 (regular expressions). It also converts text to numbers, booleans
@@ -288,8 +294,9 @@ def _of_source(recipe: Recipe, error: ConfigurationRefused) -> ConfigurationRefu
 
 def _marking(recipe: Recipe, schema: pa.Schema) -> Parser:
     if recipe.on_error == "replace":
-        return ReplacingParser(_unwrapping(recipe, without_mark(schema)))
-    return _unwrapping(recipe, schema)
+        return ReplacingParser(_unwrapping(recipe, without_mark(schema)), recipe.encoding)
+    parser = _unwrapping(recipe, schema)
+    return parser if recipe.encoding == UTF_8 else DecodingParser(parser, recipe.encoding)
 
 
 def _unwrapping(recipe: Recipe, schema: pa.Schema) -> Parser:

@@ -228,12 +228,15 @@ def _as_raw(sample: _Sample) -> Guess:
 def render(found: Guess, rows_max: int = 10) -> str:
     """The proposal for people."""
     path = found.source.paths[0]
+    notes = found.notes
+    if "on_error" in found.block:
+        notes += ("Some lines are not UTF-8. If they are in another encoding, set `encoding`.",)
     made = found.preview
     count = len(made.rows) + len(made.rejects)
     lines = [
         f"{path}: {found.what};",
         f"{len(made.rows):,} of {count:,} records fit ({made.share:.1%} of the bytes).",
-        *found.notes,
+        *notes,
         "",
         found.yaml.rstrip(),
         "",

@@ -26,7 +26,7 @@ from pyarrow import types
 
 from skidway.agent.parsing.framing import Int64s, LineFramer
 from skidway.agent.parsing.lines import sizes, slices
-from skidway.agent.parsing.parser import NO_MATCH, NO_TIME, Parsed, Parser, Reject
+from skidway.agent.parsing.parser import NO_MATCH, NO_TIME, Parsed, Parser, Reject, in_places
 from skidway.agent.parsing.timestamps import TimeFormat
 from skidway.errors import ConfigurationRefused
 
@@ -110,12 +110,8 @@ class ContainerParser:
         rejects = [Reject(row, NO_MATCH, self._detail) for row in np.flatnonzero(~good).tolist()]
         if len(rows) < len(lines):
             texts = texts.take(pa.array(rows))
-        parsed = self._inner.parse(texts, now_ms)
-        kept = rows[parsed.rows]
-        rejects += [
-            Reject(int(rows[each.row]), each.reason, each.detail) for each in parsed.rejects
-        ]
-        at = pa.array(first[kept])
+        parsed = in_places(self._inner.parse(texts, now_ms), rows)
+        at = pa.array(first[parsed.rows])
         event_ms, is_time = _RFC3339.parse(found.times.take(at).cast(pa.string()), now_ms)
         event_ms = np.where(is_time, event_ms, NO_TIME)
         batch = parsed.batch
@@ -127,7 +123,7 @@ class ContainerParser:
                 column = pa.array(moments, pa.timestamp("ms", "UTC")).cast(field.type, safe=False)
             batch = batch.append_column(field.name, column)
         event_ms = np.where(parsed.event_ms == NO_TIME, event_ms, parsed.event_ms)
-        return Parsed(kept, batch, event_ms, rejects)
+        return Parsed(parsed.rows, batch, event_ms, rejects + parsed.rejects)
 
     @property
     def _detail(self) -> str:

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Final
+
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
 from skidway.agent.parsing.framing import Frames, Int64s
+
+UTF_8: Final = "utf-8"
 
 
 def cut(data: bytes, frames: Frames) -> pa.BinaryArray:
@@ -55,11 +59,13 @@ def text(values: pa.BinaryArray) -> tuple[pa.StringArray, Int64s]:
     return values.take(rows).cast(pa.string()), np.asarray(bad, np.int64)
 
 
-def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
-    """Returns the values with U+FFFD in place of bytes that are not UTF-8, and the rows in which
-    bytes were replaced. The bytes of an incomplete character together become one U+FFFD, as Unicode
-    recommends.
+def repaired(values: pa.BinaryArray, encoding: str = UTF_8) -> tuple[pa.BinaryArray, Int64s]:
+    """Returns the values as UTF-8, with U+FFFD in place of bytes that are not in the encoding, and
+    the rows in which bytes were replaced. If a character is begun but not complete, all its bytes
+    together become one U+FFFD, as Unicode recommends.
     """
+    if encoding != UTF_8:
+        return _decoded(values, encoding)
     _, bad = text(values)
     if not len(bad):
         return values, bad
@@ -67,6 +73,17 @@ def repaired(values: pa.BinaryArray) -> tuple[pa.BinaryArray, Int64s]:
     for row in bad.tolist():
         repaired[row] = repaired[row].decode("utf-8", "replace").encode()
     return pa.array(repaired, pa.binary()), bad
+
+
+def _decoded(values: pa.BinaryArray, encoding: str) -> tuple[pa.BinaryArray, Int64s]:
+    texts, bad = [], []
+    for row, value in enumerate(values.to_pylist()):
+        try:
+            texts.append(value.decode(encoding).encode())
+        except ValueError:
+            bad.append(row)
+            texts.append(value.decode(encoding, "replace").encode("utf-8", "replace"))
+    return pa.array(texts, pa.binary()), np.asarray(bad, np.int64)
 
 
 def sizes(values: pa.BinaryArray) -> Int64s:

@@ -64,3 +64,11 @@ class Parser(Protocol):
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Parses lines. Each line becomes either a row or a reject."""
         ...
+
+
+def in_places(parsed: Parsed, places: Int64s) -> Parsed:
+    """Returns `parsed` with other line numbers. The given `parsed` numbers only the lines at
+    `places`; the result has the numbers that these lines have among all lines.
+    """
+    rejects = [Reject(int(places[r.row]), r.reason, r.detail) for r in parsed.rejects]
+    return Parsed(places[parsed.rows], parsed.batch, parsed.event_ms, rejects)

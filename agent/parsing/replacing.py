@@ -1,4 +1,6 @@
-"""A parser for lines that may not be UTF-8. It replaces invalid bytes, and marks the record.
+"""Parsers for lines in other encodings, and for lines that may not be in their encoding.
+
+ReplacingParser replaces invalid bytes, and marks the record.
 
 The mark is a boolean field of the schema, because fields of a record reach HDFS, but record headers
 do not. The mark is true if bytes of the line were replaced. A U+FFFD that the line itself contained
@@ -16,7 +18,8 @@ import pyarrow as pa
 from pyarrow import types
 
 from skidway.agent.parsing import lines as line_columns
-from skidway.agent.parsing.parser import Parsed, Parser
+from skidway.agent.parsing.lines import UTF_8
+from skidway.agent.parsing.parser import ENCODING, Parsed, Parser, Reject, in_places
 from skidway.errors import ConfigurationRefused
 
 MARK: Final = "encoding_replaced"
@@ -26,21 +29,41 @@ replaced.
 
 
 class ReplacingParser:
-    """Repairs the lines that are not UTF-8, and hands all lines to another parser. That parser's
-    schema does not have the mark.
+    """Turns lines of an encoding into UTF-8, repairs the lines that are not in this encoding, and
+    hands all lines to another parser. That parser's schema does not have the mark.
     """
 
-    def __init__(self, inner: Parser) -> None:
-        self._inner = inner
+    def __init__(self, inner: Parser, encoding: str = UTF_8) -> None:
+        self._inner, self._encoding = inner, encoding
 
     def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
         """Parses the repaired lines with the other parser, and adds the mark."""
-        repaired, rows = line_columns.repaired(lines)
+        repaired, rows = line_columns.repaired(lines, self._encoding)
         parsed = self._inner.parse(repaired, now_ms)
         marks = np.zeros(len(lines), np.bool_)
         marks[rows] = True
         batch = parsed.batch.append_column(MARK, pa.array(marks[parsed.rows]))
         return replace(parsed, batch=batch)
+
+
+class DecodingParser:
+    """Turns lines of an encoding into UTF-8, and hands them to another parser. Rejects the lines
+    that are not in this encoding.
+    """
+
+    def __init__(self, inner: Parser, encoding: str) -> None:
+        self._inner, self._encoding = inner, encoding
+
+    def parse(self, lines: pa.BinaryArray, now_ms: int) -> Parsed:
+        """Parses the decoded lines with the other parser."""
+        decoded, bad = line_columns.repaired(lines, self._encoding)
+        if not len(bad):
+            return self._inner.parse(decoded, now_ms)
+        rows = np.delete(np.arange(len(lines)), bad)
+        parsed = in_places(self._inner.parse(decoded.take(pa.array(rows)), now_ms), rows)
+        detail = f"the line is not {self._encoding}"
+        rejects = [Reject(row, ENCODING, detail) for row in bad.tolist()]
+        return replace(parsed, rejects=parsed.rejects + rejects)
 
 
 def without_mark(schema: pa.Schema) -> pa.Schema:

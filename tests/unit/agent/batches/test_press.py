@@ -165,6 +165,41 @@ def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser
     assert [row["reason"] for row in rejected(press(strict, reading(data)))] == ["timestamp"]
 
 
+@pytest.mark.parametrize(
+    ("encoding", "words"),
+    [
+        ("iso-8859-1", "Grüße"),
+        ("iso-8859-15", "10 €"),
+        ("windows-1252", "„Zitat“ €"),
+        ("shift_jis", "ソフト表示"),
+        ("euc_jp", "ソフト表示"),
+        ("gb18030", "日志 😀"),
+        ("big5", "許功蓋"),
+        ("koi8-r", "журнал"),
+    ],
+)
+def test_lines_of_other_encodings_become_utf8(encoding: str, words: str) -> None:
+    """Lines of other encodings become UTF-8, and their origins cover their bytes in the file."""
+    lines = [f"{words} {number}" for number in range(3)]
+    data = b"".join(line.encode(encoding) + b"\n" for line in lines)
+    pressed = press(recipe(encoding=encoding), reading(data))
+    assert [datum_text(each.value) for each in records(pressed)] == lines
+    assert sum(each.length for each in records(pressed)) == len(data)
+    assert "python-" in recipe(encoding=encoding).program
+
+
+def test_lines_that_are_not_in_their_encoding() -> None:
+    """A line that is not in the source's encoding is rejected alone. With `on_error: replace` it
+    becomes a record with U+FFFD, and is marked."""
+    data = "表\n".encode("shift_jis") + b"\x81\n" + b"b\n"
+    pressed = press(recipe(encoding="shift_jis"), reading(data))
+    assert [datum_text(each.value) for each in records(pressed)] == ["表", "b"]
+    (row,) = rejected(pressed)
+    assert (row["reason"], row["first"], row["line"]) == ("encoding", 103, b"\x81")
+    pressed = press(recipe(encoding="shift_jis", on_error="replace"), reading(data))
+    assert (len(records(pressed)), pressed.replaced) == (3, 1)
+
+
 def test_an_overlong_line_is_cut_and_keeps_its_length() -> None:
     """The agent reads and keeps only the beginning of an over-long line, but the record's origin
     covers the whole line."""
