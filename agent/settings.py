@@ -191,7 +191,7 @@ class SourceSettings:
         at_most=LINE_BYTES_MAX,
     )
     encoding: Literal[
-        "utf-8", "iso-8859-1", "iso-8859-15", "windows-1252", "shift_jis", "euc_jp", "gb18030",
+        "utf-8", "latin-1", "iso-8859-15", "windows-1252", "shift-jis", "euc-jp", "gb18030",
         "big5", "koi8-r",
     ] = setting(
         "encoding", "utf-8", help="How the lines are encoded. Records are always UTF-8."

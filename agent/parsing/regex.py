@@ -9,16 +9,18 @@ null.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import types
 
+from skidway.agent.parsing import delimited
 from skidway.agent.parsing import (
     lines as line_columns,
 )
+from skidway.agent.parsing.delimited import Found
 from skidway.agent.parsing.derived import TIME_FIELDS
 from skidway.agent.parsing.parser import (
     ENCODING,
@@ -82,6 +84,7 @@ class RegexParser:
         time, and is not rejected.
         """
         self._pattern = anchored(f"(?s){pattern}" if is_multiline else pattern)
+        self._delimited = delimited.compiled(pattern, dot_all=is_multiline)
         groups = groups_of(pattern)
         unknown = [name for name in time_fields if name not in groups]
         if unknown:
@@ -109,19 +112,30 @@ class RegexParser:
         """Makes rows of the lines that match and whose groups can be converted."""
         strings, not_utf8 = line_columns.text(lines)
         rejects = [Reject(int(row), ENCODING, "the line is not UTF-8") for row in not_utf8]
-        found = pc.extract_regex(strings, self._pattern)
-        matched = np.asarray(found.is_valid())
+        found = self._find(strings)
+        matched = found.matched
         if not matched.all():
             unmatched = np.flatnonzero(~matched & np.asarray(strings.is_valid()))
             rejects += [Reject(int(row), NO_MATCH, _NO_MATCH_DETAIL) for row in unmatched]
-        return self._rows(found, matched, now_ms, rejects)
+        return self._rows(found.columns, matched, now_ms, rejects)
+
+    def _find(self, lines: pa.StringArray) -> Found:
+        if self._delimited is not None and len(lines):
+            return self._delimited.find(lines)
+        found = pc.extract_regex(lines, self._pattern)
+        columns = {field.name: found.field(field.name) for field in found.type}
+        return Found(columns, np.asarray(found.is_valid()))
 
     def _rows(
-        self, found: pa.StructArray, good: np.ndarray, now_ms: int, rejects: list[Reject]
+        self,
+        found: Mapping[str, pa.StringArray],
+        good: np.ndarray,
+        now_ms: int,
+        rejects: list[Reject],
     ) -> Parsed:
         columns = []
         for field in self._groups:
-            column, unfit = _converted(found.field(field.name), field)
+            column, unfit = _converted(found[field.name], field)
             if unfit is not None:
                 bad = np.flatnonzero(unfit & good)
                 detail = f"field {field.name}: not a value of {field.type}"
@@ -145,10 +159,14 @@ class RegexParser:
         return Parsed(rows, batch.take(pa.array(rows)), event_ms[rows], rejects)
 
     def _times(
-        self, found: pa.StructArray, good: np.ndarray, now_ms: int, rejects: list[Reject]
+        self,
+        found: Mapping[str, pa.StringArray],
+        good: np.ndarray,
+        now_ms: int,
+        rejects: list[Reject],
     ) -> tuple[Int64s, np.ndarray]:
         assert self._time_format is not None
-        pieces = [found.field(name) for name in self._time_fields]
+        pieces = [found[name] for name in self._time_fields]
         joined = pc.binary_join_element_wise(*pieces, " ") if len(pieces) > 1 else pieces[0]
         event_ms, parsed = self._time_format.parse(joined, now_ms)
         if self._keeps_unreadable:

@@ -460,6 +460,24 @@ MUTANTS = (
         ),
     ),
     Mutant(
+        "a group may be empty where RE2 needs a character",
+        "agent/parsing/delimited.py",
+        "        if group.kind != _REST:\n",
+        "        if group.kind == _SOME_REST:\n",
+        (
+            "tests/unit/agent/parsing/test_delimited.py::test_what_re2_does_not_match_does_not_match",
+        ),
+    ),
+    Mutant(
+        "a group of no blanks may have a tab",
+        "agent/parsing/delimited.py",
+        '_BLANK: Final = b" \\t\\n\\f\\r"\n',
+        '_BLANK: Final = b" \\n\\f\\r"\n',
+        (
+            "tests/unit/agent/parsing/test_delimited.py::test_what_re2_does_not_match_does_not_match",
+        ),
+    ),
+    Mutant(
         "a record with the time of reading has no mark",
         "agent/parsing/regex.py",
         "            columns.append(pa.array(event_ms == NO_TIME))\n",

@@ -62,8 +62,8 @@ def test_the_smallest_file_is_enough(tmp_path: Path) -> None:
         ("(?P<level>", "(?P<level>[", r"missing \]"),
         (
             "topic: hdfs-logs",
-            "topic: hdfs-logs\n    encoding: latin-1",
-            r"sources\[0\].encoding must be one of utf-8, not 'latin-1'$",
+            "topic: hdfs-logs\n    encoding: utf-16",
+            r"sources\[0\].encoding must be one of utf-8, latin-1, .*, not 'utf-16'$",
         ),
         (
             "topic: hdfs-logs",

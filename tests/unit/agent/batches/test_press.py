@@ -168,11 +168,11 @@ def test_a_time_that_cannot_be_read_is_the_time_of_reading_if_this_is_set(parser
 @pytest.mark.parametrize(
     ("encoding", "words"),
     [
-        ("iso-8859-1", "Grüße"),
+        ("latin-1", "Grüße"),
         ("iso-8859-15", "10 €"),
         ("windows-1252", "„Zitat“ €"),
-        ("shift_jis", "ソフト表示"),
-        ("euc_jp", "ソフト表示"),
+        ("shift-jis", "ソフト表示"),
+        ("euc-jp", "ソフト表示"),
         ("gb18030", "日志 😀"),
         ("big5", "許功蓋"),
         ("koi8-r", "журнал"),
@@ -192,11 +192,11 @@ def test_lines_that_are_not_in_their_encoding() -> None:
     """A line that is not in the source's encoding is rejected alone. With `on_error: replace` it
     becomes a record with U+FFFD, and is marked."""
     data = "表\n".encode("shift_jis") + b"\x81\n" + b"b\n"
-    pressed = press(recipe(encoding="shift_jis"), reading(data))
+    pressed = press(recipe(encoding="shift-jis"), reading(data))
     assert [datum_text(each.value) for each in records(pressed)] == ["表", "b"]
     (row,) = rejected(pressed)
     assert (row["reason"], row["first"], row["line"]) == ("encoding", 103, b"\x81")
-    pressed = press(recipe(encoding="shift_jis", on_error="replace"), reading(data))
+    pressed = press(recipe(encoding="shift-jis", on_error="replace"), reading(data))
     assert (len(records(pressed)), pressed.replaced) == (3, 1)
 
 
