@@ -140,9 +140,9 @@ class Stream:
 
     def rewind(self, timestamp_ms: int | None = None) -> None:
         """Sets the position in every partition of this stream to the first record at or after
-        `timestamp_ms`. If `timestamp_ms` is None, sets the position to the partition's beginning.
+        `timestamp_ms`. If a partition has only older records, sets the position to the partition's
+        end. If `timestamp_ms` is None, sets all positions to the partitions' beginnings.
 
-        In a partition without such a record, the position is set to the end of the partition.
         Source: the 2011 Kafka paper, section 3.1.
         """
         with self._lock:

@@ -753,8 +753,8 @@ def _blind_to_order(evidence: Evidence) -> None:
 )
 def test_the_schedules_reach_what_each_part_of_the_rule_forbids(faults: Faults) -> None:
     """If one part of the rule is left out, the same schedules lead to a false verdict "complete".
-    The model notices this, because the bucket contains a line twice or the newest agent has not
-    sealed the bucket."""
+    The model recognizes the false verdict: the bucket contains a line twice, or the newest agent
+    has not sealed the bucket."""
     with pytest.raises(AssertionError, match="seed"):
         _run_all(range(2_000), faults)
 

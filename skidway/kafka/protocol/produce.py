@@ -11,8 +11,8 @@ What is new in each version:
     8    record errors and a message (KIP-467)
     9    flexible
 
-This module also parses requests and writes responses of versions 0-2, so that a broker can answer
-such requests with UNSUPPORTED_VERSION (KIP-896). This module does not look into the records. A
+A broker answers requests of versions 0-2 with UNSUPPORTED_VERSION (KIP-896). So this module can
+parse such requests and write their responses, but takes no records from them. This module does not look into the records. A
 request with acks 0 gets no answer at all.
 
 The hot path has functions of its own. ``parse_request`` returns the records as views of the frame,

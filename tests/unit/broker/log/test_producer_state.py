@@ -95,8 +95,8 @@ def test_epochs_only_rise() -> None:
 
 @promise("4 append time")
 def test_producers_are_forgotten_by_append_time() -> None:
-    """The state of a producer expires by the time of its last append, whatever the event times are.
-    The highest producer id is never forgotten."""
+    """The broker forgets a producer when the producer's last append is long ago. The event times of
+    the records do not matter. The highest producer id is never forgotten."""
     state = ProducerState()
     state.update(header(0, producer=1), 0, 1000)
     state.update(header(0, producer=9), 1, 2000)

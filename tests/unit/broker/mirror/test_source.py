@@ -645,8 +645,8 @@ def test_a_full_disk_does_not_make_the_source_send_without_end(logs: MirrorWorld
 
 
 def test_a_write_taken_back_while_a_gap_is_named_leaves_no_hole(logs: MirrorWorld) -> None:
-    """If the write of batches before a gap fails while the gap is being written down, these batches
-    are fetched again and no hole is left."""
+    """While the mirror records a gap, it writes the batches that come before the gap. If this write
+    fails, the mirror fetches these batches again, so that they are not missing."""
     fill(logs, 2)
     logs.source.log("logs").append(skip=5)
     logs.disk.is_full = True
